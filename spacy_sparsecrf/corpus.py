@@ -1,0 +1,190 @@
+"""The encoded corpus: hashed observation tests of sequences, as arrays only.
+
+`Observations` is what a featurizer yields for a batch; `CorpusBuilder` collects batches;
+`EncodedCorpus` numbers the tests by their hashes and the sets of bigram tests as contexts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Errors, SparseCRFError
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Hashed observation tests of a batch of sequences.
+
+    hashes: [N, P] uint64, the test of template p at token n; 0 where there is none.
+    offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
+    unigram_columns: [U] int32, columns of `hashes` whose tests are conjoined with the label.
+    bigram_columns: [B] int32, columns conjoined with the pair of labels.
+    start_label: whether the first token of a sequence has the pair (start, y) too.
+    """
+
+    hashes: NDArray[np.uint64]
+    offsets: NDArray[np.int64]
+    unigram_columns: NDArray[np.int32]
+    bigram_columns: NDArray[np.int32]
+    start_label: bool = True
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N."""
+        return len(self.hashes)
+
+    @property
+    def unigram_hashes(self) -> NDArray[np.uint64]:
+        """[N, U] uint64, the tests conjoined with the label."""
+        return np.ascontiguousarray(self.hashes[:, self.unigram_columns])
+
+    @property
+    def bigram_hashes(self) -> NDArray[np.uint64]:
+        """[N, B] uint64, the tests conjoined with the label pair.
+
+        Without a start label a sequence's first token has no pair, hence no such test.
+        """
+        hashes = np.ascontiguousarray(self.hashes[:, self.bigram_columns])
+        if not self.start_label:
+            hashes[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0
+        return hashes
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """Sequences as arrays: tests of a token, its context, its label.
+
+    The potential of token t is, with o over its unigram tests and over its context's tests,
+    log psi_t(y', y) = sum_o mu[o, y] + sum_o lam[o, y', y]  (Lavergne 2010, section 2.1).
+
+    offsets: [S + 1] int64, tokens of a sequence.
+    labels: [N] int32, gold label ids, -1 = missing.
+    weights: [S] float64, weight of a sequence's log-likelihood.
+    uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram test ids of a token.
+    context: [N] int32, the token's set of bigram tests.
+    ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram test ids of a context.
+    unigram_keys, bigram_keys: [O] uint64, sorted hashes; position = test id.
+    start_label: whether pairs (start, y) exist.
+    """
+
+    offsets: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    uni_indptr: NDArray[np.int64]
+    uni_indices: NDArray[np.int32]
+    context: NDArray[np.int32]
+    ctx_indptr: NDArray[np.int64]
+    ctx_indices: NDArray[np.int32]
+    unigram_keys: NDArray[np.uint64]
+    bigram_keys: NDArray[np.uint64]
+    start_label: bool
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N."""
+        return len(self.labels)
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences S."""
+        return len(self.weights)
+
+    def n_potential(self, n_labels: int) -> int:
+        """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
+        label) per bigram test (Lavergne 2010, section 2.1 and footnote 2).
+        """
+        pairs = n_labels * (n_labels + int(self.start_label))
+        return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
+
+
+def number_tests(
+    hashes: NDArray[np.uint64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32]]:
+    """Number the distinct non-zero hashes of a matrix in ascending order of hash.
+
+    hashes: [R, P] uint64, 0 = no test.
+    RETURNS: sorted keys [O] uint64, and the rows as CSR: indptr [R + 1] int64, ids [nnz] int32.
+    """
+    present = hashes != 0
+    keys, ids = np.unique(hashes[present], return_inverse=True)
+    if len(keys) > np.iinfo(np.int32).max:
+        raise SparseCRFError(Errors.SC301.format(n=len(keys)))
+    indptr = np.zeros(len(hashes) + 1, dtype=np.int64)
+    np.cumsum(present.sum(axis=1), out=indptr[1:])
+    return keys, indptr, ids.astype(np.int32).reshape(-1)
+
+
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find the distinct rows of a matrix.
+
+    rows: [R, P], any integers.
+    RETURNS: index of a representative of each distinct row [C] int64, and of each row the
+        number of its representative [R] int32.
+    """
+    if rows.shape[1] == 0 or len(rows) == 0:
+        return np.zeros(min(len(rows), 1), np.int64), np.zeros(len(rows), np.int32)
+    as_bytes = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    _, first, inverse = np.unique(as_bytes.ravel(), return_index=True, return_inverse=True)
+    return first.astype(np.int64), inverse.astype(np.int32).reshape(-1)
+
+
+class CorpusBuilder:
+    """Collects batches of observations with their gold labels into one `EncodedCorpus`."""
+
+    def __init__(self) -> None:
+        self._unigram: list[NDArray[np.uint64]] = []
+        self._bigram: list[NDArray[np.uint64]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+        self._labels: list[NDArray[np.int32]] = []
+        self._weights: list[NDArray[np.float64]] = []
+        self._start_label = True
+
+    def add(
+        self,
+        observations: Observations,
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Append a batch.
+
+        observations: the tests of N tokens in S sequences.
+        labels: [N] int32, gold label ids, -1 where the gold label is missing.
+        weights: [S] float64, weight of each sequence's log-likelihood; default 1.
+        """
+        lengths = np.diff(observations.offsets)
+        self._unigram.append(observations.unigram_hashes)
+        self._bigram.append(observations.bigram_hashes)
+        self._lengths.append(lengths)
+        self._labels.append(np.asarray(labels, dtype=np.int32))
+        self._weights.append(np.ones(len(lengths)) if weights is None else weights)
+        self._start_label = observations.start_label
+
+    def build(self) -> EncodedCorpus:
+        """Number the tests and contexts of everything that was added.
+
+        RETURNS: the corpus; identical for identical input, whatever the batching.
+        """
+        if not self._labels:
+            raise SparseCRFError(Errors.SC302)
+        unigram = np.concatenate(self._unigram)
+        bigram = np.concatenate(self._bigram)
+        lengths = np.concatenate(self._lengths)
+        unigram_keys, uni_indptr, uni_indices = number_tests(unigram)
+        representatives, context = distinct_rows(bigram)
+        bigram_keys, ctx_indptr, ctx_indices = number_tests(bigram[representatives])
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return EncodedCorpus(
+            offsets=offsets,
+            labels=np.concatenate(self._labels),
+            weights=np.concatenate(self._weights).astype(np.float64),
+            uni_indptr=uni_indptr,
+            uni_indices=uni_indices,
+            context=context,
+            ctx_indptr=ctx_indptr,
+            ctx_indices=ctx_indices,
+            unigram_keys=unigram_keys,
+            bigram_keys=bigram_keys,
+            start_label=self._start_label,
+        )

@@ -1,0 +1,1 @@
+"""numba kernels; they import numba and numpy and nothing else."""

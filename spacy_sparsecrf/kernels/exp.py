@@ -1,0 +1,68 @@
+"""A polynomial exp that LLVM vectorises (math.exp is a scalar call there)."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+_LOG2E = 1.4426950408889634
+# ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+# Adding 1.5 * 2**52 rounds to an integer and leaves that integer in the low mantissa bits:
+# AVX2 has no float64 -> int64 conversion.
+_ROUND = 6755399441055744.0
+_LOWEST = -708.0
+
+
+def _type_bits(typingctx: Any, x: Any) -> Any:
+    """Reinterpret a float64 as int64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), codegen
+
+
+def _type_float(typingctx: Any, bits: Any) -> Any:
+    """Reinterpret an int64 as float64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), codegen
+
+
+_bits_of: Any = intrinsic(_type_bits)
+_float_of: Any = intrinsic(_type_float)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
+    """Replace row[:n] by exp(row[:n] - shift), accurate to a few units in the last place.
+
+    row: [>= n] float64; n: a multiple of 8 lets the loop vectorise without remainder.
+    shift: at least max(row[:n]), so that all arguments are <= 0; arguments below -708 are
+        taken as -708 (3e-308: no smaller normal number exists).
+    """
+    for i in range(n):
+        x = max(row[i] - shift, _LOWEST)
+        rounded = x * _LOG2E + _ROUND
+        whole = rounded - _ROUND
+        r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
+        # Taylor to degree 12 on |r| <= ln(2)/2: truncation 2e-16 relative.
+        p = 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        p = p * r + 1.0
+        p = p * r + 1.0
+        row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))

@@ -1,0 +1,207 @@
+"""Gradients as sums over the tokens of a test: gathers, so that no two threads write one sum."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def subtract_gold(
+    first: int,
+    last: int,
+    offsets: np.ndarray,
+    weights: np.ndarray,
+    labels: np.ndarray,
+    residual: np.ndarray,
+) -> None:
+    """Turn weighted marginals into residuals: residual[t, y_t] -= weight, for gold y_t >= 0."""
+    for s in range(first, last):
+        for t in range(offsets[s], offsets[s + 1]):
+            if labels[t] >= 0:
+                residual[t, labels[t]] -= weights[s]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gather_unigrams(
+    first: int,
+    last: int,
+    row_tests: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    col_ptr: np.ndarray,
+    col_tokens: np.ndarray,
+    residual: np.ndarray,
+    gradient: np.ndarray,
+) -> None:
+    """Gradient of the working unigram weights of rows first:last: sum_t residual[t, y].
+
+    row_tests: [R] int32, test of a row; row_ptr, row_labels: its weights; col_ptr, col_tokens:
+    CSC, tokens of a test; residual: [N, Yp]; gradient: [K], out.
+    """
+    for row in range(first, last):
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        for k in range(begin, end):
+            gradient[k] = 0.0
+        test = row_tests[row]
+        for j in range(col_ptr[test], col_ptr[test + 1]):
+            t = col_tokens[j]
+            for k in range(begin, end):
+                gradient[k] += residual[t, row_labels[k]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_outer_products(
+    tokens: np.ndarray,
+    first: int,
+    last: int,
+    n_labels: int,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """total[y', y] += sum over tokens[first:last] of alpha[t - 1, y'] backward[t, y].
+
+    None of the tokens begins a sequence. Four tokens at a time: `total` is read and written once
+    for four products.
+    """
+    padded = total.shape[1]
+    unrolled = last - (last - first) % 4
+    for j in range(first, unrolled, 4):
+        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for i in range(n_labels):
+            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
+            for y in range(padded):
+                total[i, y] += (a * backward[t, y] + b * backward[u, y]) + (
+                    c * backward[v, y] + d * backward[w, y]
+                )
+    for j in range(unrolled, last):
+        t = tokens[j]
+        for i in range(n_labels):
+            a = alpha[t - 1, i]
+            for y in range(padded):
+                total[i, y] += a * backward[t, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def pair_sums(
+    first: int,
+    last: int,
+    n_labels: int,
+    spans: np.ndarray,
+    tokens: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Outer-product sums of token spans first:last, each into its own matrix.
+
+    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of
+    which begins a sequence; sums: [P, Y + 1, Yp] float64, out (start row 0).
+    """
+    for p in range(first, last):
+        sums[p, :, :] = 0.0
+        add_outer_products(tokens, spans[p, 0], spans[p, 1], n_labels, alpha, backward, sums[p])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_starts(
+    tokens: np.ndarray,
+    first: int,
+    last: int,
+    n_labels: int,
+    backward: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """total[start, y] += backward[t, y] for tokens[first:last], which begin sequences."""
+    for j in range(first, last):
+        t = tokens[j]
+        for y in range(total.shape[1]):
+            total[n_labels, y] += backward[t, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def subtract_gold_pairs(
+    tokens: np.ndarray,
+    first: int,
+    last: int,
+    n_labels: int,
+    begins: bool,
+    labels: np.ndarray,
+    token_weight: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """total[y_{t-1}, y_t] -= weight for tokens[first:last] (start row where they begin)."""
+    for j in range(first, last):
+        t = tokens[j]
+        if labels[t] >= 0:
+            previous = n_labels if begins else labels[t - 1]
+            total[previous, labels[t]] -= token_weight[t]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def context_residuals(
+    first: int,
+    last: int,
+    n_labels: int,
+    ctx_spans: np.ndarray,
+    sums: np.ndarray,
+    inner_ptr: np.ndarray,
+    inner_tokens: np.ndarray,
+    start_ptr: np.ndarray,
+    start_tokens: np.ndarray,
+    labels: np.ndarray,
+    token_weight: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    psi: np.ndarray,
+) -> None:
+    """Replace the potentials of contexts first:last by expected minus observed pair counts.
+
+    psi[c] := psi[c] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts. The sum is taken
+    from `sums[ctx_spans[c]:ctx_spans[c + 1]]`, in order, where the context's tokens were split
+    into spans, else computed here. inner_ptr/inner_tokens, start_ptr/start_tokens: CSR of a
+    context's tokens that continue and that begin a sequence.
+    """
+    total = np.empty((psi.shape[1], psi.shape[2]))
+    for c in range(first, last):
+        total[:, :] = 0.0
+        if ctx_spans[c] == ctx_spans[c + 1]:
+            add_outer_products(
+                inner_tokens, inner_ptr[c], inner_ptr[c + 1], n_labels, alpha, backward, total
+            )
+        for p in range(ctx_spans[c], ctx_spans[c + 1]):
+            total += sums[p]
+        add_starts(start_tokens, start_ptr[c], start_ptr[c + 1], n_labels, backward, total)
+        psi[c] *= total
+        for begins in (False, True):
+            ptr = start_ptr if begins else inner_ptr
+            tokens = start_tokens if begins else inner_tokens
+            subtract_gold_pairs(
+                tokens, ptr[c], ptr[c + 1], n_labels, begins, labels, token_weight, psi[c]
+            )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gather_bigrams(
+    first: int,
+    last: int,
+    n_labels: int,
+    row_ptr: np.ndarray,
+    row_codes: np.ndarray,
+    col_ptr: np.ndarray,
+    col_contexts: np.ndarray,
+    residual: np.ndarray,
+    gradient: np.ndarray,
+) -> None:
+    """Gradient of the working bigram weights of rows first:last: sum_c residual[c, y', y].
+
+    col_ptr, col_contexts: CSC, contexts that contain a row; residual: [C, Y + 1, Yp] as
+    `context_residuals` leaves it; row_codes: [K] int32 y' * Y + y; gradient: [K], out.
+    """
+    for row in range(first, last):
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        for k in range(begin, end):
+            gradient[k] = 0.0
+        for j in range(col_ptr[row], col_ptr[row + 1]):
+            c = col_contexts[j]
+            for k in range(begin, end):
+                gradient[k] += residual[c, row_codes[k] // n_labels, row_codes[k] % n_labels]

@@ -1,0 +1,1 @@
+"""What a solver minimises: value, gradient and screening of a likelihood."""

@@ -1,0 +1,131 @@
+"""The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import EncodedCorpus
+from ..kernels.layout import transpose
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A ragged table: row r holds indices[indptr[r]:indptr[r + 1]].
+
+    indptr: [R + 1] int64; indices: [nnz] int32.
+    """
+
+    indptr: Longs
+    indices: Ints
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def transposed(self, n_columns: int) -> "Csr":
+        """The rows of each column, ascending."""
+        col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
+        col_rows = np.empty(len(self.indices), dtype=np.int32)
+        transpose(self.indptr, self.indices, col_ptr, col_rows)
+        return Csr(col_ptr, col_rows)
+
+
+def group(keys: NDArray[np.int32], members: Ints, n_groups: int) -> Csr:
+    """List the members of each group: those whose key is the group's number, in order."""
+    order = np.argsort(keys, kind="stable")
+    indptr = np.searchsorted(keys[order], np.arange(n_groups + 1)).astype(np.int64)
+    return Csr(indptr, members[order])
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Token arrays of a corpus, with a copy of each sequence whose gold labels are incomplete.
+
+    The loss of such a sequence is log Z minus the log Z over the paths that agree with its known
+    labels; the copy stands for the second term: it has weight -w, and `allowed` restricts it.
+
+    offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
+    allowed [N] (-1 = any label), token_weight [N]; tests: unigram tests of a token; context [N];
+    ctx_tests: bigram tests of a context; test_tokens, test_contexts: their transposes; inner
+    and starts: tokens of a context that continue and that begin a sequence.
+    """
+
+    offsets: Longs
+    weights: NDArray[np.float64]
+    labels: Ints
+    allowed: Ints
+    token_weight: NDArray[np.float64]
+    begins: NDArray[np.bool_]
+    tests: Csr
+    context: Ints
+    ctx_tests: Csr
+    test_tokens: Csr
+    test_contexts: Csr
+    n_previous: int
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N, copies included."""
+        return len(self.labels)
+
+    def tokens_by_context(self, context: Ints, n_contexts: int) -> tuple[Csr, Csr]:
+        """Group the tokens by a numbering of contexts [N]: those inside, those that begin."""
+        tokens = np.arange(self.n_tokens, dtype=np.int32)
+        inner, starts = tokens[~self.begins], tokens[self.begins]
+        return (
+            group(context[inner], inner, n_contexts),
+            group(context[starts], starts, n_contexts),
+        )
+
+
+def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
+    """Lay a corpus out for the loss; sequences without tokens or gold labels drop out."""
+    lengths = np.diff(corpus.offsets)
+    sequence = np.repeat(np.arange(len(lengths)), lengths)
+    known = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths)).astype(np.int64)
+    used = np.flatnonzero(known > 0)
+    partial = np.flatnonzero((known > 0) & (known < lengths))
+    order = np.concatenate((used, partial))
+    tokens = _concatenated_ranges(corpus.offsets[order], lengths[order])
+    copied = np.repeat(np.arange(len(order)) >= len(used), lengths[order])
+    incomplete = np.isin(sequence[tokens], partial)
+    offsets = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+    weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
+    labels = corpus.labels[tokens]
+    begins = np.zeros(len(tokens), dtype=np.bool_)
+    begins[offsets[:-1]] = True
+    tests = _select_rows(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
+    ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    return Lattice(
+        offsets=offsets,
+        weights=weights,
+        labels=np.where(incomplete, -1, labels).astype(np.int32),
+        allowed=np.where(copied, labels, -1).astype(np.int32),
+        token_weight=np.repeat(weights, lengths[order]),
+        begins=begins,
+        tests=tests,
+        context=corpus.context[tokens],
+        ctx_tests=ctx_tests,
+        test_tokens=tests.transposed(len(corpus.unigram_keys)),
+        test_contexts=ctx_tests.transposed(len(corpus.bigram_keys)),
+        n_previous=n_labels + int(corpus.start_label),
+    )
+
+
+def _concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
+    """Concatenate the ranges starts[i]:starts[i] + lengths[i]."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    ranges: Longs = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return ranges
+
+
+def _select_rows(table: Csr, rows: Longs) -> Csr:
+    """Take rows of a ragged table, in the given order."""
+    lengths = np.diff(table.indptr)[rows]
+    entries = _concatenated_ranges(table.indptr[:-1][rows], lengths)
+    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return Csr(indptr, table.indices[entries])

@@ -1,0 +1,292 @@
+"""The chain loss as a function of working weights: value and gradient."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import distinct_rows
+from ..kernels.expectations import (
+    context_residuals,
+    gather_bigrams,
+    gather_unigrams,
+    pair_sums,
+    subtract_gold,
+)
+from ..kernels.forward_backward import forward_backward
+from ..kernels.layout import select
+from ..kernels.potentials import context_matrices
+from ..parallel import Chunks, Workers, cut
+from .lattice import Csr, Lattice
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+# Fixed, so that chunks and thus sums do not depend on the number of threads.
+_N_CHUNKS = 64
+# Tokens of one context whose pair products one thread sums.
+_SPAN = 4096
+
+
+class Workspace:
+    """Token arrays that successive working losses share.
+
+    alpha, backward, residual: [N, Yp] float64, Yp = Y padded to a multiple of 8; log_z: [S].
+    """
+
+    def __init__(self, lattice: Lattice, n_labels: int, workers: Workers) -> None:
+        self.lattice = lattice
+        self.n_labels = n_labels
+        self.padded = -(-n_labels // 8) * 8
+        self.workers = workers
+        self.alpha = np.zeros((lattice.n_tokens, self.padded))
+        self.backward = np.zeros_like(self.alpha)
+        self.residual = np.zeros_like(self.alpha)
+        self.log_z = np.zeros(len(lattice.weights))
+        self.sequence_chunks = cut(np.diff(lattice.offsets), _N_CHUNKS)
+
+
+class _Rows:
+    """Working weights of one kind, grouped by test: a *row* is a test that has any.
+
+    tests: [R] int32; ptr: [R + 1] int64; codes: [K] int32, the weight's place in its test.
+    """
+
+    def __init__(self, coordinates: Longs, width: int, n_tests: int) -> None:
+        test = coordinates // width
+        self.tests, first = np.unique(test.astype(np.int32), return_index=True)
+        self.ptr = np.append(first, len(coordinates)).astype(np.int64)
+        self.codes = (coordinates - test * width).astype(np.int32)
+        self.number = np.full(n_tests, -1, dtype=np.int32)
+        self.number[self.tests] = np.arange(len(self.tests), dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self.tests)
+
+    def of(self, table: Csr) -> Csr:
+        """The rows in each line of a table of tests."""
+        indptr = np.empty_like(table.indptr)
+        indices = np.empty_like(table.indices)
+        kept = select(table.indptr, table.indices, self.number, indptr, indices)
+        return Csr(indptr, indices[:kept].copy())
+
+    def chunks(self, columns: Csr) -> Chunks:
+        """Runs of rows of about equal cost, given what each row sums over."""
+        return cut(np.diff(columns.indptr)[: len(self)] * np.diff(self.ptr), _N_CHUNKS)
+
+
+class WorkingLoss:
+    """Value and gradient of the loss at working weights.
+
+    coordinates: [K] int64, ascending (see `chain`); n_unigram: how many potential coordinates
+    are unigram weights.
+    """
+
+    def __init__(self, workspace: Workspace, coordinates: Longs, n_unigram: int) -> None:
+        lattice = workspace.lattice
+        n_labels = workspace.n_labels
+        self.coordinates = coordinates
+        self._space = workspace
+        self._split = int(np.searchsorted(coordinates, n_unigram))
+        self._unigram = _Rows(coordinates[: self._split], n_labels, len(lattice.test_tokens))
+        self._bigram = _Rows(
+            coordinates[self._split :] - n_unigram,
+            n_labels * lattice.n_previous,
+            len(lattice.test_contexts),
+        )
+        self._token_rows = self._unigram.of(lattice.tests)
+        tokens = lattice.test_tokens.indptr
+        cost = (tokens[self._unigram.tests + 1] - tokens[self._unigram.tests]) * np.diff(
+            self._unigram.ptr
+        )
+        self._unigram_chunks = cut(cost, _N_CHUNKS)
+        self._lay_out_contexts()
+        self._evaluated: Floats | None = None
+        self.observed = self._observed_counts()
+
+    def _lay_out_contexts(self) -> None:
+        """Contexts that agree in their *working* tests share one matrix."""
+        lattice, n_labels = self._space.lattice, self._space.n_labels
+        full = self._bigram.of(lattice.ctx_tests)
+        lengths = np.diff(full.indptr)
+        table = np.zeros((len(full), int(lengths.max(initial=0))), dtype=np.uint64)
+        line = np.repeat(np.arange(len(full)), lengths)
+        table[line, np.arange(len(full.indices)) - full.indptr[line]] = full.indices + 1
+        representatives, self.active_context = distinct_rows(table)
+        self._context = self.active_context[lattice.context]
+        chosen = table[representatives]
+        indptr = np.concatenate(([0], np.cumsum((chosen > 0).sum(axis=1)))).astype(np.int64)
+        self._context_rows = Csr(indptr, (chosen[chosen > 0] - 1).astype(np.int32))
+        n_contexts = len(self._context_rows)
+        self._row_contexts = self._context_rows.transposed(len(self._bigram))
+        self._inner, self._starts = lattice.tokens_by_context(self._context, n_contexts)
+        self.psi = np.zeros((n_contexts, n_labels + 1, self._space.padded))
+        self._psi_shift = np.zeros(n_contexts)
+        self._context_chunks = cut(np.diff(self._inner.indptr), _N_CHUNKS)
+        self._bigram_chunks = self._bigram.chunks(self._row_contexts)
+        self._lay_out_spans()
+
+    def _lay_out_spans(self) -> None:
+        """Cut contexts with many tokens into spans, which threads can share."""
+        sizes = np.diff(self._inner.indptr)
+        n_spans = np.where(sizes > _SPAN, -(-sizes // _SPAN), 0)
+        self._ctx_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
+        bounds = [
+            np.minimum(begin + _SPAN * np.arange(n), begin + size)
+            for begin, size, n in zip(self._inner.indptr, sizes, n_spans, strict=False)
+            if n
+        ]
+        ends = self._inner.indptr[1:][n_spans > 0]
+        starts = np.concatenate([np.empty(0, np.int64), *bounds])
+        # A span ends where the next begins, the last of a context where the context ends.
+        stops = np.append(starts[1:], 0)
+        stops[np.cumsum(n_spans[n_spans > 0]) - 1] = ends
+        self._spans = np.stack((starts, stops), axis=1) if len(starts) else np.empty((0, 2), int)
+        self._sums = np.zeros((len(starts), *self.psi.shape[1:]))
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
+
+        theta: [K] float64, weights of `coordinates`.
+        RETURNS: the value, infinite where no path has a positive float64, and the gradient [K].
+        """
+        space, lattice = self._space, self._space.lattice
+        self._fill_matrices(theta)
+        space.workers.map(lambda a, b: self._infer(theta, a, b), space.sequence_chunks)
+        value = float(space.log_z @ lattice.weights) - float(theta @ self.observed)
+        self._evaluated = theta.copy()
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(theta)
+        return value, self._gradient()
+
+    def prepare_screening(self, theta: Floats) -> None:
+        """Leave marginals and potentials at theta in the workspace."""
+        if self._evaluated is None or not np.array_equal(theta, self._evaluated):
+            self.value_and_grad(theta)
+        self._fill_matrices(theta)
+
+    def _fill_matrices(self, theta: Floats) -> None:
+        """Exponentiate the potentials of all contexts, once each."""
+        space = self._space
+        space.workers.map(
+            lambda first, last: context_matrices(
+                first,
+                last,
+                space.n_labels,
+                space.lattice.n_previous,
+                self._context_rows.indptr,
+                self._context_rows.indices,
+                self._bigram.ptr,
+                self._bigram.codes,
+                theta[self._split :],
+                self.psi,
+                self._psi_shift,
+            ),
+            self._context_chunks,
+        )
+
+    def _infer(self, theta: Floats, first: int, last: int) -> None:
+        """Forward-backward of sequences first:last; leaves residuals in the workspace."""
+        space, lattice = self._space, self._space.lattice
+        forward_backward(
+            first,
+            last,
+            space.n_labels,
+            lattice.offsets,
+            lattice.weights,
+            lattice.allowed,
+            self._token_rows.indptr,
+            self._token_rows.indices,
+            self._unigram.ptr,
+            self._unigram.codes,
+            theta[: self._split],
+            self._context,
+            self.psi,
+            self._psi_shift,
+            space.alpha,
+            space.backward,
+            space.residual,
+            space.log_z,
+        )
+        subtract_gold(first, last, lattice.offsets, lattice.weights, lattice.labels, space.residual)
+
+    def _gradient(self) -> Floats:
+        """Sum residuals over the tokens and contexts of each working weight."""
+        space, lattice = self._space, self._space.lattice
+        gradient = np.empty(len(self.coordinates))
+        space.workers.map(
+            lambda first, last: pair_sums(
+                first,
+                last,
+                space.n_labels,
+                self._spans,
+                self._inner.indices,
+                space.alpha,
+                space.backward,
+                self._sums,
+            ),
+            [(span, span + 1) for span in range(len(self._spans))],
+        )
+        space.workers.map(
+            lambda first, last: context_residuals(
+                first,
+                last,
+                space.n_labels,
+                self._ctx_spans,
+                self._sums,
+                self._inner.indptr,
+                self._inner.indices,
+                self._starts.indptr,
+                self._starts.indices,
+                lattice.labels,
+                lattice.token_weight,
+                space.alpha,
+                space.backward,
+                self.psi,
+            ),
+            self._context_chunks,
+        )
+        space.workers.map(
+            lambda first, last: gather_unigrams(
+                first,
+                last,
+                self._unigram.tests,
+                self._unigram.ptr,
+                self._unigram.codes,
+                lattice.test_tokens.indptr,
+                lattice.test_tokens.indices,
+                space.residual,
+                gradient[: self._split],
+            ),
+            self._unigram_chunks,
+        )
+        space.workers.map(
+            lambda first, last: gather_bigrams(
+                first,
+                last,
+                space.n_labels,
+                self._bigram.ptr,
+                self._bigram.codes,
+                self._row_contexts.indptr,
+                self._row_contexts.indices,
+                self.psi,
+                gradient[self._split :],
+            ),
+            self._bigram_chunks,
+        )
+        return gradient
+
+    def _observed_counts(self) -> Floats:
+        """Empirical counts O of the working weights: minus the gradient at zero expectation."""
+        space, lattice = self._space, self._space.lattice
+        space.residual[:, :] = 0.0
+        space.backward[:, :] = 0.0
+        self.psi[:, :, :] = 0.0
+        subtract_gold(
+            0,
+            len(lattice.weights),
+            lattice.offsets,
+            lattice.weights,
+            lattice.labels,
+            space.residual,
+        )
+        return -self._gradient()

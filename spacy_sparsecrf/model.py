@@ -1,0 +1,160 @@
+"""The trained model: labels, hashed tests, and the active weights only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import model_file
+from .errors import Errors, SparseCRFError
+
+# Labels are stored in 16 bits, the start label included.
+MAX_LABELS = np.iinfo(np.uint16).max - 1
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """Active weights of one kind, grouped by test.
+
+    keys: [O] uint64, sorted hashes of the tests; indptr: [O + 1] int64; previous, labels: [K]
+    uint16, label pair of a weight (`previous` is empty for unigram weights; the number of labels
+    stands for the start label); values: [K] float32 or float64.
+    """
+
+    keys: NDArray[np.uint64]
+    indptr: NDArray[np.int64]
+    previous: NDArray[np.uint16]
+    labels: NDArray[np.uint16]
+    values: NDArray[np.floating]
+
+    @classmethod
+    def empty(cls, dtype: DTypeLike) -> WeightTable:
+        """A table without weights."""
+        none = np.empty(0, np.uint16)
+        return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), none, none, np.empty(0, dtype))
+
+    @property
+    def n_active(self) -> int:
+        """Number of weights."""
+        return len(self.values)
+
+    def is_sound(self, n_labels: int, pairs: bool) -> bool:
+        """Whether indices are in range, keys ascend and values are finite."""
+        n = self.n_active
+        return bool(
+            len(self.indptr) == len(self.keys) + 1
+            and self.indptr[0] == 0
+            and self.indptr[-1] == n
+            and (np.diff(self.indptr) > 0).all()
+            and (self.keys[1:] > self.keys[:-1]).all()
+            and len(self.labels) == n
+            and len(self.previous) == (n if pairs else 0)
+            and (self.labels < n_labels).all()
+            and (self.previous <= n_labels).all()
+            and np.isfinite(self.values).all()
+        )
+
+
+def _check_dtype(dtype: str) -> str:
+    if dtype not in ("float32", "float64"):
+        raise SparseCRFError(Errors.SC310.format(value=dtype))
+    return dtype
+
+
+class CRFModel:
+    """Labels and active weights of a linear-chain CRF.
+
+    labels: strings, their position is the label id. dtype: "float32" or "float64", how weights
+    are stored. RAISES: SparseCRFError for another dtype, repeated or too many labels.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str] = (),
+        dtype: str = "float32",
+        unigram: WeightTable | None = None,
+        bigram: WeightTable | None = None,
+    ) -> None:
+        self._set(
+            labels,
+            _check_dtype(dtype),
+            WeightTable.empty(dtype) if unigram is None else unigram,
+            WeightTable.empty(dtype) if bigram is None else bigram,
+        )
+
+    def _set(
+        self, labels: Sequence[str], dtype: str, unigram: WeightTable, bigram: WeightTable
+    ) -> None:
+        if len(set(labels)) < len(labels) or len(labels) > MAX_LABELS:
+            raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.dtype = dtype
+        self.unigram = unigram
+        self.bigram = bigram
+
+    @property
+    def n_active(self) -> int:
+        """Number of stored weights, all non-zero."""
+        return self.unigram.n_active + self.bigram.n_active
+
+    def add_label(self, label: str) -> None:
+        """Append a label, whose weights are all zero.
+
+        RAISES: SparseCRFError where the label is there already.
+        """
+        n = len(self.labels)
+        previous = self.bigram.previous.copy()
+        previous[previous == n] = n + 1  # the start label moves up
+        bigram = WeightTable(
+            self.bigram.keys,
+            self.bigram.indptr,
+            previous,
+            self.bigram.labels,
+            self.bigram.values,
+        )
+        self._set((*self.labels, label), self.dtype, self.unigram, bigram)
+
+    def to_bytes(self) -> bytes:
+        """Serialise; the same model gives the same bytes."""
+        tables = {"unigram": self.unigram, "bigram": self.bigram}
+        arrays = {
+            f"{kind}.{name}": array
+            for kind, table in tables.items()
+            for name, array in vars(table).items()
+        }
+        meta = {"labels": list(self.labels), "dtype": self.dtype}
+        return model_file.write(meta, arrays)
+
+    def from_bytes(self, data: bytes) -> CRFModel:
+        """Replace this model by a serialised one.
+
+        RAISES: SparseCRFError for data of a newer format, truncated or tampered with.
+        """
+        meta, arrays = model_file.read(data)
+        try:
+            tables = {
+                kind: WeightTable(
+                    **{name: arrays[f"{kind}.{name}"] for name in WeightTable.__annotations__}
+                )
+                for kind in ("unigram", "bigram")
+            }
+            labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
+        except (KeyError, TypeError) as error:
+            raise SparseCRFError(Errors.SC314.format(reason=f"{error!r} is missing")) from error
+        for kind, table in tables.items():
+            if not table.is_sound(len(labels), pairs=kind == "bigram"):
+                raise SparseCRFError(Errors.SC314.format(reason=f"the {kind} table is unsound"))
+        self._set(labels, dtype, **tables)
+        return self
+
+    def to_disk(self, path: str | Path) -> None:
+        """Write to a file."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def from_disk(self, path: str | Path) -> CRFModel:
+        """Replace this model by one from a file; RAISES as `from_bytes`."""
+        return self.from_bytes(Path(path).read_bytes())

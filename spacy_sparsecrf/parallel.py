@@ -1,0 +1,55 @@
+"""Threads over fixed chunks of work, so that results do not depend on how many threads run."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Errors, SparseCRFError
+
+ResultT = TypeVar("ResultT")
+Chunks = list[tuple[int, int]]
+
+
+class Workers:
+    """Runs a function over chunks in `n_threads` threads; results come in the chunks' order.
+
+    The kernels release the GIL. n_threads: 0 = one a core.
+    RAISES: SparseCRFError where n_threads is negative.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        if n_threads < 0:
+            raise SparseCRFError(Errors.SC304.format(value=n_threads))
+        self.n_threads = n_threads or len(os.sched_getaffinity(0))
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[int, int], ResultT], chunks: Chunks) -> list[ResultT]:
+        """Call function(first, last) for every chunk.
+
+        RETURNS: the results in the order of the chunks, whichever thread ran them.
+        """
+        if self.n_threads == 1 or len(chunks) < 2:
+            return [function(*chunk) for chunk in chunks]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="sparsecrf")
+        return list(self._pool.map(lambda chunk: function(*chunk), chunks))
+
+
+def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
+    """Cut a row of items into at most n_chunks runs of about equal cost.
+
+    cost: [n] int64, >= 0. RETURNS: the non-empty runs (first, last), in order; they depend on
+        the cost alone.
+    """
+    n = len(cost)
+    if n == 0:
+        return []
+    # Every item counts at least 1, so that rows without work are spread as well.
+    cumulated = np.cumsum(cost + 1)
+    goals = cumulated[-1] * np.arange(1, n_chunks) / n_chunks
+    bounds = np.unique(np.concatenate(([0], np.searchsorted(cumulated, goals), [n])))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))

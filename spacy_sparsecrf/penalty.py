@@ -1,0 +1,56 @@
+"""The elastic net: value, proximal map, pseudo-gradient, distance to the subdifferential."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Errors, SparseCRFError
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """l1 |w|_1 + (l2 / 2) |w|_2^2  (Lavergne 2010, equation 6), not divided by anything.
+
+    l1, l2: finite and >= 0. l2 is 1 / sigma^2 of a Gaussian prior, n * lambda of a penalty on
+    the mean loss, and twice CRFsuite's c2.
+    RAISES: SparseCRFError where a value is negative or not finite.
+    """
+
+    l1: float
+    l2: float
+
+    def __post_init__(self) -> None:
+        for key, value in (("l1", self.l1), ("l2", self.l2)):
+            if not math.isfinite(value) or value < 0.0:
+                raise SparseCRFError(Errors.SC303.format(key=key, value=value))
+
+    def value(self, theta: NDArray[np.float64]) -> float:
+        """Penalty of the weights theta [K]."""
+        return float(self.l1 * np.abs(theta).sum() + 0.5 * self.l2 * (theta @ theta))
+
+    def prox(self, theta: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Minimise |w - theta|^2 / (2 step) + penalty(w): soft threshold, then shrink [K]."""
+        shrunk = np.maximum(np.abs(theta) - step * self.l1, 0.0) / (1.0 + step * self.l2)
+        return np.copysign(shrunk, theta)
+
+    def pseudo_gradient(
+        self, theta: NDArray[np.float64], gradient: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Smallest element of the objective's subdifferential (Andrew & Gao 2007, equation 4).
+
+        theta: [K] weights; gradient: [K] of the loss. RETURNS: [K], zero at a minimiser.
+        """
+        smooth = gradient + self.l2 * theta
+        if self.l1 == 0.0:
+            return smooth
+        at_zero = np.copysign(np.maximum(np.abs(smooth) - self.l1, 0.0), smooth)
+        return np.where(theta != 0.0, smooth + self.l1 * np.sign(theta), at_zero)
+
+    def distance(self, theta: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
+        """Largest distance of a coordinate of -gradient to the penalty's subdifferential.
+
+        theta: [K] weights; gradient: [K] of the loss. RETURNS: 0 exactly at a minimiser.
+        """
+        return float(np.abs(self.pseudo_gradient(theta, gradient)).max(initial=0.0))

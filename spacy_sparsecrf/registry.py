@@ -1,0 +1,27 @@
+"""The project's registries, which spaCy's configs reach as `@crf_solvers` and the like.
+
+Third parties add to them through the entry point groups `spacy_sparsecrf_crf_features`,
+`spacy_sparsecrf_crf_targets` and `spacy_sparsecrf_crf_solvers`.
+"""
+
+from typing import Any
+
+import catalogue
+
+crf_features = catalogue.create("spacy_sparsecrf", "crf_features", entry_points=True)
+crf_targets = catalogue.create("spacy_sparsecrf", "crf_targets", entry_points=True)
+crf_solvers = catalogue.create("spacy_sparsecrf", "crf_solvers", entry_points=True)
+
+
+def hang_on(registry: Any) -> None:
+    """Make the registries attributes of spaCy's: it resolves `@x` only where it has an `x`.
+
+    registry: `spacy.util.registry`, passed in so that the numerics import without spaCy.
+    """
+    for name, table in (
+        ("crf_features", crf_features),
+        ("crf_targets", crf_targets),
+        ("crf_solvers", crf_solvers),
+    ):
+        if not hasattr(registry, name):
+            setattr(registry, name, table)

@@ -1,0 +1,1 @@
+"""Optimisers; a file a solver."""

@@ -1,0 +1,148 @@
+"""One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .corpus import EncodedCorpus
+from .loss.chain import ChainLoss
+from .model import CRFModel, WeightTable
+from .parallel import Workers
+from .penalty import ElasticNet
+from .solvers.base import BatchSolver, StepReport
+from .working_set import WorkingSet
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+class Training:
+    """Trains a linear-chain CRF on a corpus, one outer iteration a step.
+
+    corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
+    the penalty; n_threads: 0 = one a core; dtype: how the model stores weights; init: weights to
+    continue from (those of tests and labels that this corpus does not have are dropped).
+    RAISES: SparseCRFError for bad penalties or threads, or a corpus without gold labels.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        labels: Sequence[str],
+        solver: BatchSolver,
+        *,
+        l1: float,
+        l2: float,
+        n_threads: int = 0,
+        dtype: str = "float32",
+        init: CRFModel | None = None,
+    ) -> None:
+        self._corpus = corpus
+        self._labels = tuple(labels)
+        self._dtype = dtype
+        penalty = ElasticNet(l1, l2)
+        loss = ChainLoss(corpus, len(self._labels), Workers(n_threads))
+        self.n_potential = loss.n_potential
+        initial = self._coordinates_of(init) if init else (np.empty(0, np.int64), np.empty(0))
+        self._working_set = WorkingSet(loss, penalty, solver, initial)
+
+    @property
+    def converged(self) -> bool:
+        """Whether further steps change nothing."""
+        return self._working_set.converged
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalty at the current weights."""
+        return self._working_set.objective
+
+    def step(self) -> StepReport:
+        """Do one outer iteration."""
+        return self._working_set.step()
+
+    @property
+    def _n_previous(self) -> int:
+        return len(self._labels) + int(self._corpus.start_label)
+
+    def model(self) -> CRFModel:
+        """The model with the weights that are active now."""
+        coordinates, theta = self._working_set.weights
+        n = len(self._labels)
+        split = len(self._corpus.unigram_keys) * n
+        unigram = coordinates < split
+        pairs = coordinates[~unigram] - split
+        return CRFModel(
+            self._labels,
+            self._dtype,
+            self._table(
+                self._corpus.unigram_keys,
+                coordinates[unigram] // n,
+                None,
+                coordinates[unigram] % n,
+                theta[unigram],
+            ),
+            self._table(
+                self._corpus.bigram_keys,
+                pairs // (n * self._n_previous),
+                pairs // n % self._n_previous,
+                pairs % n,
+                theta[~unigram],
+            ),
+        )
+
+    def _table(
+        self,
+        keys: NDArray[np.uint64],
+        tests: Longs,
+        previous: Longs | None,
+        labels: Longs,
+        theta: Floats,
+    ) -> WeightTable:
+        """Pack the weights of one kind; those that underflow the stored type are dropped."""
+        values = theta.astype(self._dtype)
+        kept = values != 0.0
+        active, first = np.unique(tests[kept], return_index=True)
+        pairs = np.empty(0, np.uint16) if previous is None else previous[kept].astype(np.uint16)
+        return WeightTable(
+            keys=keys[active],
+            indptr=np.append(first, kept.sum()).astype(np.int64),
+            previous=pairs,
+            labels=labels[kept].astype(np.uint16),
+            values=values[kept],
+        )
+
+    def _coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
+        """Coordinates and weights of a model's tests and labels that this corpus has."""
+        here = {label: i for i, label in enumerate(self._labels)}
+        # The last entry maps the start label.
+        relabel = np.array([*(here.get(label, -1) for label in model.labels), -1], np.int64)
+        relabel[-1] = len(self._labels) if self._corpus.start_label else -1
+        n = len(self._labels)
+        parts = []
+        for table, keys, base, n_previous in (
+            (model.unigram, self._corpus.unigram_keys, 0, 1),
+            (
+                model.bigram,
+                self._corpus.bigram_keys,
+                len(self._corpus.unigram_keys) * n,
+                self._n_previous,
+            ),
+        ):
+            test = np.repeat(_places(keys, table.keys), np.diff(table.indptr))
+            label = relabel[:-1][table.labels]
+            pair = relabel[table.previous] if n_previous > 1 else np.zeros_like(label)
+            known = (test >= 0) & (label >= 0) & (pair >= 0)
+            coordinates = base + (test * n_previous + pair) * n + label
+            parts.append((coordinates[known], table.values[known].astype(np.float64)))
+        coordinates = np.concatenate([part[0] for part in parts])
+        order = np.argsort(coordinates)
+        return coordinates[order], np.concatenate([part[1] for part in parts])[order]
+
+
+def _places(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Longs:
+    """Position of each wanted key among sorted keys, -1 where it is not there."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)

@@ -1,0 +1,128 @@
+"""Working set: a batch solver sees only the weights that are, or are about to be, non-zero.
+
+At the minimum of an l1 problem nearly all weights are zero. A zero weight stays zero while its
+loss gradient is at most l1 in magnitude; *screening* computes that gradient for all potential
+weights, and the worst violators enter. When none violates, the minimiser on the working set is
+the minimiser of the full problem, with the certificate that StepReport.optimality reports.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .loss.chain import ChainLoss
+from .penalty import ElasticNet
+from .solvers.base import BatchSolver, StepReport
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+# How many violators may enter at once, at the least, and for each weight there already.
+_MIN_GROWTH = 20_000
+_GROWTH = 0.5
+# A zero weight leaves when its gradient is this far below l1: nearer ones would soon return.
+_SHRINK = 0.9
+# Larger working sets than this share of themselves are worth the cost of moving.
+_WORTH_SHRINKING = 0.7
+# Outer iterations within the objective window that end a run: new weights need one to act.
+_MAX_IDLE = 2
+
+
+class WorkingSet:
+    """Runs a batch solver on a growing and shrinking set of coordinates.
+
+    loss: the full problem; penalty; solver; initial: ([n] int64 ascending coordinates, [n]
+    float64 weights) to start from.
+    """
+
+    def __init__(
+        self,
+        loss: ChainLoss,
+        penalty: ElasticNet,
+        solver: BatchSolver,
+        initial: tuple[Longs, Floats],
+    ) -> None:
+        self._loss = loss
+        self._penalty = penalty
+        self._solver = solver
+        coordinates, theta = initial
+        self._working = loss.restrict(coordinates)
+        self._state: Any = solver.start(self._working, penalty, theta)
+        self._violation = np.inf
+        self._previous = np.inf
+        self._n_idle = 0
+        self.converged = False
+        self._regrow()
+
+    @property
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
+        theta: Floats = self._state.theta
+        active = theta != 0.0
+        return self._working.coordinates[active], theta[active]
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalty at the current weights."""
+        return float(self._state.value)
+
+    def step(self) -> StepReport:
+        """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow."""
+        report = self._solver.step(self._working, self._penalty, self._state)
+        passes = report.passes
+        for _ in range(self._solver.inner_iterations - 1):
+            if report.converged:
+                break
+            report = self._solver.step(self._working, self._penalty, self._state)
+            passes += report.passes
+        self._regrow()
+        optimality = max(report.optimality, self._violation)
+        decrease = self._previous - report.objective
+        self._previous = report.objective
+        idle = decrease <= self._solver.window * abs(report.objective)
+        self._n_idle = self._n_idle + 1 if idle else 0
+        self.converged = optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
+        return StepReport(
+            objective=report.objective,
+            optimality=optimality,
+            n_active=report.n_active,
+            passes=passes,
+            converged=self.converged,
+        )
+
+    def _regrow(self) -> None:
+        """Let violators enter and idle weights leave."""
+        if self._penalty.l1 == 0.0:
+            self._take_all()
+            return
+        old: Longs = self._working.coordinates
+        limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
+        found, gradients = self._loss.screen(
+            self._working, self._state.theta, self._penalty.l1, limit
+        )
+        new = ~np.isin(found, old, assume_unique=True)
+        worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
+        self._violation = float(worst) - self._penalty.l1
+        staying = (self._state.theta != 0.0) | (
+            np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
+        )
+        if not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
+            return
+        coordinates = np.concatenate((old[staying], found[new]))
+        order = np.argsort(coordinates)
+        source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
+        gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
+        self._working = self._loss.restrict(coordinates[order])
+        self._state = self._solver.remap(self._state, source, gradient)
+
+    def _take_all(self) -> None:
+        """Without l1 every weight is non-zero at the minimum: all of them work."""
+        self._violation = 0.0
+        old: Longs = self._working.coordinates
+        if len(old) == self._loss.n_potential:
+            return
+        theta = np.zeros(self._loss.n_potential)
+        theta[old] = self._state.theta
+        self._working = self._loss.restrict(self._loss.all_coordinates())
+        self._state = self._solver.start(self._working, self._penalty, theta)

@@ -1,0 +1,175 @@
+"""Slow, obvious twins of the numerics: enumeration of all label sequences, log-space recursions.
+
+A problem's weights are dense here: `mu` [O, Y] and `lam` [O, P, Y], P = Y + 1 with a start label.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
+
+
+@dataclass
+class Problem:
+    """A corpus with dense weights for every potential coordinate."""
+
+    corpus: EncodedCorpus
+    n_labels: int
+    theta: np.ndarray
+
+    @property
+    def n_previous(self) -> int:
+        return self.n_labels + int(self.corpus.start_label)
+
+    @property
+    def mu(self) -> np.ndarray:
+        n = len(self.corpus.unigram_keys) * self.n_labels
+        return self.theta[:n].reshape(-1, self.n_labels)
+
+    @property
+    def lam(self) -> np.ndarray:
+        n = len(self.corpus.unigram_keys) * self.n_labels
+        return self.theta[n:].reshape(-1, self.n_previous, self.n_labels)
+
+    def sequences(self) -> list[range]:
+        offsets = self.corpus.offsets
+        return [range(a, b) for a, b in itertools.pairwise(offsets)]
+
+    def unigram_tests(self, t: int) -> np.ndarray:
+        return self.corpus.uni_indices[self.corpus.uni_indptr[t] : self.corpus.uni_indptr[t + 1]]
+
+    def bigram_tests(self, t: int) -> np.ndarray:
+        c = self.corpus.context[t]
+        return self.corpus.ctx_indices[self.corpus.ctx_indptr[c] : self.corpus.ctx_indptr[c + 1]]
+
+    def log_potential(self, t: int, previous: int, label: int) -> float:
+        """Log psi_t(y', y); y' = Y is the start label."""
+        total = sum(self.mu[o, label] for o in self.unigram_tests(t))
+        if previous < self.n_previous:
+            total += sum(self.lam[o, previous, label] for o in self.bigram_tests(t))
+        return total
+
+    def score(self, tokens: range, path: tuple[int, ...]) -> float:
+        previous = (self.n_labels, *path[:-1])
+        return sum(
+            self.log_potential(t, a, b) for t, a, b in zip(tokens, previous, path, strict=True)
+        )
+
+    def counts(self, tokens: range, path: tuple[int, ...]) -> np.ndarray:
+        """F(x, y), dense over all coordinates."""
+        total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
+        previous = (self.n_labels, *path[:-1])
+        for t, a, b in zip(tokens, previous, path, strict=True):
+            for o in self.unigram_tests(t):
+                total.mu[o, b] += 1
+            for o in self.bigram_tests(t):
+                total.lam[o, a, b] += 1
+        return total.theta
+
+    def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
+        """All label sequences, or those that agree with the known gold labels."""
+        choices = [
+            [self.corpus.labels[t]]
+            if agree and self.corpus.labels[t] >= 0
+            else range(self.n_labels)
+            for t in tokens
+        ]
+        return list(itertools.product(*choices))
+
+    def log_z(self, tokens: range, agree: bool = False) -> float:
+        return float(logsumexp([self.score(tokens, p) for p in self.paths(tokens, agree)]))
+
+    def expected(self, tokens: range, agree: bool = False) -> np.ndarray:
+        log_z = self.log_z(tokens, agree)
+        return sum(
+            np.exp(self.score(tokens, p) - log_z) * self.counts(tokens, p)
+            for p in self.paths(tokens, agree)
+        )
+
+    def loss(self) -> tuple[float, np.ndarray]:
+        """Weighted negative log-likelihood and gradient, missing labels marginalised over."""
+        value, gradient = 0.0, np.zeros_like(self.theta)
+        for tokens, weight in zip(self.sequences(), self.corpus.weights, strict=True):
+            if len(tokens):
+                value += weight * (self.log_z(tokens) - self.log_z(tokens, agree=True))
+                gradient += weight * (self.expected(tokens) - self.expected(tokens, agree=True))
+        return value, gradient
+
+    def marginals(self, tokens: range) -> np.ndarray:
+        log_z = self.log_z(tokens)
+        table = np.zeros((len(tokens), self.n_labels))
+        for path in self.paths(tokens):
+            table[np.arange(len(tokens)), path] += np.exp(self.score(tokens, path) - log_z)
+        return table
+
+    def best_path(self, tokens: range) -> tuple[int, ...]:
+        return max(self.paths(tokens), key=lambda path: self.score(tokens, path))
+
+    def log_space_marginals(self, tokens: range) -> tuple[float, np.ndarray]:
+        """Log Z and marginals by forward-backward on logarithms, for long sequences."""
+        n = self.n_labels
+        unary = np.array([self.mu[self.unigram_tests(t)].sum(axis=0) for t in tokens])
+        pairs = [self.lam[self.bigram_tests(t)].sum(axis=0) for t in tokens]
+        forward = np.empty((len(tokens), n))
+        forward[0] = unary[0] + (pairs[0][n] if self.n_previous > n else 0.0)
+        for i in range(1, len(tokens)):
+            forward[i] = unary[i] + logsumexp(forward[i - 1][:, None] + pairs[i][:n], axis=0)
+        backward = np.zeros((len(tokens), n))
+        for i in range(len(tokens) - 1, 0, -1):
+            backward[i - 1] = logsumexp(pairs[i][:n] + unary[i] + backward[i], axis=1)
+        log_z = float(logsumexp(forward[-1]))
+        return log_z, np.exp(forward + backward - log_z)
+
+
+def random_observations(
+    rng: np.random.Generator,
+    lengths: list[int],
+    *,
+    n_values: int = 3,
+    n_unigram: int = 2,
+    n_bigram: int = 2,
+    start_label: bool = True,
+) -> Observations:
+    """Random tests; about one in five is absent, the last bigram column is always on."""
+    n = sum(lengths)
+    width = n_unigram + n_bigram
+    hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
+    hashes += np.arange(width, dtype=np.uint64) * np.uint64(1000)
+    hashes[rng.random((n, width)) < 0.2] = 0
+    if n_bigram:
+        hashes[:, -1] = 99
+    return Observations(
+        hashes=hashes,
+        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        unigram_columns=np.arange(n_unigram, dtype=np.int32),
+        bigram_columns=np.arange(n_unigram, width, dtype=np.int32),
+        start_label=start_label,
+    )
+
+
+def random_problem(
+    seed: int,
+    n_labels: int,
+    lengths: list[int],
+    *,
+    missing: float = 0.0,
+    weighted: bool = False,
+    scale: float = 1.0,
+    **kwargs: object,
+) -> tuple[Problem, Observations]:
+    """A random corpus and random weights; missing: share of tokens without a gold label."""
+    rng = np.random.default_rng(seed)
+    observations = random_observations(rng, lengths, **kwargs)  # type: ignore[arg-type]
+    labels = rng.integers(0, n_labels, sum(lengths)).astype(np.int32)
+    labels[rng.random(len(labels)) < missing] = -1
+    builder = CorpusBuilder()
+    weights = rng.uniform(0.5, 2.0, len(lengths)) if weighted else None
+    builder.add(observations, labels, weights)
+    corpus = builder.build()
+    theta = scale * rng.normal(size=corpus.n_potential(n_labels))
+    return Problem(corpus, n_labels, theta), observations

@@ -1,0 +1,232 @@
+"""Every solver reaches the same minimiser, with a certificate."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from spacy_sparsecrf.corpus import CorpusBuilder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.owlqn import OWLQN, _inverse_hessian_product
+from spacy_sparsecrf.training import Training
+
+from .data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
+from .reference import Problem, random_problem
+
+
+def train(problem: Problem, l1: float, l2: float, solver: OWLQN, **options) -> Training:
+    names = [f"L{y}" for y in range(problem.n_labels)]
+    training = Training(problem.corpus, names, solver, l1=l1, l2=l2, **options)
+    for _ in range(300):
+        if training.step().converged:
+            return training
+    raise AssertionError("not converged in 300 outer iterations")
+
+
+def precise() -> OWLQN:
+    return OWLQN(tolerance=1e-7, window=0.0)
+
+
+def smooth_minimum(problem: Problem, l1: float, l2: float) -> tuple[float, np.ndarray]:
+    """The optimum by scipy on theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003)."""
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+    working = loss.restrict(loss.all_coordinates())
+
+    def objective(both):
+        plus, minus = np.split(both, 2)
+        theta = plus - minus
+        value, gradient = working.value_and_grad(theta)
+        gradient = gradient + l2 * theta
+        total = value + l1 * both.sum() + l2 / 2 * theta @ theta
+        return total, np.concatenate((gradient + l1, l1 - gradient))
+
+    n = loss.n_potential
+    found = minimize(
+        objective,
+        np.zeros(2 * n),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * (2 * n),
+        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-10},
+    )
+    plus, minus = np.split(found.x, 2)
+    return found.fun, plus - minus
+
+
+def dense_weights(training: Training, n: int) -> np.ndarray:
+    theta = np.zeros(n)
+    coordinates, values = training._working_set.weights
+    theta[coordinates] = values
+    return theta
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)])
+@pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True}])
+def test_minimiser_equals_scipy_on_the_split_variable_problem(l1, l2, options):
+    problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
+    expected_value, expected = smooth_minimum(problem, l1, l2)
+    training = train(problem, l1, l2, precise())
+    assert training.objective == pytest.approx(expected_value, rel=1e-7)
+    theta = dense_weights(training, len(expected))
+    problem.theta = theta
+    _, gradient = problem.loss()
+    assert ElasticNet(l1, l2).distance(theta, gradient) <= 2e-7
+    if l2 >= 0.01:
+        np.testing.assert_allclose(theta, expected, atol=1e-3)
+
+
+def test_the_certificate_is_of_the_full_problem():
+    problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    training = train(problem, 0.5, 0.01, precise())
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    theta = dense_weights(training, loss.n_potential)
+    _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
+    assert ElasticNet(0.5, 0.01).distance(theta, gradient) <= 2e-7
+    assert 0 < np.count_nonzero(theta) < loss.n_potential / 2
+
+
+def test_every_outer_iteration_lowers_the_objective():
+    problem, _ = random_problem(23, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    training = Training(problem.corpus, list("abcd"), OWLQN(inner_iterations=2), l1=0.3, l2=0.01)
+    values = [training.step().objective for _ in range(15)]
+    assert all(b <= a for a, b in itertools.pairwise(values))
+    assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.5])
+def test_training_does_not_depend_on_threads(l1):
+    problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
+    names = [str(y) for y in range(9)]
+    runs = [Training(problem.corpus, names, OWLQN(), l1=l1, l2=0.1, n_threads=n) for n in (1, 2, 7)]
+    for _ in range(4):
+        assert len({run.step() for run in runs}) == 1
+    assert len({run.model().to_bytes() for run in runs}) == 1
+
+
+def test_so_large_a_penalty_that_all_weights_vanish():
+    problem, _ = random_problem(25, 3, [5, 4], n_values=2)
+    training = train(problem, 1e6, 0.0, OWLQN())
+    assert training.model().n_active == 0
+    problem.theta[:] = 0.0
+    assert training.objective == pytest.approx(problem.loss()[0], rel=1e-12)
+
+
+def test_one_label_has_nothing_to_learn():
+    problem, _ = random_problem(26, 1, [5, 4])
+    training = train(problem, 0.5, 0.0, OWLQN())
+    assert training.objective == pytest.approx(0.0, abs=1e-12)
+    assert training.model().n_active == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_training_continues_from_a_model_at_its_objective(dtype):
+    problem, _ = random_problem(27, 4, [9, 8, 10, 3] * 3, n_bigram=3, n_values=5)
+    names = list("abcd")
+    first = Training(problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype)
+    first.step()
+    second = Training(
+        problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype, init=first.model()
+    )
+    rel = 1e-13 if dtype == "float64" else 1e-6
+    assert second.objective == pytest.approx(first.objective, rel=rel)
+    assert second.model().to_bytes() == first.model().to_bytes()
+
+
+def test_weights_are_carried_over_by_the_names_of_labels():
+    problem, observations = random_problem(28, 3, [6, 5, 4])
+    first = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.2, l2=0.1, dtype="float64")
+    first.step()
+    builder = CorpusBuilder()
+    moved = np.array([2, 0, 3], dtype=np.int32)[problem.corpus.labels]
+    builder.add(observations, moved)
+    second = Training(
+        builder.build(),
+        ["b", "new", "a", "c"],
+        OWLQN(),
+        l1=0.2,
+        l2=0.1,
+        dtype="float64",
+        init=first.model(),
+    )
+    assert second.model().n_active == first.model().n_active
+    assert first.model().n_active > 0
+
+
+def test_inverse_hessian_product_is_exact_on_a_quadratic():
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(4, 4))
+    hessian = root @ root.T + np.eye(4)
+    # Conjugate directions determine the inverse exactly.
+    _, steps = np.linalg.eigh(hessian)
+    steps = steps.T.copy()
+    changes = steps @ hessian
+    vector = rng.normal(size=4)
+    got = _inverse_hessian_product(steps, changes, vector)
+    np.testing.assert_allclose(got, np.linalg.solve(hessian, vector), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"history": 0}, "history"),
+        ({"inner_iterations": 0}, "inner_iterations"),
+        ({"max_line_search": -1}, "max_line_search"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"window": float("nan")}, "window"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        OWLQN(**settings)
+
+
+def test_start_weights_without_finite_objective_are_refused():
+    problem, _ = random_problem(29, 3, [5])
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    theta = np.full(loss.n_potential, np.nan)
+    with pytest.raises(SparseCRFError, match="SC307"):
+        OWLQN().start(loss.restrict(loss.all_coordinates()), ElasticNet(0.5, 0.0), theta)
+
+
+@needs(ORACLE / "oracle.json")
+@pytest.mark.parametrize(
+    ("case", "n_steps", "rel"),
+    [
+        ("l2", 30, 1e-10),
+        ("en", 60, 1e-8),
+        ("l1", 40, 3e-5),
+        ("l1x", 40, 3e-5),
+        ("en5", 40, 3e-5),
+    ],
+)
+def test_optimum_equals_the_independent_programs(case, n_steps, rel):
+    oracle = read_oracle()
+    expected = oracle["cases"][case]
+    observations = crfpp_observations(read_columns(ORACLE / oracle["data"]), oracle["template"])
+    names = oracle["labels"]
+    gold = [
+        names.index(token[oracle["label_column"]])
+        for sentence in read_columns(ORACLE / oracle["data"])
+        for token in sentence
+    ]
+    builder = CorpusBuilder()
+    builder.add(observations, np.array(gold, dtype=np.int32))
+    corpus = builder.build()
+    assert corpus.n_potential(len(names)) == oracle["features"]
+    assert len(corpus.unigram_keys) + len(corpus.bigram_keys) == oracle["attributes"] + 1
+    training = Training(
+        corpus,
+        names,
+        OWLQN(tolerance=1e-4, window=0.0),
+        l1=expected["rho1"],
+        l2=expected["rho2"],
+    )
+    for _ in range(n_steps):
+        if training.step().converged:
+            break
+    assert training.objective == pytest.approx(expected["objective"], rel=rel)
+    assert training.objective >= expected["objective"] * (1 - 1e-9)
