@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import Errors, SparseCRFError
+from .vectors import dot
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ElasticNet:
 
     def value(self, theta: NDArray[np.float64]) -> float:
         """Penalty of the weights theta [K]."""
-        return float(self.l1 * np.abs(theta).sum() + 0.5 * self.l2 * (theta @ theta))
+        return float(self.l1 * np.abs(theta).sum() + 0.5 * self.l2 * dot(theta, theta))
 
     def prox(self, theta: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """Minimise |w - theta|^2 / (2 step) + penalty(w): soft threshold, then shrink [K]."""

@@ -9,12 +9,14 @@ from ..kernels.expectations import (
     gather_bigrams,
     gather_unigrams,
     pair_sums,
+    scatter_unigrams,
     subtract_gold,
 )
 from ..kernels.forward_backward import forward_backward
 from ..kernels.layout import select
 from ..kernels.potentials import context_matrices
 from ..parallel import Chunks, Workers, cut
+from ..vectors import dot
 from .lattice import Csr, Lattice
 
 Floats = NDArray[np.float64]
@@ -23,6 +25,9 @@ Longs = NDArray[np.int64]
 
 # Fixed, so that chunks and thus sums do not depend on the number of threads.
 _N_CHUNKS = 64
+# Unigram weights up to which every chunk of sequences sums a gradient of its own, which stays in
+# a cache; beyond, each weight's gradient is gathered over all its tokens.
+_MAX_SCATTERED = 1 << 18
 # Tokens of one context whose pair products one thread sums.
 _SPAN = 4096
 
@@ -151,12 +156,12 @@ class WorkingLoss:
         """
         space, lattice = self._space, self._space.lattice
         self._fill_matrices(theta)
-        space.workers.map(lambda a, b: self._infer(theta, a, b), space.sequence_chunks)
-        value = float(space.log_z @ lattice.weights) - float(theta @ self.observed)
+        parts = space.workers.map(lambda a, b: self._infer(theta, a, b), space.sequence_chunks)
+        value = dot(space.log_z, lattice.weights) - dot(theta, self.observed)
         self._evaluated = theta.copy()
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
-        return value, self._gradient()
+        return value, self._gradient(parts)
 
     def prepare_screening(self, theta: Floats) -> None:
         """Leave marginals and potentials at theta in the workspace."""
@@ -184,8 +189,11 @@ class WorkingLoss:
             self._context_chunks,
         )
 
-    def _infer(self, theta: Floats, first: int, last: int) -> None:
-        """Forward-backward of sequences first:last; leaves residuals in the workspace."""
+    def _infer(self, theta: Floats, first: int, last: int) -> Floats:
+        """Forward-backward of sequences first:last; leaves residuals in the workspace.
+
+        RETURNS: these sequences' part of the unigram gradient, as `_scatter` does.
+        """
         space, lattice = self._space, self._space.lattice
         forward_backward(
             first,
@@ -207,12 +215,37 @@ class WorkingLoss:
             space.residual,
             space.log_z,
         )
-        subtract_gold(first, last, lattice.offsets, lattice.weights, lattice.labels, space.residual)
+        return self._scatter(first, last)
 
-    def _gradient(self) -> Floats:
-        """Sum residuals over the tokens and contexts of each working weight."""
+    def _scatter(self, first: int, last: int) -> Floats:
+        """Subtract the gold labels of sequences first:last and sum their unigram residuals.
+
+        RETURNS: [K] of the unigram weights; empty where they are gathered instead.
+        """
         space, lattice = self._space, self._space.lattice
-        gradient = np.empty(len(self.coordinates))
+        subtract_gold(first, last, lattice.offsets, lattice.weights, lattice.labels, space.residual)
+        if self._split > _MAX_SCATTERED:
+            return np.empty(0)
+        part = np.zeros(self._split)
+        scatter_unigrams(
+            lattice.offsets[first],
+            lattice.offsets[last],
+            self._token_rows.indptr,
+            self._token_rows.indices,
+            self._unigram.ptr,
+            self._unigram.codes,
+            space.residual,
+            part,
+        )
+        return part
+
+    def _gradient(self, parts: list[Floats]) -> Floats:
+        """Sum residuals over the tokens and contexts of each working weight.
+
+        parts: of each chunk of sequences, what `_scatter` returned.
+        """
+        space, lattice = self._space, self._space.lattice
+        gradient = np.zeros(len(self.coordinates))
         space.workers.map(
             lambda first, last: pair_sums(
                 first,
@@ -245,6 +278,8 @@ class WorkingLoss:
             ),
             self._context_chunks,
         )
+        for part in parts:
+            gradient[: len(part)] += part
         space.workers.map(
             lambda first, last: gather_unigrams(
                 first,
@@ -257,7 +292,7 @@ class WorkingLoss:
                 space.residual,
                 gradient[: self._split],
             ),
-            self._unigram_chunks,
+            self._unigram_chunks if self._split > _MAX_SCATTERED else [],
         )
         space.workers.map(
             lambda first, last: gather_bigrams(
@@ -281,12 +316,4 @@ class WorkingLoss:
         space.residual[:, :] = 0.0
         space.backward[:, :] = 0.0
         self.psi[:, :, :] = 0.0
-        subtract_gold(
-            0,
-            len(lattice.weights),
-            lattice.offsets,
-            lattice.weights,
-            lattice.labels,
-            space.residual,
-        )
-        return -self._gradient()
+        return -self._gradient(space.workers.map(self._scatter, space.sequence_chunks))

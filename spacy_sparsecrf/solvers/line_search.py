@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..vectors import dot
+
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 
@@ -50,7 +52,7 @@ def projected_backtracking(
         theta = origin.theta + step * direction
         theta[theta * orthant <= 0.0] = 0.0
         value, gradient = evaluate(theta)
-        if value <= origin.value + DECREASE * float(pseudo_gradient @ (theta - origin.theta)):
+        if value <= origin.value + DECREASE * dot(pseudo_gradient, theta - origin.theta):
             return Point(theta, value, gradient), trial
         step *= shrink
     return None, max_trials
@@ -67,14 +69,14 @@ def wolfe(
     RETURNS: the accepted point (the best with sufficient decrease where max_trials ended the
         search before the curvature condition held), or None; number of evaluations.
     """
-    slope0 = float(origin.gradient @ direction)
+    slope0 = dot(origin.gradient, direction)
     low = (0.0, origin.value, slope0)
     high: tuple[float, float, float] | None = None
     best: Point | None = None
     step = first_step
     for trial in range(1, max_trials + 1):
         value, gradient = evaluate(origin.theta + step * direction)
-        slope = float(gradient @ direction)
+        slope = dot(gradient, direction)
         here = (step, value, slope)
         if value > origin.value + DECREASE * step * slope0 or value >= low[1]:
             high = here

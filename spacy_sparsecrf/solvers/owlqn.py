@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
+from ..vectors import dot
 from .base import Loss, StepReport
 from .line_search import Point, projected_backtracking, wolfe
 
@@ -123,7 +124,7 @@ class OWLQN:
         self, loss: Loss, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
     ) -> tuple[Point | None, int]:
         """Search along a direction; the very first one has no scale yet."""
-        length = float(np.sqrt(direction @ direction))
+        length = float(np.sqrt(dot(direction, direction)))
         if length == 0.0:
             return None, 0
         origin = Point(state.theta, state.value, state.gradient)
@@ -192,9 +193,9 @@ def _inverse_hessian_product(steps: Floats, changes: Floats, vector: Floats) -> 
     rho = 1.0 / np.einsum("mk,mk->m", steps, changes)
     factors = np.empty(len(steps))
     for i in range(len(steps) - 1, -1, -1):
-        factors[i] = rho[i] * (steps[i] @ q)
+        factors[i] = rho[i] * dot(steps[i], q)
         q -= factors[i] * changes[i]
-    q /= rho[-1] * (changes[-1] @ changes[-1])
+    q /= rho[-1] * dot(changes[-1], changes[-1])
     for i in range(len(steps)):
-        q += (factors[i] - rho[i] * (changes[i] @ q)) * steps[i]
+        q += (factors[i] - rho[i] * dot(changes[i], q)) * steps[i]
     return q
