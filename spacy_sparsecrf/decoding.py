@@ -22,24 +22,28 @@ def _csr(rows: Ints) -> tuple[Longs, Ints]:
 class _Rows:
     """One kind of a model's weights, ready for look-up by hash.
 
-    codes: [K] int32, y, or y' * Y + y for pairs.
+    places: [K] int32, y, or y' * Yp + y for pairs: the place in a row or matrix of scores.
     """
 
-    def __init__(self, table: WeightTable, n_labels: int) -> None:
-        self.keys = table.keys
-        self.ptr = table.indptr
-        self.codes = table.labels.astype(np.int32)
+    def __init__(self, table: WeightTable, padded: int) -> None:
+        from .kernels.hashing import build_table
+
+        # Arrays of a loaded model are read-only, which would compile every kernel once more.
+        self.keys = table.keys.copy()
+        self._slots = build_table(self.keys)
+        self.ptr = table.indptr.copy()
+        self.places = table.labels.astype(np.int32)
         if len(table.previous):
-            self.codes += table.previous.astype(np.int32) * n_labels
+            self.places += table.previous.astype(np.int32) * padded
         self.values = table.values.astype(np.float64)
 
     def of(self, hashes: NDArray[np.uint64]) -> Ints:
         """Row of each hash, -1 where the model has no weight for it."""
-        if not len(self.keys):
-            return np.full(hashes.shape, -1, dtype=np.int32)
-        place = np.searchsorted(self.keys, hashes)
-        place[place == len(self.keys)] = 0
-        return np.where(self.keys[place] == hashes, place, -1).astype(np.int32)
+        from .kernels.hashing import lookup
+
+        rows = np.empty(hashes.shape, dtype=np.int32)
+        lookup(self._slots, self.keys, hashes.reshape(-1), rows.reshape(-1))
+        return rows
 
 
 class Decoder:
@@ -48,8 +52,8 @@ class Decoder:
     def __init__(self, model: CRFModel) -> None:
         self.n_labels = len(model.labels)
         self.padded = -(-self.n_labels // 8) * 8
-        self._unigram = _Rows(model.unigram, self.n_labels)
-        self._bigram = _Rows(model.bigram, self.n_labels)
+        self._unigram = _Rows(model.unigram, self.padded)
+        self._bigram = _Rows(model.bigram, self.padded)
 
     def viterbi(self, observations: Observations) -> Ints:
         """Find the most probable labels of each sequence.
@@ -66,7 +70,7 @@ class Decoder:
         scores = np.empty((n, self.padded))
         unigram = self._unigram
         rows = unigram.of(observations.unigram_hashes)
-        token_scores(rows, unigram.ptr, unigram.codes, unigram.values, scores)
+        token_scores(rows, unigram.ptr, unigram.places, unigram.values, scores)
         context, indptr, indices = self._contexts(observations)
         viterbi(
             observations.offsets,
@@ -100,7 +104,7 @@ class Decoder:
             indptr,
             indices,
             bigram.ptr,
-            bigram.codes,
+            bigram.places,
             bigram.values,
             psi,
             shift,
@@ -115,7 +119,7 @@ class Decoder:
             np.full(n, -1, dtype=np.int32),
             *_csr(self._unigram.of(observations.unigram_hashes)),
             self._unigram.ptr,
-            self._unigram.codes,
+            self._unigram.places,
             self._unigram.values,
             context,
             psi,
@@ -124,6 +128,7 @@ class Decoder:
             backward,
             marginals,
             np.zeros(n_sequences),
+            np.empty(self.padded),
         )
         return np.ascontiguousarray(marginals[:, : self.n_labels])
 
@@ -141,5 +146,5 @@ class Decoder:
 
         bigram = self._bigram
         pairs = np.empty((len(indptr) - 1, self.n_labels + 1, self.padded))
-        pair_scores(indptr, indices, self.n_labels, bigram.ptr, bigram.codes, bigram.values, pairs)
+        pair_scores(indptr, indices, bigram.ptr, bigram.places, bigram.values, pairs)
         return pairs

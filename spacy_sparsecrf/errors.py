@@ -21,6 +21,25 @@ class Errors(metaclass=_Coded):
     """Messages of errors: what was wrong, where, and what to do."""
 
     # SC1xx: features
+    SC101 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, is malformed "
+        "at character {position}: expected {expected}; found {found}."
+    )
+    SC102 = (
+        "[components.NAME.features] templates = {value!r} is not a list of strings. Write it as "
+        '["u:lower[0]", "b:"], or leave it out for the default.'
+    )
+    SC103 = (
+        "[components.NAME.features] templates is empty. Name at least one, such as "
+        '["u:lower[0]", "b:"], or leave it out for the default.'
+    )
+    SC104 = (
+        "Template {second} of [components.NAME.features] templates, {second_text!r}, repeats "
+        "template {first}, {first_text!r}: both test the same with {conjoined}. Remove one."
+    )
+    SC105 = (
+        "sequences = {value!r} is not known. Change [components.NAME] sequences to one of: {known}."
+    )
 
     # SC2xx: component, targets, training loop
     SC201 = (

@@ -1,6 +1,7 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from .model import CRFModel, WeightTable
 from .parallel import Workers
 from .penalty import ElasticNet
 from .solvers.base import BatchSolver, StepReport
+from .stages import warm_start
 from .working_set import WorkingSet
 
 Floats = NDArray[np.float64]
@@ -41,25 +43,44 @@ class Training:
         self._corpus = corpus
         self._labels = tuple(labels)
         self._dtype = dtype
-        penalty = ElasticNet(l1, l2)
-        loss = ChainLoss(corpus, len(self._labels), Workers(n_threads))
-        self.n_potential = loss.n_potential
-        initial = self._coordinates_of(init) if init else (np.empty(0, np.int64), np.empty(0))
-        self._working_set = WorkingSet(loss, penalty, solver, initial)
+        self._penalty = ElasticNet(l1, l2)
+        self._solver = solver
+        self._loss = ChainLoss(corpus, len(self._labels), Workers(n_threads))
+        self._working_set: WorkingSet | None = None
+        self.n_potential = self._loss.n_potential
+        if init is not None:
+            self._working_set = self._start(self._coordinates_of(init))
 
     @property
     def converged(self) -> bool:
         """Whether further steps change nothing."""
-        return self._working_set.converged
+        return self._working_set is not None and self._working_set.converged
 
     @property
     def objective(self) -> float:
-        """Loss plus penalty at the current weights."""
-        return self._working_set.objective
+        """Loss plus penalty at the current weights; infinite before the first step."""
+        return np.inf if self._working_set is None else self._working_set.objective
 
     def step(self) -> StepReport:
-        """Do one outer iteration."""
-        return self._working_set.step()
+        """Do one outer iteration; the first has the warm start in it."""
+        n_epochs = 0
+        if self._working_set is None:
+            n_epochs = self._solver.warm_start_epochs if self._penalty.l1 > 0.0 else 0
+            self._working_set = self._start(
+                warm_start(self._loss, self._penalty, n_epochs, self._solver.seed)
+            )
+        report = self._working_set.step()
+        return replace(report, passes=report.passes + n_epochs)
+
+    def _start(self, initial: tuple[Longs, Floats]) -> WorkingSet:
+        return WorkingSet(self._loss, self._penalty, self._solver, initial)
+
+    @property
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
+        if self._working_set is None:
+            return np.empty(0, np.int64), np.empty(0)
+        return self._working_set.weights
 
     @property
     def _n_previous(self) -> int:
@@ -67,7 +88,7 @@ class Training:
 
     def model(self) -> CRFModel:
         """The model with the weights that are active now."""
-        coordinates, theta = self._working_set.weights
+        coordinates, theta = self.weights
         n = len(self._labels)
         split = len(self._corpus.unigram_keys) * n
         unigram = coordinates < split

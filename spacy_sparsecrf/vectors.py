@@ -5,5 +5,5 @@ from numpy.typing import NDArray
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Inner product of two vectors [K]; einsum sums in one thread, `a @ b` in as many as it likes."""
+    """Inner product of two vectors [K]: einsum sums in one thread, `a @ b` in any number."""
     return float(np.einsum("k,k->", a, b))

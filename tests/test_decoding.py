@@ -26,7 +26,7 @@ def trained(seed: int, n_labels: int, lengths: list[int], **options):
     )
     training.step()
     problem.theta[:] = 0.0
-    coordinates, theta = training._working_set.weights
+    coordinates, theta = training.weights
     problem.theta[coordinates] = theta
     return problem, observations, training.model()
 

@@ -59,7 +59,7 @@ def smooth_minimum(problem: Problem, l1: float, l2: float) -> tuple[float, np.nd
 
 def dense_weights(training: Training, n: int) -> np.ndarray:
     theta = np.zeros(n)
-    coordinates, values = training._working_set.weights
+    coordinates, values = training.weights
     theta[coordinates] = values
     return theta
 

@@ -207,9 +207,8 @@ def context_residuals(
 def gather_bigrams(
     first: int,
     last: int,
-    n_labels: int,
     row_ptr: np.ndarray,
-    row_codes: np.ndarray,
+    row_places: np.ndarray,
     col_ptr: np.ndarray,
     col_contexts: np.ndarray,
     residual: np.ndarray,
@@ -218,13 +217,13 @@ def gather_bigrams(
     """Gradient of the working bigram weights of rows first:last: sum_c residual[c, y', y].
 
     col_ptr, col_contexts: CSC, contexts that contain a row; residual: [C, Y + 1, Yp] as
-    `context_residuals` leaves it; row_codes: [K] int32 y' * Y + y; gradient: [K], out.
+    `context_residuals` leaves it; row_places: [K] int32 y' * Yp + y; gradient: [K], out.
     """
     for row in range(first, last):
         begin, end = row_ptr[row], row_ptr[row + 1]
         for k in range(begin, end):
             gradient[k] = 0.0
         for j in range(col_ptr[row], col_ptr[row + 1]):
-            c = col_contexts[j]
+            flat = residual[col_contexts[j]].reshape(-1)
             for k in range(begin, end):
-                gradient[k] += residual[c, row_codes[k] // n_labels, row_codes[k] % n_labels]
+                gradient[k] += flat[row_places[k]]

@@ -91,6 +91,7 @@ def forward_backward(
     backward: np.ndarray,
     marginals: np.ndarray,
     log_z: np.ndarray,
+    beta: np.ndarray,
 ) -> None:
     """Run sequences first:last and leave log Z, marginals and the factors of pair marginals.
 
@@ -104,9 +105,8 @@ def forward_backward(
     weights, context [N], psi [C, Y + 1, Yp], psi_shift [C];
     alpha, backward, marginals: [N, Yp] float64, out; `backward` is weight * E_t beta_t / n_t and
     `marginals` is weight * p(y_t). log_z: [S] float64, out (not weighted; not finite where no
-    path has positive probability within float64's range).
+    path has positive probability within float64's range). beta: [Yp] workspace.
     """
-    beta = np.empty(alpha.shape[1])
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
         total = 0.0

@@ -37,21 +37,20 @@ def add_pairs(
     rows: np.ndarray,
     first: int,
     last: int,
-    n_labels: int,
     row_ptr: np.ndarray,
-    row_codes: np.ndarray,
+    row_places: np.ndarray,
     theta: np.ndarray,
 ) -> None:
     """Add to one context's log-potentials the weights of its rows.
 
-    matrix: [Y + 1, Yp] float64, matrix[y', y] += sum_o lam[o, y', y];
-    row_codes: [K] int32 y' * Y + y of a weight; the rest as in `add_scores`.
+    matrix: [Y + 1, Yp] float64, matrix[y', y] += sum_o lam[o, y', y]; row_places: [K] int32,
+    place y' * Yp + y of a weight in the matrix; the rest as in `add_scores`.
     """
+    flat = matrix.reshape(-1)
     for j in range(first, last):
         row = rows[j]
         for k in range(row_ptr[row], row_ptr[row + 1]):
-            code = row_codes[k]
-            matrix[code // n_labels, code % n_labels] += theta[k]
+            flat[row_places[k]] += theta[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -63,7 +62,7 @@ def context_matrices(
     ctx_ptr: np.ndarray,
     ctx_rows: np.ndarray,
     row_ptr: np.ndarray,
-    row_codes: np.ndarray,
+    row_places: np.ndarray,
     theta: np.ndarray,
     psi: np.ndarray,
     shift: np.ndarray,
@@ -79,7 +78,7 @@ def context_matrices(
     for c in range(first, last):
         matrix = psi[c]
         matrix[:, :] = 0.0
-        add_pairs(matrix, ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], n_labels, row_ptr, row_codes, theta)
+        add_pairs(matrix, ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], row_ptr, row_places, theta)
         top = matrix[0, 0]
         for previous in range(n_previous):
             for y in range(n_labels):

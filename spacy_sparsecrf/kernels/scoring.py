@@ -32,19 +32,16 @@ def token_scores(
 def pair_scores(
     ctx_ptr: np.ndarray,
     ctx_rows: np.ndarray,
-    n_labels: int,
     row_ptr: np.ndarray,
-    row_codes: np.ndarray,
+    row_places: np.ndarray,
     values: np.ndarray,
     pairs: np.ndarray,
 ) -> None:
     """Score the label pairs of each context: pairs[c, y', y] = sum_o lam[o, y', y].
 
-    ctx_ptr, ctx_rows: CSR of a context's model rows; row_codes: [K] int32 y' * Y + y; pairs:
+    ctx_ptr, ctx_rows: CSR of a context's model rows; row_places: [K] int32 y' * Yp + y; pairs:
     [C, Y + 1, Yp], out.
     """
     pairs[:, :, :] = 0.0
     for c in range(len(ctx_ptr) - 1):
-        add_pairs(
-            pairs[c], ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], n_labels, row_ptr, row_codes, values
-        )
+        add_pairs(pairs[c], ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], row_ptr, row_places, values)

@@ -52,6 +52,21 @@ class ChainLoss:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
         return np.arange(self.n_potential, dtype=np.int64)
 
+    def observed_coordinates(self) -> Longs:
+        """The coordinates of all pairs of a test with a gold label, or gold label pair."""
+        lattice, n = self._lattice, self.n_labels
+        lengths = np.diff(lattice.tests.indptr)
+        label = np.repeat(lattice.labels, lengths)
+        unigram = lattice.tests.indices[label >= 0].astype(np.int64) * n + label[label >= 0]
+        previous = np.where(lattice.begins, n, np.roll(lattice.labels, 1))
+        pair = previous.astype(np.int64) * n + lattice.labels
+        known = (lattice.labels >= 0) & (previous >= 0)
+        seen = np.unique(np.stack((lattice.context[known], pair[known])), axis=1)
+        lengths = np.diff(lattice.ctx_tests.indptr)[seen[0]]
+        tests = lattice.ctx_tests.take(seen[0]).indices.astype(np.int64)
+        bigram = tests * n * lattice.n_previous + np.repeat(seen[1], lengths)
+        return np.concatenate((np.unique(unigram), self.n_unigram + np.unique(bigram)))
+
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
     ) -> tuple[Longs, Floats]:

@@ -25,6 +25,13 @@ class Csr:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
+    def take(self, rows: Longs) -> "Csr":
+        """Some rows, in the given order."""
+        lengths = np.diff(self.indptr)[rows]
+        entries = _concatenated_ranges(self.indptr[:-1][rows], lengths)
+        indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        return Csr(indptr, self.indices[entries])
+
     def transposed(self, n_columns: int) -> "Csr":
         """The rows of each column, ascending."""
         col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
@@ -97,7 +104,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
     labels = corpus.labels[tokens]
     begins = np.zeros(len(tokens), dtype=np.bool_)
     begins[offsets[:-1]] = True
-    tests = _select_rows(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
     ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     return Lattice(
         offsets=offsets,
@@ -121,11 +128,3 @@ def _concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
     total = int(ends[-1]) if len(ends) else 0
     ranges: Longs = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
     return ranges
-
-
-def _select_rows(table: Csr, rows: Longs) -> Csr:
-    """Take rows of a ragged table, in the given order."""
-    lengths = np.diff(table.indptr)[rows]
-    entries = _concatenated_ranges(table.indptr[:-1][rows], lengths)
-    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    return Csr(indptr, table.indices[entries])

@@ -53,14 +53,18 @@ class Workspace:
 class _Rows:
     """Working weights of one kind, grouped by test: a *row* is a test that has any.
 
-    tests: [R] int32; ptr: [R + 1] int64; codes: [K] int32, the weight's place in its test.
+    tests: [R] int32; ptr: [R + 1] int64; places: [K] int32, y, or y' * Yp + y for
+    pairs: a weight's place in a row or matrix of scores.
     """
 
-    def __init__(self, coordinates: Longs, width: int, n_tests: int) -> None:
-        test = coordinates // width
+    def __init__(
+        self, coordinates: Longs, n_labels: int, n_previous: int, padded: int, n_tests: int
+    ) -> None:
+        pair, label = np.divmod(coordinates, n_labels)
+        test, previous = np.divmod(pair, n_previous)
         self.tests, first = np.unique(test.astype(np.int32), return_index=True)
         self.ptr = np.append(first, len(coordinates)).astype(np.int64)
-        self.codes = (coordinates - test * width).astype(np.int32)
+        self.places = (previous * padded + label).astype(np.int32)
         self.number = np.full(n_tests, -1, dtype=np.int32)
         self.number[self.tests] = np.arange(len(self.tests), dtype=np.int32)
 
@@ -90,18 +94,23 @@ class WorkingLoss:
         lattice = workspace.lattice
         n_labels = workspace.n_labels
         self.coordinates = coordinates
-        self._space = workspace
-        self._split = int(np.searchsorted(coordinates, n_unigram))
-        self._unigram = _Rows(coordinates[: self._split], n_labels, len(lattice.test_tokens))
-        self._bigram = _Rows(
-            coordinates[self._split :] - n_unigram,
-            n_labels * lattice.n_previous,
+        self.space = workspace
+        self.split = int(np.searchsorted(coordinates, n_unigram))
+        padded = workspace.padded
+        self.unigram = _Rows(
+            coordinates[: self.split], n_labels, 1, padded, len(lattice.test_tokens)
+        )
+        self.bigram = _Rows(
+            coordinates[self.split :] - n_unigram,
+            n_labels,
+            lattice.n_previous,
+            padded,
             len(lattice.test_contexts),
         )
-        self._token_rows = self._unigram.of(lattice.tests)
+        self.token_rows = self.unigram.of(lattice.tests)
         tokens = lattice.test_tokens.indptr
-        cost = (tokens[self._unigram.tests + 1] - tokens[self._unigram.tests]) * np.diff(
-            self._unigram.ptr
+        cost = (tokens[self.unigram.tests + 1] - tokens[self.unigram.tests]) * np.diff(
+            self.unigram.ptr
         )
         self._unigram_chunks = cut(cost, _N_CHUNKS)
         self._lay_out_contexts()
@@ -110,24 +119,24 @@ class WorkingLoss:
 
     def _lay_out_contexts(self) -> None:
         """Contexts that agree in their *working* tests share one matrix."""
-        lattice, n_labels = self._space.lattice, self._space.n_labels
-        full = self._bigram.of(lattice.ctx_tests)
+        lattice, n_labels = self.space.lattice, self.space.n_labels
+        full = self.bigram.of(lattice.ctx_tests)
         lengths = np.diff(full.indptr)
         table = np.zeros((len(full), int(lengths.max(initial=0))), dtype=np.uint64)
         line = np.repeat(np.arange(len(full)), lengths)
         table[line, np.arange(len(full.indices)) - full.indptr[line]] = full.indices + 1
         representatives, self.active_context = distinct_rows(table)
-        self._context = self.active_context[lattice.context]
+        self.context = self.active_context[lattice.context]
         chosen = table[representatives]
         indptr = np.concatenate(([0], np.cumsum((chosen > 0).sum(axis=1)))).astype(np.int64)
-        self._context_rows = Csr(indptr, (chosen[chosen > 0] - 1).astype(np.int32))
-        n_contexts = len(self._context_rows)
-        self._row_contexts = self._context_rows.transposed(len(self._bigram))
-        self._inner, self._starts = lattice.tokens_by_context(self._context, n_contexts)
-        self.psi = np.zeros((n_contexts, n_labels + 1, self._space.padded))
+        self.context_rows = Csr(indptr, (chosen[chosen > 0] - 1).astype(np.int32))
+        n_contexts = len(self.context_rows)
+        self._row_contexts = self.context_rows.transposed(len(self.bigram))
+        self._inner, self._starts = lattice.tokens_by_context(self.context, n_contexts)
+        self.psi = np.zeros((n_contexts, n_labels + 1, self.space.padded))
         self._psi_shift = np.zeros(n_contexts)
         self._context_chunks = cut(np.diff(self._inner.indptr), _N_CHUNKS)
-        self._bigram_chunks = self._bigram.chunks(self._row_contexts)
+        self._bigram_chunks = self.bigram.chunks(self._row_contexts)
         self._lay_out_spans()
 
     def _lay_out_spans(self) -> None:
@@ -154,7 +163,7 @@ class WorkingLoss:
         theta: [K] float64, weights of `coordinates`.
         RETURNS: the value, infinite where no path has a positive float64, and the gradient [K].
         """
-        space, lattice = self._space, self._space.lattice
+        space, lattice = self.space, self.space.lattice
         self._fill_matrices(theta)
         parts = space.workers.map(lambda a, b: self._infer(theta, a, b), space.sequence_chunks)
         value = dot(space.log_z, lattice.weights) - dot(theta, self.observed)
@@ -171,18 +180,18 @@ class WorkingLoss:
 
     def _fill_matrices(self, theta: Floats) -> None:
         """Exponentiate the potentials of all contexts, once each."""
-        space = self._space
+        space = self.space
         space.workers.map(
             lambda first, last: context_matrices(
                 first,
                 last,
                 space.n_labels,
                 space.lattice.n_previous,
-                self._context_rows.indptr,
-                self._context_rows.indices,
-                self._bigram.ptr,
-                self._bigram.codes,
-                theta[self._split :],
+                self.context_rows.indptr,
+                self.context_rows.indices,
+                self.bigram.ptr,
+                self.bigram.places,
+                theta[self.split :],
                 self.psi,
                 self._psi_shift,
             ),
@@ -194,7 +203,7 @@ class WorkingLoss:
 
         RETURNS: these sequences' part of the unigram gradient, as `_scatter` does.
         """
-        space, lattice = self._space, self._space.lattice
+        space, lattice = self.space, self.space.lattice
         forward_backward(
             first,
             last,
@@ -202,18 +211,19 @@ class WorkingLoss:
             lattice.offsets,
             lattice.weights,
             lattice.allowed,
-            self._token_rows.indptr,
-            self._token_rows.indices,
-            self._unigram.ptr,
-            self._unigram.codes,
-            theta[: self._split],
-            self._context,
+            self.token_rows.indptr,
+            self.token_rows.indices,
+            self.unigram.ptr,
+            self.unigram.places,
+            theta[: self.split],
+            self.context,
             self.psi,
             self._psi_shift,
             space.alpha,
             space.backward,
             space.residual,
             space.log_z,
+            np.empty(space.padded),
         )
         return self._scatter(first, last)
 
@@ -222,18 +232,18 @@ class WorkingLoss:
 
         RETURNS: [K] of the unigram weights; empty where they are gathered instead.
         """
-        space, lattice = self._space, self._space.lattice
+        space, lattice = self.space, self.space.lattice
         subtract_gold(first, last, lattice.offsets, lattice.weights, lattice.labels, space.residual)
-        if self._split > _MAX_SCATTERED:
+        if self.split > _MAX_SCATTERED:
             return np.empty(0)
-        part = np.zeros(self._split)
+        part = np.zeros(self.split)
         scatter_unigrams(
             lattice.offsets[first],
             lattice.offsets[last],
-            self._token_rows.indptr,
-            self._token_rows.indices,
-            self._unigram.ptr,
-            self._unigram.codes,
+            self.token_rows.indptr,
+            self.token_rows.indices,
+            self.unigram.ptr,
+            self.unigram.places,
             space.residual,
             part,
         )
@@ -244,7 +254,7 @@ class WorkingLoss:
 
         parts: of each chunk of sequences, what `_scatter` returned.
         """
-        space, lattice = self._space, self._space.lattice
+        space, lattice = self.space, self.space.lattice
         gradient = np.zeros(len(self.coordinates))
         space.workers.map(
             lambda first, last: pair_sums(
@@ -284,27 +294,26 @@ class WorkingLoss:
             lambda first, last: gather_unigrams(
                 first,
                 last,
-                self._unigram.tests,
-                self._unigram.ptr,
-                self._unigram.codes,
+                self.unigram.tests,
+                self.unigram.ptr,
+                self.unigram.places,
                 lattice.test_tokens.indptr,
                 lattice.test_tokens.indices,
                 space.residual,
-                gradient[: self._split],
+                gradient[: self.split],
             ),
-            self._unigram_chunks if self._split > _MAX_SCATTERED else [],
+            self._unigram_chunks if self.split > _MAX_SCATTERED else [],
         )
         space.workers.map(
             lambda first, last: gather_bigrams(
                 first,
                 last,
-                space.n_labels,
-                self._bigram.ptr,
-                self._bigram.codes,
+                self.bigram.ptr,
+                self.bigram.places,
                 self._row_contexts.indptr,
                 self._row_contexts.indices,
                 self.psi,
-                gradient[self._split :],
+                gradient[self.split :],
             ),
             self._bigram_chunks,
         )
@@ -312,7 +321,7 @@ class WorkingLoss:
 
     def _observed_counts(self) -> Floats:
         """Empirical counts O of the working weights: minus the gradient at zero expectation."""
-        space, lattice = self._space, self._space.lattice
+        space = self.space
         space.residual[:, :] = 0.0
         space.backward[:, :] = 0.0
         self.psi[:, :, :] = 0.0

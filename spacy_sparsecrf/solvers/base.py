@@ -48,6 +48,8 @@ class BatchSolver(Protocol):
     tolerance: float
     window: float
     inner_iterations: int
+    warm_start_epochs: int
+    seed: int
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point theta [K] and return the state there."""

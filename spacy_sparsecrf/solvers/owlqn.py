@@ -42,6 +42,9 @@ class OWLQN:
     window: stop when an outer iteration lowers the objective by less than this fraction.
     inner_iterations: quasi-Newton iterations in one outer iteration (one `update`).
     max_line_search: evaluations that one line search may take.
+    warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
+        one; 0 for none. Without l1, or with init_weights, there are none.
+    seed: of the order in which the warm start visits sequences, >= 0.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
@@ -55,16 +58,20 @@ class OWLQN:
         window: float = 1e-5,
         inner_iterations: int = 10,
         max_line_search: int = 40,
+        warm_start_epochs: int = 10,
+        seed: int = 0,
     ) -> None:
         self.history = history
         self.tolerance = tolerance
         self.window = window
         self.inner_iterations = inner_iterations
         self.max_line_search = max_line_search
+        self.warm_start_epochs = warm_start_epochs
+        self.seed = seed
         for key in ("history", "inner_iterations", "max_line_search"):
             if getattr(self, key) < 1:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=getattr(self, key), low=1))
-        for key in ("tolerance", "window"):
+        for key in ("tolerance", "window", "warm_start_epochs", "seed"):
             if not getattr(self, key) >= 0.0:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=getattr(self, key), low=0))
 

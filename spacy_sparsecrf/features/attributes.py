@@ -1,0 +1,90 @@
+"""What templates can read from a token.
+
+A word attribute is a function of the token's string, a line below and its name in `WORD` (or in
+`AFFIX` if it takes a length); an annotation is an attribute that spaCy stores with the token.
+A value "" or 0 or False is no value: nothing is tested there.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from spacy.attrs import (  # type: ignore[import-not-found]
+    DEP,
+    ENT_TYPE,
+    LEMMA,
+    MORPH,
+    NORM,
+    ORTH,
+    POS,
+    TAG,
+)
+from spacy.lang import lex_attrs
+
+Value: TypeAlias = str | int
+
+HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
+
+
+def prefix(n: int, text: str) -> str:
+    """The first n characters (code points); nothing where there are fewer."""
+    return text[:n] if len(text) >= n else ""
+
+
+def suffix(n: int, text: str) -> str:
+    """The last n characters (code points); nothing where there are fewer."""
+    return text[-n:] if len(text) >= n else ""
+
+
+def has_hyphen(text: str) -> bool:
+    """Whether a hyphen is in the text."""
+    return not HYPHENS.isdisjoint(text)
+
+
+def has_digit(text: str) -> bool:
+    """Whether a digit is in the text."""
+    return any(map(str.isdigit, text))
+
+
+def has_upper(text: str) -> bool:
+    """Whether an upper-case letter is in the text."""
+    return any(map(str.isupper, text))
+
+
+WORD: dict[str, Callable[[str], Value]] = {
+    "lower": str.lower,
+    "shape": lex_attrs.word_shape,
+    "length": len,
+    "is_alpha": str.isalpha,
+    "is_ascii": str.isascii,
+    "is_digit": str.isdigit,
+    "is_lower": str.islower,
+    "is_upper": str.isupper,
+    "is_title": str.istitle,
+    "is_punct": lex_attrs.is_punct,
+    "is_space": str.isspace,
+    "like_num": lex_attrs.like_num,
+    "like_url": lex_attrs.like_url,
+    "like_email": lex_attrs.like_email,
+    "has_digit": has_digit,
+    "has_hyphen": has_hyphen,
+    "has_upper": has_upper,
+}
+"""Functions of the token's string. `like_num` is replaced by the language's own."""
+
+AFFIX: dict[str, Callable[[int, str], str]] = {"prefix": prefix, "suffix": suffix}
+"""Functions of a length and the token's string, written `prefix(3)`."""
+
+ANNOTATION: dict[str, int] = {
+    "orth": ORTH,
+    "norm": NORM,
+    "tag": TAG,
+    "pos": POS,
+    "morph": MORPH,
+    "lemma": LEMMA,
+    "dep": DEP,
+    "ent_type": ENT_TYPE,
+}
+"""Attributes that `Doc.to_array` reads, and their spaCy ids."""
+
+NAMES: tuple[str, ...] = (*ANNOTATION, *AFFIX, *WORD)
+"""Every attribute, in the order in which messages list them."""

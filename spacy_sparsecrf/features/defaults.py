@@ -1,0 +1,36 @@
+"""The default templates."""
+
+DEFAULT_TEMPLATES: tuple[str, ...] = (
+    # Plain transitions and label biases.
+    "b:",
+    "u:",
+    # The word, its edges and its looks.
+    "u:orth[0]",
+    "u:lower[0]",
+    "u:prefix(1)[0]",
+    "u:prefix(2)[0]",
+    "u:prefix(3)[0]",
+    "u:prefix(4)[0]",
+    "u:suffix(1)[0]",
+    "u:suffix(2)[0]",
+    "u:suffix(3)[0]",
+    "u:suffix(4)[0]",
+    "u:shape[0]",
+    "u:is_title[0]",
+    "u:is_upper[0]",
+    "u:has_upper[0]",
+    "u:has_digit[0]",
+    "u:has_hyphen[0]",
+    "u:is_punct[0]",
+    "u:like_num[0]",
+    # Words and pairs of words in a window of five.
+    "u:lower[-2]",
+    "u:lower[-1]",
+    "u:lower[1]",
+    "u:lower[2]",
+    "u:lower[-2]|lower[-1]",
+    "u:lower[-1]|lower[0]",
+    "u:lower[0]|lower[1]",
+    "u:lower[1]|lower[2]",
+)
+"""After Suzuki & Isozaki (2008) as told by Lavergne et al. (2010), section 5.1.2."""

@@ -1,0 +1,97 @@
+"""Word attributes by the id of the word: each distinct word's string is looked at once."""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import StringStore, get_string_id
+
+from .attributes import Value
+
+Reader: TypeAlias = Callable[[str], Value]
+Ids: TypeAlias = NDArray[np.uint64]
+
+MIN_ROWS = 1024  # for which there is room from the start
+MAX_ROWS = 1_000_000  # distinct words; with 20 attributes 160 MB
+
+
+class LexemeTable:
+    """Values of word attributes, a row a word, found by the word's id in a hash table.
+
+    readers: [L] functions of a word's string. What they return is stored as spaCy's string id,
+        or as the integer it is; 0 = no value.
+    max_rows: a batch with new words that would make the table longer empties it first.
+    """
+
+    def __init__(self, readers: Sequence[Reader], max_rows: int = MAX_ROWS) -> None:
+        self.readers = tuple(readers)
+        self._max_rows = max_rows
+        # Kernels release the GIL: without the lock a second thread could read a half-made table.
+        self._lock = Lock()
+        self._clear()
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def find(self, orths: Ids, strings: StringStore) -> tuple[NDArray[np.int32], Ids]:
+        """Find the rows of words, adding those that are new.
+
+        orths: [N] uint64, ids of words.
+        strings: knows the string of each of them.
+        RETURNS: rows [N] int32 and values [>= rows, L] uint64. Later calls leave both as they
+            are.
+        """
+        from ..kernels.hashing import lookup
+
+        rows = np.empty(len(orths), dtype=np.int32)
+        with self._lock:
+            lookup(self._slots, self._keys, orths, rows)
+            missing = rows < 0
+            if missing.any():
+                self._add(np.unique(orths[missing]), orths, strings)
+                lookup(self._slots, self._keys, orths, rows)
+            return rows, self._values
+
+    def _clear(self) -> None:
+        self._n_rows = 0
+        self._keys: Ids = np.empty(0, dtype=np.uint64)
+        self._values: Ids = np.empty((0, len(self.readers)), dtype=np.uint64)
+        self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
+
+    def _add(self, new: Ids, orths: Ids, strings: StringStore) -> None:
+        """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
+        from ..kernels.hashing import insert
+
+        if self._n_rows and self._n_rows + len(new) > self._max_rows:
+            self._clear()
+            new = np.unique(orths)
+        first, last = self._n_rows, self._n_rows + len(new)
+        values = [self._row(strings[orth]) for orth in new.tolist()]
+        if last > len(self._keys):
+            self._reserve(max(2 * last, MIN_ROWS))
+        self._keys[first:last] = new
+        self._values[first:last] = values
+        insert(self._slots, self._keys, first, last)
+        self._n_rows = last
+
+    def _reserve(self, n_rows: int) -> None:
+        """Move to larger arrays; who still reads the old values is not disturbed."""
+        from ..kernels.hashing import build_table
+
+        keys = np.zeros(n_rows, dtype=np.uint64)
+        values = np.zeros((n_rows, len(self.readers)), dtype=np.uint64)
+        keys[: self._n_rows] = self._keys[: self._n_rows]
+        values[: self._n_rows] = self._values[: self._n_rows]
+        self._keys, self._values = keys, values
+        self._slots = build_table(keys[: self._n_rows], capacity=n_rows)
+
+    def _row(self, text: str) -> list[int]:
+        """Values of a word, which is never empty: spaCy refuses empty tokens."""
+        return [_to_id(reader(text)) for reader in self.readers]
+
+
+def _to_id(value: Value) -> int:
+    """Number a value: strings as spaCy does, the same in every process and "" as 0."""
+    return int(get_string_id(value)) if isinstance(value, str) else int(value)

@@ -1,0 +1,213 @@
+"""The template language.
+
+    template := kind ":" [ test ("|" test)* ]
+    kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
+    test     := attribute [ "(" length ")" ] "[" offset "]"
+
+Blanks between these parts mean nothing. Without a test a template is always on: `u:` is a bias
+of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al. 2010).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ..errors import Errors, SparseCRFError
+from .attributes import AFFIX, NAMES
+
+LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
+WITH = {"u": "the label", "b": "the label pair"}
+
+_BLANKS = re.compile(r"\s*")
+_NAME = re.compile(r"\w+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}(?![0-9])")
+_TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
+
+
+@dataclass(frozen=True, order=True)
+class TokenTest:
+    """One attribute of one token.
+
+    offset: of the token, in tokens, relative to the current one.
+    attribute: a name in `attributes.NAMES`.
+    length: in characters, of an affix; 0 for attributes that take none.
+    """
+
+    offset: int
+    attribute: str
+    length: int = 0
+
+    def __str__(self) -> str:
+        argument = f"({self.length})" if self.length else ""
+        return f"{self.attribute}{argument}[{self.offset}]"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A conjunction of tests, itself conjoined with the label, the label pair, or both.
+
+    kind: "u", "b" or "*".
+    tests: sorted, so that the order in which they were written does not matter; may be empty.
+    """
+
+    kind: str
+    tests: tuple[TokenTest, ...]
+
+    @property
+    def key(self) -> str:
+        """Canonical text of the tests; hashes depend on it, and on neither kind nor position."""
+        return "|".join(map(str, self.tests))
+
+    @property
+    def kinds(self) -> str:
+        """What the tests are conjoined with: "u", "b" or "ub"."""
+        return "ub" if self.kind == "*" else self.kind
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+
+class _Reader:
+    """A cursor over the text of one template, which can say where it stopped."""
+
+    def __init__(self, text: str, number: int) -> None:
+        self.text = text
+        self.number = number
+        self.at = 0
+        self._skip_blanks()
+
+    def take(self, pattern: re.Pattern[str]) -> str:
+        """Read what matches here, and the blanks behind it; "" where nothing matches."""
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        self._skip_blanks()
+        return match.group()
+
+    def take_char(self, chars: str) -> str:
+        """Read one of these characters, and the blanks behind it; "" where none is here."""
+        char = self.text[self.at : self.at + 1]
+        if not char or char not in chars:
+            return ""
+        self.at += 1
+        self._skip_blanks()
+        return char
+
+    def take_integer(self, low: int, what: str) -> int:
+        """Read an integer in low..LIMIT, or fail saying `what` was expected."""
+        start = self.at
+        digits = self.take(_INTEGER)
+        if not digits or not low <= int(digits) <= LIMIT:
+            self.at = start
+            self.fail(f"{what}, a whole number from {low} to {LIMIT}")
+        return int(digits)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raise an error that says what was expected here, and what was found."""
+        match = _TOKEN.match(self.text, self.at)
+        found = repr(match.group()) if match else "the end of the template"
+        error = Errors.SC101.format(
+            number=self.number,
+            template=self.text,
+            position=self.at + 1,
+            expected=expected,
+            found=found,
+        )
+        raise SparseCRFError(error)
+
+    def _skip_blanks(self) -> None:
+        match = _BLANKS.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+
+def parse_template(text: str, number: int = 1) -> Template:
+    """Parse one template.
+
+    text: in the language above.
+    number: its position in the list, from 1, for the error message.
+    RAISES: SparseCRFError that names the template, the character and what was expected.
+    """
+    reader = _Reader(text, number)
+    kind = reader.take_char("ub*")
+    if not kind:
+        reader.fail("a kind, one of u, b, *")
+    if not reader.take_char(":"):
+        reader.fail("':'")
+    if reader.at == len(text):
+        return Template(kind, ())
+    tests = [_parse_test(reader, [])]
+    while reader.take_char("|"):
+        tests.append(_parse_test(reader, tests))
+    if reader.at < len(text):
+        reader.fail("'|' or the end of the template")
+    return Template(kind, tuple(sorted(tests)))
+
+
+def _parse_test(reader: _Reader, others: Sequence[TokenTest]) -> TokenTest:
+    """Parse `attribute [ "(" length ")" ] "[" offset "]"`, a test that is not among others."""
+    start = reader.at
+    name = reader.take(_NAME)
+    if name not in NAMES:
+        reader.at = start
+        reader.fail(f"an attribute, one of {', '.join(NAMES)}")
+    length = _parse_length(reader, name) if name in AFFIX else 0
+    if not reader.take_char("["):
+        reader.fail("'[' and an offset, as in [0]" + _no_length(reader, name))
+    offset = reader.take_integer(-LIMIT, "an offset")
+    if not reader.take_char("]"):
+        reader.fail("']'")
+    test = TokenTest(offset, name, length)
+    if test in others:
+        reader.at = start
+        reader.fail(f"a test other than {test}, which stands before")
+    return test
+
+
+def _parse_length(reader: _Reader, name: str) -> int:
+    """Parse `"(" length ")"`."""
+    if not reader.take_char("("):
+        reader.fail(f"'(' and a length, as in {name}(3)")
+    length = reader.take_integer(1, "a length")
+    if not reader.take_char(")"):
+        reader.fail("')'")
+    return length
+
+
+def _no_length(reader: _Reader, name: str) -> str:
+    """Explain to who gave a length to an attribute that takes none."""
+    given = reader.text.startswith("(", reader.at)
+    return f" ({name} takes no length)" if given else ""
+
+
+def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
+    """Parse a list of templates.
+
+    texts: in the language above.
+    RAISES: SparseCRFError if there is none, one is malformed, or two test the same.
+    """
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise SparseCRFError(Errors.SC102.format(value=texts))
+    if not texts:
+        raise SparseCRFError(Errors.SC103)
+    templates = tuple(parse_template(text, i) for i, text in enumerate(texts, start=1))
+    first: dict[tuple[str, str], int] = {}
+    for i, template in enumerate(templates):
+        for kind in template.kinds:
+            same = first.setdefault((kind, template.key), i)
+            if same != i:
+                _fail_repeated(texts, same, i, kind)
+    return templates
+
+
+def _fail_repeated(texts: Sequence[str], first: int, second: int, kind: str) -> NoReturn:
+    """Raise an error about two templates that test the same."""
+    error = Errors.SC104.format(
+        first=first + 1,
+        first_text=texts[first],
+        second=second + 1,
+        second_text=texts[second],
+        conjoined=WITH[kind],
+    )
+    raise SparseCRFError(error)

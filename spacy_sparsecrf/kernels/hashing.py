@@ -1,0 +1,126 @@
+"""64-bit hashes of tests, and a hash table from 64-bit keys to their positions."""
+
+import numpy as np
+from numba import njit
+
+# Values that stand for tokens outside the sequence, mixed with the distance from it.
+_BEFORE = np.uint64(0x9E3779B97F4A7C15)
+_AFTER = np.uint64(0xC2B2AE3D27D4EB4F)
+# Instead of the hash 0, which means "no test".
+_NOT_ZERO = np.uint64(0x165667B19E3779F9)
+_ZERO = np.uint64(0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mix(x: np.uint64) -> np.uint64:
+    """Scramble 64 bits one-to-one (the finaliser of MurmurHash3)."""
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return x ^ (x >> np.uint64(33))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def hash_tests(
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    lexical: np.ndarray,
+    annotations: np.ndarray,
+    seeds: np.ndarray,
+    part_ptr: np.ndarray,
+    part_columns: np.ndarray,
+    part_offsets: np.ndarray,
+    hashes: np.ndarray,
+) -> None:
+    """Hash every template at every token.
+
+    h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
+    h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
+    has a value of its own for each distance.
+
+    offsets: [S + 1] int64, tokens of a sequence.
+    rows: [N] int32, row of a token in `lexical`.
+    lexical: [R, L] uint64, values of word attributes, 0 = missing.
+    annotations: [N, A] uint64, values of a token's annotations, 0 = missing.
+    seeds: [P] uint64, of templates.
+    part_ptr: [P + 1] int64, parts of a template.
+    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`.
+    part_offsets: [K] int64, in tokens.
+    hashes: [N, P] uint64, out.
+    """
+    n_lexical = lexical.shape[1]
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        for t in range(first, last):
+            for p in range(len(seeds)):
+                h = seeds[p]
+                if part_ptr[p] == part_ptr[p + 1]:
+                    h = mix(h)
+                missing = False
+                for k in range(part_ptr[p], part_ptr[p + 1]):
+                    at = t + part_offsets[k]
+                    column = part_columns[k]
+                    if at < first:
+                        value = mix(_BEFORE ^ np.uint64(first - at))
+                    elif at >= last:
+                        value = mix(_AFTER ^ np.uint64(at - last + 1))
+                    elif column < n_lexical:
+                        value = lexical[rows[at], column]
+                    else:
+                        value = annotations[at, column - n_lexical]
+                    if value == _ZERO:
+                        missing = True
+                        break
+                    h = mix(h ^ value)
+                if missing:
+                    hashes[t, p] = _ZERO
+                else:
+                    hashes[t, p] = h if h != _ZERO else _NOT_ZERO
+
+
+def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:
+    """Build an open-addressing table from keys to their positions, for `lookup`.
+
+    keys: [K] uint64, distinct; any order, any values.
+    capacity: number of keys for which to leave room (see `insert`), if more than K.
+    RETURNS: slots [C] int32, C a power of two and at least twice as many as keys; a slot holds
+        the position of a key, or -1.
+    """
+    size = 1 << max(2 * max(len(keys), capacity) - 1, 1).bit_length()
+    slots = np.full(size, -1, dtype=np.int32)
+    insert(slots, keys, 0, len(keys))
+    return slots
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
+    """Enter keys[first:last] into a table that keys[:first] are in, by linear probing.
+
+    slots: [C] int32, C a power of two >= 2 * last, changed.
+    keys: [>= last] uint64, distinct.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for i in range(first, last):
+        slot = mix(keys[i]) & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = i
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> None:
+    """Find keys in a table.
+
+    slots: [C] int32, of `build_table`; needs a free slot, as any table with load < 1 has.
+    keys: [>= K] uint64, those the table was built from.
+    queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
+    positions: [N] int32, out: position of the query among the keys, -1 where it is absent.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(queries)):
+        query = queries[i]
+        slot = mix(query) & mask
+        position = slots[slot]
+        while position >= 0 and keys[position] != query:
+            slot = (slot + np.uint64(1)) & mask
+            position = slots[slot]
+        positions[i] = position

@@ -1,0 +1,368 @@
+"""The component: spaCy's pipe life cycle around a corpus, a solver and a model."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.util import logger
+from spacy.vocab import Vocab
+
+from ..corpus import EncodedCorpus
+from ..decoding import Decoder
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..model import CRFModel
+from ..solvers.base import BatchSolver
+from ..targets.base import Target
+from .compiling import Compiled, Features, LabelIds, compile_corpus
+from .init_weights import load_init_weights
+from .session import Session
+from .settings import Settings
+from .skew import skew_of
+from .upstream import annotated
+
+FORMAT = 1  # of `cfg`; a model file has its own
+
+
+class SparseCRF(TrainablePipe):  # type: ignore[misc]
+    """A linear-chain CRF with an elastic-net penalty as a pipeline component.
+
+    Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
+    The attribute `model` is brought up to date with the training run by `predict` and by
+    saving, not by `update`.
+
+    vocab: the pipeline's.
+    name: of the component, also the key of its loss.
+    features: hashes the observation tests of Docs.
+    target: the annotation that is learnt and written.
+    solver: a batch solver.
+    l1, l2: penalties, >= 0, not divided by anything.
+    sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
+    dtype: "float32" or "float64", how weights are stored.
+    n_threads: of training; 0 = one a core.
+    overwrite: whether annotation that is already set is replaced.
+    scorer: scores Examples, or None.
+    RAISES: SparseCRFError for a setting out of range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "sparse_crf",
+        *,
+        features: Features,
+        target: Target,
+        solver: BatchSolver,
+        l1: float = 0.5,
+        l2: float = 1e-5,
+        sequences: str = "sents",
+        dtype: str = "float32",
+        n_threads: int = 0,
+        overwrite: bool = False,
+        scorer: Callable[..., dict[str, Any]] | None = None,
+    ) -> None:
+        self.settings = Settings(float(l1), float(l2), sequences, dtype, n_threads, overwrite)
+        self.settings.check(name)
+        self.vocab = vocab
+        self.name = name
+        self.features = features
+        self.target = target
+        self.solver = solver
+        self.scorer = scorer
+        self.model = CRFModel((), dtype)
+        self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
+        self._session = Session()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of their ids."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        """The labels, as `spacy init labels` writes them and `initialize` takes them."""
+        return self.labels
+
+    @property
+    def is_resizable(self) -> bool:
+        """Whether labels can be added: always, with zero weights."""
+        return True
+
+    def add_label(self, label: str) -> int:
+        """Add a label; its weights are zero until the component is initialized with it.
+
+        RETURNS: 1, or 0 if the label is there already.
+        RAISES: SparseCRFError for a label that is not a non-empty string, or that the target
+            cannot write.
+        """
+        self._check_label(label)
+        if label in self.labels:
+            return 0
+        self.cfg["labels"].append(label)
+        self._refresh()
+        return 1
+
+    def _check_label(self, label: str) -> None:
+        if not isinstance(label, str) or not label:
+            raise SparseCRFError(Errors.SC212.format(name=self.name, label=label))
+        self.target.check_label(label)
+
+    def set_output(self, nO: int) -> None:
+        """Do nothing if the number of outputs is `nO`; they grow by `add_label`.
+
+        RAISES: SparseCRFError if it is not.
+        """
+        if nO != len(self.labels):
+            raise SparseCRFError(
+                Errors.SC213.format(name=self.name, n=nO, n_labels=len(self.labels))
+            )
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> list[NDArray[np.int32]]:
+        """Find the most probable labels, without changing the Docs.
+
+        RETURNS: an array [tokens] int32 of label ids for each Doc.
+        RAISES: SparseCRFError if there are tokens but no labels.
+        """
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [np.zeros(0, dtype=np.int32) for _ in docs]
+        if not self.labels:
+            raise SparseCRFError(Errors.SC201.format(name=self.name))
+        self._warn_of_skew(docs)
+        ids = self._decoder().viterbi(self.features(docs, self.settings.sequences))
+        return np.split(ids, np.cumsum([len(doc) for doc in docs])[:-1])
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
+        """Write predictions to the Docs.
+
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`.
+        """
+        self.target.write(list(docs), scores, self.labels, overwrite=self.settings.overwrite)
+
+    def _decoder(self) -> Decoder:
+        self._refresh()
+        if self._session.decoder is None:
+            self._session.decoder = Decoder(self.model)
+        return self._session.decoder
+
+    def _refresh(self) -> None:
+        """Bring the model up to date with the training run and with labels added since."""
+        newer = self._session.take_model()
+        if newer is not None:
+            self.model = newer
+        for label in self.labels[len(self.model.labels) :]:
+            self.model.add_label(label)
+            self._session.decoder = None
+
+    def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
+        if self._session.warned or self.settings.sequences == "docs":
+            return
+        skew = skew_of(docs, self.cfg["sequences"])
+        if skew is not None:
+            self._session.warned = True
+            trained, given = skew
+            message = Warnings.SCW202.format(name=self.name, trained=trained, given=given)
+            warnings.warn(message, SparseCRFWarning, stacklevel=2)
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+        init_weights: str | Path | None = None,
+    ) -> None:
+        """Read the training examples, once, and prepare a training run.
+
+        get_examples: returns the training examples; all of them are held as arrays. Without
+            any gold label there is no training run, and `update` raises.
+        nlp: the pipeline, for its [training] settings and the pipes before this one.
+        labels: all labels, in order; default: those of the examples, sorted, with those added.
+        init_weights: path of weights to continue from, see `load_init_weights`.
+        RAISES: SparseCRFError for examples, labels or weights that do not fit, and for a
+            streamed corpus (max_epochs = -1).
+        """
+        start = None if init_weights is None else load_init_weights(init_weights, self.name)
+        label_ids = self._label_ids(labels, start)
+        examples = annotated(self._checked(get_examples), nlp, self)
+        compiled = compile_corpus(
+            examples, self.features, self.target, self.settings.sequences, label_ids
+        )
+        if not compiled.n_examples:
+            raise SparseCRFError(Errors.SC217.format(name=self.name))
+        for label in compiled.labels:
+            self._check_label(label)
+        self.model = CRFModel((), self.settings.dtype) if start is None else start
+        self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
+        self._session = Session(n_uncovered=compiled.n_tokens)
+        if compiled.corpus is not None:
+            self._check_not_streamed(nlp)
+            self._start_training(compiled.corpus, compiled, start)
+        elif start is not None:
+            self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
+        self._refresh()
+
+    def _label_ids(self, labels: Sequence[str] | None, start: CRFModel | None) -> LabelIds:
+        """Prepare the numbering of labels from those given, added and of earlier weights."""
+        learnt = () if start is None else start.labels
+        if labels is None:
+            return LabelIds(self.name, dict.fromkeys([*self.labels, *learnt]), fixed=False)
+        known = list(dict.fromkeys([*labels, *self.labels]))
+        lost = [label for label in learnt if label not in known]
+        if lost:
+            raise SparseCRFError(Errors.SC208.format(name=self.name, labels=", ".join(lost)))
+        return LabelIds(self.name, known, fixed=True)
+
+    def _checked(self, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
+        """Read the examples, checking that they are some."""
+        if not callable(get_examples):
+            raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(get_examples)))
+        for example in get_examples():
+            if not isinstance(example, Example):
+                raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(example)))
+            yield example
+
+    def _check_not_streamed(self, nlp: Language | None) -> None:
+        if nlp is None or self.solver.streaming:
+            return
+        if nlp.config.interpolate()["training"]["max_epochs"] == -1:
+            raise SparseCRFError(Errors.SC204.format(name=self.name))
+
+    def _start_training(
+        self, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
+    ) -> None:
+        # Imports numba, which neither the factory nor prediction without tokens needs.
+        from ..training import Training
+
+        if 2 * compiled.n_missing > compiled.n_tokens:
+            message = Warnings.SCW201.format(
+                name=self.name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
+            )
+            warnings.warn(message, SparseCRFWarning, stacklevel=3)
+        settings = self.settings
+        training = Training(
+            corpus,
+            compiled.labels,
+            self.solver,
+            l1=settings.l1,
+            l2=settings.l2,
+            n_threads=settings.n_threads,
+            dtype=settings.dtype,
+            init=start,
+        )
+        logger.info(
+            "%s: %d sequences, %d tokens, %d labels, %d potential weights",
+            self.name,
+            corpus.n_sequences,
+            compiled.n_tokens,
+            len(compiled.labels),
+            training.n_potential,
+        )
+        self._session.training = training
+        self._session.stale = True
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Do one iteration over the whole corpus, at most one before each `finish_update`.
+
+        examples: not looked at: the solver has the corpus from `initialize`.
+        drop: not used.
+        sgd: if given, `finish_update` is called.
+        losses: the objective is assigned to it, not added.
+        RETURNS: the losses.
+        RAISES: SparseCRFError if there is nothing to learn from, or the objective stops being
+            finite.
+        """
+        losses = {} if losses is None else losses
+        validate_examples(examples, "SparseCRF.update")
+        losses[self.name] = self._session.advance(self.name)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        return losses
+
+    def finish_update(self, sgd: Any) -> None:
+        """Allow the next iteration. The solver needs no optimizer."""
+        self._session.stepped = False
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+        **config: Any,
+    ) -> dict[str, float]:
+        """Leave the weights alone: a batch solver forgets nothing of its corpus.
+
+        RETURNS: the losses, unchanged but for a 0 where the component has none yet.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        return losses
+
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Keep the weights: optimizers average other pipes' weights, never these."""
+        yield
+
+    # Storage
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialise, with the weights of the training run so far."""
+        self._refresh()
+        data: bytes = super().to_bytes(exclude=exclude)
+        return data
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write to a directory, with the weights of the training run so far."""
+        self._refresh()
+        super().to_disk(path, exclude=exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+        """Load what `to_bytes` wrote; ends a training run.
+
+        RAISES: SparseCRFError for a newer format or a damaged model.
+        """
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._check_loaded(exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+        """Load what `to_disk` wrote; ends a training run.
+
+        RAISES: SparseCRFError for a newer format or a damaged model.
+        """
+        super().from_disk(path, exclude=exclude)
+        self._check_loaded(exclude)
+        return self
+
+    def _check_loaded(self, exclude: Iterable[str]) -> None:
+        self._session = Session()
+        if self.cfg["format"] > FORMAT:
+            raise SparseCRFError(
+                Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
+            )
+        if {"cfg", "model"}.isdisjoint(exclude) and self.labels != self.model.labels:
+            raise SparseCRFError(
+                Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
+            )
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy with the weights of the training run so far, but not the run."""
+        self._refresh()
+        return super().__reduce__()

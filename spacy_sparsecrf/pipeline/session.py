@@ -1,0 +1,81 @@
+"""What a component holds in its own process only: the training run, and caches."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spacy.util import logger
+
+from ..decoding import Decoder
+from ..errors import Errors, SparseCRFError
+from ..model import CRFModel
+
+if TYPE_CHECKING:
+    from ..training import Training
+
+
+@dataclass
+class Session:
+    """Training run and caches of a component; a copy or a pickle of it is an empty one.
+
+    Corpus and solver state can be as large as memory allows, so they are never sent to
+    worker processes. spaCy's Cython base ignores `__getstate__` of a component, hence this
+    holder.
+
+    training: the batch training run, or None where there is no corpus.
+    decoder: compiled from the current model, or None where it has to be compiled.
+    n_uncovered: tokens that the component was initialized with although none had gold; None
+        where it was not initialized in this process.
+    stepped: whether the solver made its step since the last `finish_update`.
+    stale: whether the solver made a step since the model was last taken from it.
+    warned: whether a skew between training and prediction was warned of.
+    """
+
+    training: "Training | None" = None
+    decoder: Decoder | None = None
+    n_uncovered: int | None = None
+    stepped: bool = False
+    stale: bool = False
+    warned: bool = False
+
+    def __reduce__(self) -> tuple[type["Session"], tuple[()]]:
+        """Pickle and copy as an empty session."""
+        return type(self), ()
+
+    def advance(self, name: str) -> float:
+        """Do one iteration, unless one was done since `finish_update` or none is needed.
+
+        name: of the component.
+        RETURNS: the objective of the current weights.
+        RAISES: SparseCRFError if there is no corpus, or the objective is not finite: that
+            would only fail later, when spaCy writes meta.json.
+        """
+        if self.training is None:
+            raise SparseCRFError(self._no_training(name))
+        if not self.stepped and not self.training.converged:
+            self._step(self.training, name)
+        objective = self.training.objective
+        if not math.isfinite(objective):
+            raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
+        return objective
+
+    def _step(self, training: "Training", name: str) -> None:
+        report = training.step()
+        self.stepped = self.stale = True
+        values = (name, report.objective, report.optimality, report.n_active)
+        logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
+        if report.converged:
+            logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
+
+    def _no_training(self, name: str) -> str:
+        """Tell why there is no training run."""
+        if self.n_uncovered is None:
+            return Errors.SC202.format(name=name)
+        return Errors.SC203.format(name=name, n_tokens=self.n_uncovered)
+
+    def take_model(self) -> CRFModel | None:
+        """Take the model from the training run, where it has a newer one."""
+        if self.training is None or not self.stale:
+            return None
+        self.stale, self.decoder = False, None
+        return self.training.model()

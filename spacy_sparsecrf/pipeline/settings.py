@@ -1,0 +1,40 @@
+"""A component's plain settings, checked."""
+
+import math
+from dataclasses import dataclass
+
+from ..errors import Errors, SparseCRFError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a component that are not blocks; see `SparseCRF`."""
+
+    l1: float
+    l2: float
+    sequences: str
+    dtype: str
+    n_threads: int
+    overwrite: bool
+
+    def check(self, name: str) -> None:
+        """Check every setting.
+
+        name: of the component.
+        RAISES: SparseCRFError that names the config key of a setting out of range.
+        """
+        for key in ("l1", "l2"):
+            value = getattr(self, key)
+            if not (math.isfinite(value) and value >= 0):
+                _refuse(name, key, value, "a finite number that is not negative")
+        if self.sequences not in ("sents", "docs"):
+            _refuse(name, "sequences", self.sequences, '"sents" or "docs"')
+        if self.dtype not in ("float32", "float64"):
+            _refuse(name, "dtype", self.dtype, '"float32" or "float64"')
+        if self.n_threads < 0:
+            _refuse(name, "n_threads", self.n_threads, "0 (all cores) or a number of threads")
+
+
+def _refuse(name: str, key: str, value: object, expected: str) -> None:
+    message = Errors.SC205.format(name=name, key=key, value=value, expected=expected)
+    raise SparseCRFError(message)

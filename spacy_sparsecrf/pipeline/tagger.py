@@ -1,0 +1,66 @@
+"""The factory `sparse_crf`: one label for each token."""
+
+from collections.abc import Callable
+from typing import Any
+
+from spacy.language import Language
+
+from ..solvers.base import BatchSolver
+from ..targets.base import Target
+from .base import SparseCRF
+from .compiling import Features
+
+DEFAULT_CONFIG = {
+    "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
+    "target": {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1"},
+    "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
+    "l1": 0.5,
+    "l2": 1e-5,
+    "sequences": "sents",
+    "dtype": "float32",
+    "n_threads": 0,
+    "overwrite": False,
+    "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
+}
+
+
+@Language.factory(
+    "sparse_crf",
+    assigns=["token.tag"],
+    default_config=DEFAULT_CONFIG,
+    default_score_weights={"tag_acc": 1.0},
+)
+def make_sparse_crf(
+    nlp: Language,
+    name: str,
+    features: Features,
+    target: Target,
+    solver: BatchSolver,
+    l1: float,
+    l2: float,
+    sequences: str,
+    dtype: str,
+    n_threads: int,
+    overwrite: bool,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> SparseCRF:
+    """Create a sparse CRF that tags tokens.
+
+    Learning `pos` instead of `tag` needs [components.NAME.scorer] @scorers =
+    "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 as well: a
+    factory's scores are fixed. See `SparseCRF` for the settings.
+    """
+    return SparseCRF(
+        nlp.vocab,
+        name,
+        features=features,
+        target=target,
+        solver=solver,
+        l1=l1,
+        l2=l2,
+        sequences=sequences,
+        dtype=dtype,
+        n_threads=n_threads,
+        overwrite=overwrite,
+        scorer=scorer,
+    )

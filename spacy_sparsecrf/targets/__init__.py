@@ -1,0 +1,1 @@
+"""Annotation <-> labels; a file a kind of annotation."""

@@ -1,0 +1,72 @@
+"""Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+
+from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
+
+SHIPPED_CONFIG = Path(__file__).parent.parent / "configs" / "tagger_owlqn.cfg"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Training and development sentences, and the files that hold them."""
+
+    train: list[Sentence]
+    dev: list[Sentence]
+    train_path: str
+    dev_path: str
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        return {"paths.train": self.train_path, "paths.dev": self.dev_path}
+
+    @property
+    def arguments(self) -> list[str]:
+        return ["--paths.train", self.train_path, "--paths.dev", self.dev_path]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    directory = tmp_path_factory.mktemp("corpus")
+    made = Corpus(
+        make_sentences(120, seed=1),
+        make_sentences(30, seed=2),
+        str(directory / "train.spacy"),
+        str(directory / "dev.spacy"),
+    )
+    nlp = spacy.blank("en")
+    write_corpus(made.train_path, nlp, made.train)
+    write_corpus(made.dev_path, nlp, made.dev)
+    return made
+
+
+@pytest.fixture(scope="session")
+def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline trained in a user's own loop, on disk."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 10)
+    path = tmp_path_factory.mktemp("pipelines") / "trained"
+    nlp.to_disk(path)
+    return path
+
+
+@pytest.fixture
+def trained(trained_dir: Path) -> Language:
+    """The trained pipeline, loaded afresh for each test."""
+    return spacy.load(trained_dir)
+
+
+@pytest.fixture
+def nlp() -> Language:
+    """A blank pipeline with an untrained component."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    return nlp

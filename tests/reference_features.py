@@ -1,0 +1,105 @@
+"""A slow twin of the features: Python integers, one token at a time, through spaCy's Token."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Token
+
+MASK = 2**64 - 1
+NOT_ZERO = 0x165667B19E3779F9
+Value = str | int
+Part = tuple[int, str, int]
+
+
+def mix(x: int) -> int:
+    """The finaliser of MurmurHash3, on 64 bits."""
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD & MASK
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 & MASK
+    return x ^ x >> 33
+
+
+def before(distance: int) -> int:
+    """Value of a token so far before the sequence."""
+    return mix(0x9E3779B97F4A7C15 ^ distance)
+
+
+def after(distance: int) -> int:
+    """Value of a token so far behind the sequence."""
+    return mix(0xC2B2AE3D27D4EB4F ^ distance)
+
+
+def hash_values(key: str, *values: Value) -> int:
+    """Hash of a template, by its canonical text, where its parts have these values."""
+    h = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+    numbers = [get_string_id(v) if isinstance(v, str) else int(v) for v in values]
+    if not numbers:
+        return mix(h) or NOT_ZERO
+    for number in numbers:
+        if number == 0:
+            return 0
+        h = mix(h ^ number)
+    return h or NOT_ZERO
+
+
+def parse(template: str) -> tuple[str, list[Part]]:
+    """Canonical text and sorted parts (offset, attribute, length) of a well-formed template."""
+    parts = []
+    for name, length, offset in re.findall(r"(\w+)(?:\((\d+)\))?\[([+-]?\d+)\]", template):
+        parts.append((int(offset), name, int(length or 0)))
+    parts.sort()
+    texts = [f"{name}({n})[{o}]" if n else f"{name}[{o}]" for o, name, n in parts]
+    return "|".join(texts), parts
+
+
+def read(token: Token, name: str, length: int) -> Value:
+    """Value of an attribute of a token, by spaCy's own Token where it has the attribute."""
+    text = token.text
+    if name in ("prefix", "suffix"):
+        if len(text) < length:
+            return ""
+        return text[:length] if name == "prefix" else text[len(text) - length :]
+    if name.startswith("has_"):
+        holds = {
+            "has_digit": str.isdigit,
+            "has_upper": str.isupper,
+            "has_hyphen": "-\u2010\u2011".__contains__,
+        }[name]
+        return int(any(holds(char) for char in text))
+    if name == "length":
+        return len(text)
+    if name.startswith(("is_", "like_")):
+        return int(getattr(token, name))
+    if name == "morph":
+        return str(token.morph) or ("_" if token.has_morph() else "")
+    return str(text if name == "orth" else getattr(token, f"{name}_"))
+
+
+def hash_sequence(tokens: Sequence[Token], template: str) -> list[int]:
+    """Hash of a template at each token of a sequence."""
+    key, parts = parse(template)
+    hashes = []
+    for t in range(len(tokens)):
+        values: list[Value] = []
+        for offset, name, length in parts:
+            at = t + offset
+            if at < 0:
+                values.append(before(-at))
+            elif at >= len(tokens):
+                values.append(after(at - len(tokens) + 1))
+            else:
+                values.append(read(tokens[at], name, length))
+        hashes.append(hash_values(key, *values))
+    return hashes
+
+
+def hash_docs(docs: Sequence[Doc], templates: Sequence[str]) -> list[list[int]]:
+    """[N][P] hashes of Docs cut into sentences where they have them."""
+    rows: list[list[int]] = []
+    for doc in docs:
+        sequences = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+        for sequence in sequences:
+            columns = [hash_sequence(list(sequence), template) for template in templates]
+            rows.extend(map(list, zip(*columns, strict=True)))
+    return rows

@@ -1,0 +1,550 @@
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.strings import StringStore
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.lexemes import LexemeTable
+from spacy_sparsecrf.features.sequences import sequence_offsets
+from spacy_sparsecrf.kernels import hashing
+from spacy_sparsecrf.registry import crf_features
+
+from .reference_features import after, before, hash_docs, hash_values, mix
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+EVERY_TEST = [f"{name}(2)" if name in AFFIX else name for name in NAMES]
+EVERY_TEMPLATE = [
+    "b:",
+    *(f"u:{test}[{offset}]" for test in EVERY_TEST for offset in (-2, -1, 0, 1)),
+    *(f"*:{test}[-1]|is_title[0]|lower[1]" for test in EVERY_TEST if test != "is_title"),
+]
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocab:
+    return spacy.blank("en").vocab
+
+
+def column(vocab: Vocab, words: Sequence[str], template: str) -> list[int]:
+    """Hashes of one template at the words of one Doc."""
+    hashes = Featurizer([template])([Doc(vocab, words=list(words))]).hashes
+    assert hashes.shape == (len(words), 1)
+    return hashes[:, 0].tolist()
+
+
+# Golden values -------------------------------------------------------------------------------
+
+SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
+GOLDEN: dict[str, list[str | int]] = {
+    "orth[0]": ["Ms.", "Straße", "sold", "12", "e-mails", "!"],
+    "lower[0]": ["ms.", "straße", "sold", "12", "e-mails", "!"],
+    "norm[0]": ["ms.", "straße", "sold", "12", "e-mails", "!"],
+    "shape[0]": ["Xx.", "Xxxxx", "xxxx", "dd", "x-xxxx", "!"],
+    "length[0]": [3, 6, 4, 2, 7, 1],
+    "prefix(2)[0]": ["Ms", "St", "so", "12", "e-", 0],
+    "suffix(3)[0]": ["Ms.", "aße", "old", 0, "ils", 0],
+    "is_alpha[0]": [0, 1, 1, 0, 0, 0],
+    "is_ascii[0]": [1, 0, 1, 1, 1, 1],
+    "is_digit[0]": [0, 0, 0, 1, 0, 0],
+    "is_lower[0]": [0, 0, 1, 0, 1, 0],
+    "is_upper[0]": [0, 0, 0, 0, 0, 0],
+    "is_title[0]": [1, 1, 0, 0, 0, 0],
+    "is_punct[0]": [0, 0, 0, 0, 0, 1],
+    "is_space[0]": [0, 0, 0, 0, 0, 0],
+    "like_num[0]": [0, 0, 0, 1, 0, 0],
+    "like_url[0]": [0, 0, 0, 0, 0, 0],
+    "like_email[0]": [0, 0, 0, 0, 0, 0],
+    "has_digit[0]": [0, 0, 0, 1, 0, 0],
+    "has_hyphen[0]": [0, 0, 0, 0, 1, 0],
+    "has_upper[0]": [1, 1, 0, 0, 0, 0],
+    "lower[-2]": [before(2), before(1), "ms.", "straße", "sold", "12"],
+    "lower[1]": ["straße", "sold", "12", "e-mails", "!", after(1)],
+    "is_title[-1]": [before(1), 1, 1, 0, 0, 0],
+    "is_title[2]": [0, 0, 0, 0, after(1), after(2)],
+}
+
+
+@pytest.mark.parametrize("key", GOLDEN)
+def test_golden(vocab: Vocab, key: str) -> None:
+    expected = [hash_values(key, value) for value in GOLDEN[key]]
+    assert column(vocab, SENTENCE, f"u:{key}") == expected
+
+
+def test_every_attribute_is_in_a_golden_test() -> None:
+    tested = {key.partition("[")[0].partition("(")[0] for key in GOLDEN}
+    assert tested | set(UPSTREAM) == set(NAMES)
+
+
+def test_hashes_are_frozen(vocab: Vocab) -> None:
+    # Models hold these numbers: to change them is to break every saved model.
+    doc = Doc(vocab, words=["Ms.", "Straße"])
+    templates = ["b:", "u:lower[0]", "u:suffix(3)[0]|is_title[1]", "u:lower[-1]"]
+    assert Featurizer(templates)([doc]).hashes.tolist() == FROZEN
+
+
+FROZEN = [
+    [
+        0x136C530E4029FFF4,
+        0x878B6E386CE99853,
+        0x6E0A35F1B338C47B,
+        0x15C0091A9F3EF292,
+    ],
+    [
+        0x136C530E4029FFF4,
+        0x0BE7CA566EE2D9CA,
+        0xC5A7442FD2DE85CD,
+        0xA9D972C2157FD9DC,
+    ],
+]
+
+UPSTREAM: dict[str, list[str | int]] = {
+    "tag": ["PRP", "VB", 0],
+    "pos": ["PRON", "VERB", 0],
+    "morph": ["Number=Sing|Person=3", "_", "_"],  # Doc sets "_" where it gets ""
+    "lemma": ["she", "go", 0],
+    "dep": ["nsubj", "ROOT", "mydep"],
+    "ent_type": ["PERSON", 0, 0],
+}
+
+
+@pytest.mark.parametrize("name", UPSTREAM)
+def test_golden_of_annotations(name: str) -> None:
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=["She", "went", "home"],
+        tags=["PRP", "VB", ""],
+        pos=["PRON", "VERB", ""],
+        morphs=["Person=3|Number=Sing", "_", ""],
+        lemmas=["she", "go", ""],
+        heads=[1, 1, 1],
+        deps=["nsubj", "ROOT", "mydep"],
+        ents=["B-PERSON", "O", "O"],
+    )
+    expected = [hash_values(f"{name}[0]", value) for value in UPSTREAM[name]]
+    assert Featurizer([f"u:{name}[0]"])([doc]).hashes[:, 0].tolist() == expected
+
+
+def test_annotations_that_are_not_set(vocab: Vocab) -> None:
+    doc = Doc(vocab, words=["She", "went"])
+    templates = [f"u:{name}[0]" for name in UPSTREAM]
+    assert not Featurizer(templates)([doc]).hashes.any()
+
+
+def test_norm_is_that_of_the_token() -> None:
+    doc = spacy.blank("en")("can't")
+    hashes = Featurizer(["u:norm[0]"])([doc]).hashes[:, 0].tolist()
+    assert hashes == [hash_values("norm[0]", value) for value in ("can", "not")]
+
+
+def test_like_num_is_the_language_s_own() -> None:
+    vocabs = [spacy.blank(lang).vocab for lang in ("en", "fr")]
+    english, french = (Doc(vocab, words=["deux", "two"]) for vocab in vocabs)
+    present = Featurizer(["u:like_num[0]"])([english, french, english]).hashes[:, 0] != 0
+    assert present.tolist() == [False, True, True, False, False, True]
+
+
+# Templates -----------------------------------------------------------------------------------
+
+
+def test_conjunction(vocab: Vocab) -> None:
+    key = "lower[-1]|is_title[0]"
+    values = [(before(1), 1), ("ms.", 1), ("straße", 0), ("sold", 0), ("12", 0), ("e-mails", 0)]
+    assert column(vocab, SENTENCE, f"u:{key}") == [hash_values(key, *pair) for pair in values]
+
+
+def test_conjunction_over_both_ends(vocab: Vocab) -> None:
+    key = "orth[-1]|orth[1]"
+    assert column(vocab, ["only"], f"u:{key}") == [hash_values(key, before(1), after(1))]
+
+
+def test_order_in_a_conjunction_does_not_matter(vocab: Vocab) -> None:
+    assert column(vocab, SENTENCE, "u:lower[0]|orth[-1]") == column(
+        vocab, SENTENCE, "u:orth[-1]|lower[0]"
+    )
+
+
+def test_window_wider_than_the_sentence(vocab: Vocab) -> None:
+    key = "lower[-1000]"
+    assert column(vocab, ["a", "b"], f"u:{key}") == [
+        hash_values(key, before(1000)),
+        hash_values(key, before(999)),
+    ]
+
+
+def test_windows_stop_at_sentence_bounds(vocab: Vocab) -> None:
+    doc = Doc(vocab, words=["a", "b", "c"], sent_starts=[True, False, True])
+    features = Featurizer(["u:lower[-1]", "u:lower[1]"])
+    inside = features([doc], "sents")
+    assert inside.offsets.tolist() == [0, 2, 3]
+    assert inside.hashes[2].tolist() == [
+        hash_values("lower[-1]", before(1)),
+        hash_values("lower[1]", after(1)),
+    ]
+    across = features([doc], "docs")
+    assert across.offsets.tolist() == [0, 3]
+    assert across.hashes[2, 0] == hash_values("lower[-1]", "b")
+
+
+def test_always_on(vocab: Vocab) -> None:
+    assert column(vocab, ["a", " ", "b"], "b:") == [hash_values("")] * 3
+    assert hash_values("") != 0
+
+
+def test_columns_by_kind(vocab: Vocab) -> None:
+    docs = [Doc(vocab, words=SENTENCE)]
+    features = Featurizer(["b:", "u:orth[0]", "*:lower[0]", "u:shape[0]"], start_label=False)
+    both = features(docs)
+    assert both.unigram_columns.tolist() == [1, 2, 3]
+    assert both.bigram_columns.tolist() == [0, 2]
+    assert both.start_label is False
+    dtypes = both.hashes.dtype, both.offsets.dtype, both.unigram_columns.dtype
+    assert dtypes == (np.uint64, np.int64, np.int32)
+    assert both.bigram_columns.dtype == np.int32
+    apart = Featurizer(["b:lower[0]", "u:lower[0]"])(docs)
+    assert apart.start_label is True
+    np.testing.assert_array_equal(apart.hashes[:, 0], both.hashes[:, 2])
+    np.testing.assert_array_equal(apart.hashes[:, 1], both.hashes[:, 2])
+
+
+def test_position_in_the_list_does_not_matter(vocab: Vocab) -> None:
+    docs = [Doc(vocab, words=SENTENCE)]
+    forwards = Featurizer(EVERY_TEMPLATE)(docs).hashes
+    backwards = Featurizer(EVERY_TEMPLATE[::-1])(docs).hashes
+    np.testing.assert_array_equal(forwards, backwards[:, ::-1])
+
+
+def test_unknown_sequences(vocab: Vocab) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC105\] sequences = 'words'.*sents, docs"):
+        Featurizer()([Doc(vocab, words=["a"])], "words")
+
+
+def test_registered() -> None:
+    assert crf_features.get("spacy_sparsecrf.Templates.v1") is Featurizer
+
+
+# Difficult tokens ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "key", "value"),
+    [
+        ("é", "prefix(1)[0]", "é"),
+        ("e\u0301", "prefix(1)[0]", "e"),
+        ("e\u0301", "suffix(1)[0]", "\u0301"),
+        ("ß", "lower[0]", "ß"),
+        ("ẞ", "lower[0]", "ß"),
+        ("ß", "prefix(2)[0]", 0),
+        ("İ", "lower[0]", "i\u0307"),
+        ("İ", "prefix(2)[0]", 0),
+        ("İ", "length[0]", 1),
+        ("😀", "prefix(1)[0]", "😀"),
+        ("😀", "prefix(2)[0]", 0),
+        ("a😀b", "suffix(2)[0]", "😀b"),
+        ("a\u2011b", "has_hyphen[0]", 1),
+        ("a\u2014b", "has_hyphen[0]", 0),
+        ("٣", "is_digit[0]", 1),
+        ("NOUN", "orth[0]", "NOUN"),
+        ("\n\n", "is_space[0]", 1),
+        ("http://example.com", "like_url[0]", 1),
+        ("a.b@example.com", "like_email[0]", 1),
+        ("USA", "is_upper[0]", 1),
+    ],
+)
+def test_characters(vocab: Vocab, word: str, key: str, value: str | int) -> None:
+    assert column(vocab, [word], f"u:{key}") == [hash_values(key, value)]
+
+
+def test_long_token(vocab: Vocab) -> None:
+    word = "Ab-1é" * 20_000
+    docs = [Doc(vocab, words=["x", word])]
+    assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
+    assert column(vocab, [word], "u:suffix(5)[0]") == [hash_values("suffix(5)[0]", "Ab-1é")]
+
+
+@pytest.mark.parametrize("mode", ["sents", "docs"])
+def test_no_tokens(vocab: Vocab, mode: str) -> None:
+    features = Featurizer()
+    for docs in ([], [Doc(vocab)], [Doc(vocab), Doc(vocab)]):
+        empty = features(docs, mode)
+        assert empty.hashes.shape == (0, len(DEFAULT_TEMPLATES))
+        assert empty.offsets.tolist() == [0]
+
+
+def test_empty_docs_among_others(vocab: Vocab) -> None:
+    full = [Doc(vocab, words=["a", "b"]), Doc(vocab, words=["c"])]
+    among = Featurizer()([Doc(vocab), full[0], Doc(vocab), Doc(vocab), full[1], Doc(vocab)])
+    alone = Featurizer()(full)
+    assert among.offsets.tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(among.hashes, alone.hashes)
+
+
+def test_whitespace(vocab: Vocab) -> None:
+    docs = [Doc(vocab, words=[" ", "\n\n", "\t"]), spacy.blank("en")("   ")]
+    assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
+
+
+# Sameness ------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+import spacy
+from spacy_sparsecrf.features.featurizer import Featurizer
+assert "numba" not in sys.modules
+features = Featurizer()
+assert "numba" not in sys.modules
+observations = features([spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")])
+print(observations.hashes.tolist())
+"""
+
+
+def test_same_in_every_process() -> None:
+    outputs = set()
+    for seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf8"}
+        command = [sys.executable, "-c", SCRIPT]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        outputs.add(run.stdout)
+    doc = spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")
+    assert outputs == {f"{Featurizer()([doc]).hashes.tolist()}\n"}
+
+
+def test_same_for_every_vocab() -> None:
+    used = spacy.blank("en")
+    used(" ".join(f"word{i}" for i in range(100)))
+    docs = [Doc(vocab, words=SENTENCE) for vocab in (used.vocab, spacy.blank("en").vocab)]
+    features = Featurizer(EVERY_TEMPLATE)
+    first, second, third = (features([doc]).hashes for doc in (*docs, docs[0]))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, third)
+
+
+def test_vocab_without_language() -> None:
+    doc = Doc(Vocab(), words=["Ab-1", "x"])
+    hashes = Featurizer(["u:lower[0]", "u:like_num[0]", "u:shape[0]"])([doc]).hashes
+    assert hashes[0].tolist() == [
+        hash_values("lower[0]", "ab-1"),
+        0,
+        hash_values("shape[0]", "Xx-d"),
+    ]
+
+
+def test_several_vocabs_in_one_call() -> None:
+    vocabs = [spacy.blank(lang).vocab for lang in ("en", "en", "fr")]
+    words = [["two", "dogs"], ["cats"], ["deux", "chats"], ["Été"], ["two", "deux"]]
+    docs = [Doc(vocabs[i], words=words[k]) for k, i in enumerate((0, 1, 2, 2, 0))]
+    docs.insert(2, Doc(vocabs[1]))
+    together = Featurizer(EVERY_TEMPLATE)(docs)
+    assert together.hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
+    assert together.offsets.tolist() == [0, 2, 3, 5, 6, 8]
+
+
+def test_inside_a_memory_zone() -> None:
+    nlp = spacy.blank("en")
+    features = Featurizer()
+    expected = Featurizer()([nlp.make_doc("A transient word")]).hashes
+    for _ in range(2):
+        with nlp.memory_zone():
+            hashes = features([nlp.make_doc("A transient word")]).hashes
+        np.testing.assert_array_equal(hashes, expected)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
+    ids=["deepcopy", "copy", "pickle"],
+)
+def test_copies(vocab: Vocab, copied: Callable[[Featurizer], Featurizer]) -> None:
+    features = Featurizer(["*:suffix(3)[-1]", "b:"], start_label=False)
+    docs = [Doc(vocab, words=SENTENCE)]
+    first = features(docs)
+    second = copied(features)(docs)
+    np.testing.assert_array_equal(second.hashes, first.hashes)
+    np.testing.assert_array_equal(second.bigram_columns, first.bigram_columns)
+    assert second.start_label is False
+
+
+def test_pickle_leaves_the_words_behind(vocab: Vocab) -> None:
+    features = Featurizer()
+    before_use = pickle.dumps(features)
+    features([Doc(vocab, words=SENTENCE)])
+    assert pickle.dumps(features) == before_use
+
+
+def test_docs_are_not_changed() -> None:
+    doc = spacy.blank("en")("Ms. Straße sold 12 e-mails!")
+    as_bytes = doc.to_bytes()
+    Featurizer(EVERY_TEMPLATE)([doc])
+    assert doc.to_bytes() == as_bytes
+
+
+# Against the slow twin -----------------------------------------------------------------------
+
+characters = st.characters(exclude_categories=["Cs"])
+words = st.text(characters, min_size=1, max_size=6) | st.sampled_from([*SENTENCE, "NOUN", " "])
+sentences = st.lists(words, max_size=8)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(sentences, st.randoms(use_true_random=False)), max_size=4),
+    st.lists(st.sampled_from(EVERY_TEMPLATE), min_size=1, max_size=6, unique=True),
+)
+def test_equals_the_slow_twin(drawn: list[tuple[list[str], object]], templates: list[str]) -> None:
+    vocab = TWIN_VOCAB
+    docs = []
+    for sentence, random in drawn:
+        starts = [random.choice([True, False, None]) for _ in sentence]  # type: ignore[attr-defined]
+        docs.append(Doc(vocab, words=sentence, sent_starts=starts))
+    assert Featurizer(templates)(docs).hashes.tolist() == hash_docs(docs, templates)
+
+
+TWIN_VOCAB = spacy.blank("en").vocab
+
+
+def function(kernel: Any, jit: bool) -> Any:
+    """The compiled kernel, or the Python function it was compiled from."""
+    return kernel if jit else getattr(kernel, "py_func", kernel)
+
+
+@given(st.integers(0, 2**64 - 1), st.booleans())
+def test_mix_equals_the_slow_twin(x: int, jit: bool) -> None:
+    assert function(hashing.mix, jit)(np.uint64(x)) == mix(x)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
+    # mix is one-to-one with mix(0) = 0: a value equal to the seed makes the hash 0.
+    hashes = np.ones((2, 2), dtype=np.uint64)
+    seeds = np.array([5, 0], dtype=np.uint64)
+    function(hashing.hash_tests, jit)(
+        np.array([0, 2], dtype=np.int64),
+        np.array([0, 1], dtype=np.int32),
+        np.array([[5], [0]], dtype=np.uint64),
+        np.empty((2, 0), dtype=np.uint64),
+        seeds,
+        np.array([0, 1, 1], dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        hashes,
+    )
+    assert hashes[0, 0] != 0
+    assert hashes[1, 0] == 0
+    assert hashes[:, 1].all()
+
+
+# Sequences -----------------------------------------------------------------------------------
+
+
+def test_sequences_as_spacy_s_own(vocab: Vocab) -> None:
+    starts = [[True, None, True, False], [None, None], [], [False, True], [True]]
+    docs = [Doc(vocab, words=["w"] * len(s), sent_starts=s) for s in starts]
+    lengths = []
+    for doc in docs:
+        if doc.has_annotation("SENT_START"):
+            lengths.extend(len(sent) for sent in doc.sents)
+        else:
+            lengths.extend([len(doc)] if len(doc) else [])
+    offsets = sequence_offsets(docs, "sents")
+    assert np.diff(offsets).tolist() == lengths == [2, 2, 2, 1, 1, 1]
+    assert offsets.dtype == np.int64
+    assert sequence_offsets(docs, "docs").tolist() == [0, 4, 6, 8, 9]
+
+
+# Tables --------------------------------------------------------------------------------------
+
+uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
+
+
+@given(st.lists(uint64s, unique=True, max_size=200), st.lists(uint64s, max_size=50))
+def test_lookup(keys: list[int], others: list[int]) -> None:
+    queries = np.array([*keys, *others, *keys], dtype=np.uint64)
+    slots = hashing.build_table(np.array(keys, dtype=np.uint64))
+    assert len(slots) >= 2 * len(keys)
+    assert len(slots).bit_count() == 1
+    positions = np.empty(len(queries), dtype=np.int32)
+    hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries, positions)
+    place = {key: i for i, key in enumerate(keys)}
+    assert positions.tolist() == [place.get(query, -1) for query in queries.tolist()]
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_lookup_past_the_end_of_the_slots(jit: bool) -> None:
+    # Keys that all start at the last slot: probing must go on at the first.
+    keys = np.array([k for k in range(2000) if mix(k) & 15 == 15][:8], dtype=np.uint64)
+    slots = np.full_like(hashing.build_table(keys), -1)
+    assert len(slots) == 16
+    function(hashing.insert, jit)(slots, keys, 0, len(keys))
+    np.testing.assert_array_equal(slots, hashing.build_table(keys))
+    positions = np.empty(8, dtype=np.int32)
+    function(hashing.lookup, jit)(slots, keys, keys, positions)
+    assert positions.tolist() == list(range(8))
+
+
+def test_insert_equals_build() -> None:
+    keys = np.random.default_rng(7).integers(0, 2**63, 300).astype(np.uint64)
+    grown = hashing.build_table(keys[:100], capacity=300)
+    hashing.insert(grown, keys, 100, 200)
+    hashing.insert(grown, keys, 200, 300)
+    np.testing.assert_array_equal(grown, hashing.build_table(keys))
+
+
+class CountingReader:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def __call__(self, text: str) -> int:
+        self.seen.append(text)
+        return len(text)
+
+
+def find(table: LexemeTable, strings: StringStore, words: Sequence[str]) -> list[int]:
+    orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
+    rows, values = table.find(orths, strings)
+    return values[rows, 0].tolist()
+
+
+def test_lexemes_are_read_once() -> None:
+    reader, strings = CountingReader(), StringStore()
+    table = LexemeTable([reader])
+    assert find(table, strings, ["a", "bb", "a"]) == [1, 2, 1]
+    assert find(table, strings, ["ccc", "bb"]) == [3, 2]
+    assert sorted(reader.seen) == ["a", "bb", "ccc"]
+
+
+def test_lexemes_are_bounded() -> None:
+    reader, strings = CountingReader(), StringStore()
+    table = LexemeTable([reader], max_rows=3)
+    assert find(table, strings, ["a", "bb", "ccc"]) == [1, 2, 3]
+    assert find(table, strings, ["dddd", "a"]) == [4, 1]
+    assert len(table) == 2
+    assert find(table, strings, ["1", "22", "333", "4444", "a"]) == [1, 2, 3, 4, 1]
+    assert len(table) == 5  # one batch must fit, whatever the bound
+
+
+def test_lexemes_found_before_growth_stay(vocab: Vocab) -> None:
+    strings = StringStore()
+    table = LexemeTable([len], max_rows=5000)
+    orths = np.array([strings.add("abc")], dtype=np.uint64)
+    rows, values = table.find(orths, strings)
+    for start in (0, 3000, 6000):
+        many = [f"w{i}" for i in range(start, start + 3000)]
+        assert find(table, strings, many) == [len(word) for word in many]
+    assert len(table) <= 5000
+    assert values[rows[0], 0] == 3

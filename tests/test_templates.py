@@ -1,0 +1,157 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.templates import (
+    LIMIT,
+    Template,
+    TokenTest,
+    parse_template,
+    parse_templates,
+)
+
+
+@st.composite
+def token_tests(draw: st.DrawFn) -> TokenTest:
+    name = draw(st.sampled_from(NAMES))
+    length = draw(st.integers(1, LIMIT)) if name in AFFIX else 0
+    return TokenTest(draw(st.integers(-LIMIT, LIMIT)), name, length)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("u:", Template("u", ())),
+        ("b:", Template("b", ())),
+        ("*:", Template("*", ())),
+        ("u:lower[0]", Template("u", (TokenTest(0, "lower"),))),
+        ("u:suffix(3)[0]", Template("u", (TokenTest(0, "suffix", 3),))),
+        ("*:pos[+1]", Template("*", (TokenTest(1, "pos"),))),
+        (
+            " b : prefix ( 2 ) [ -1 ] | is_title [ 0 ] ",
+            Template("b", (TokenTest(-1, "prefix", 2), TokenTest(0, "is_title"))),
+        ),
+    ],
+)
+def test_parses(text: str, expected: Template) -> None:
+    assert parse_template(text) == expected
+
+
+def test_order_of_tests_does_not_matter() -> None:
+    swapped = parse_template("u:lower[0]|lower[-1]")
+    assert swapped == parse_template("u:lower[-1]|lower[0]")
+    assert swapped.key == "lower[-1]|lower[0]"
+
+
+@given(st.sampled_from("ub*"), st.lists(token_tests(), unique=True, max_size=4))
+def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> None:
+    template = Template(kind, tuple(sorted(tests)))
+    assert parse_template(str(template)) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "expected", "found"),
+    [
+        ("", 1, "a kind, one of u, b, *", "the end of the template"),
+        ("x:lower[0]", 1, "a kind, one of u, b, *", "'x'"),
+        ("lower[0]", 1, "a kind, one of u, b, *", "'lower'"),
+        ("u", 2, "':'", "the end of the template"),
+        ("ub:", 2, "':'", "'b'"),
+        ("u:lowr[0]", 3, "an attribute, one of orth, norm, ", "'lowr'"),
+        ("u:LOWER[0]", 3, "an attribute, one of orth, ", "'LOWER'"),
+        ("u: [0]", 4, "an attribute, one of ", "'['"),
+        ("u:lower[0]|", 12, "an attribute, one of ", "the end of the template"),
+        ("u:|lower[0]", 3, "an attribute, one of ", "'|'"),
+        ("u:prefix[0]", 9, "'(' and a length, as in prefix(3)", "'['"),
+        ("u:suffix()[0]", 10, "a length, a whole number from 1 to 1000", "')'"),
+        ("u:suffix(0)[0]", 10, "a length, a whole number from 1 to 1000", "'0'"),
+        ("u:suffix(-2)[0]", 10, "a length, a whole number from 1 to 1000", "'-2'"),
+        ("u:suffix(1001)[0]", 10, "a length, a whole number from 1 to 1000", "'1001'"),
+        ("u:suffix(3[0]", 11, "')'", "'['"),
+        ("u:lower(3)[0]", 8, "'[' and an offset, as in [0] (lower takes no length)", "'('"),
+        ("u:lower", 8, "'[' and an offset, as in [0]", "the end of the template"),
+        ("u:suffix(3)", 12, "'[' and an offset, as in [0]", "the end of the template"),
+        ("u:lower[]", 9, "an offset, a whole number from -1000 to 1000", "']'"),
+        ("u:lower[x]", 9, "an offset, a whole number from -1000 to 1000", "'x'"),
+        ("u:lower[1001]", 9, "an offset, a whole number from -1000 to 1000", "'1001'"),
+        ("u:lower[٣]", 9, "an offset, a whole number from -1000 to 1000", "'٣'"),
+        ("u:lower[1.5]", 10, "']'", "'.'"),
+        ("u:lower[0", 10, "']'", "the end of the template"),
+        ("u:lower[0] lower[1]", 12, "'|' or the end of the template", "'lower'"),
+        ("u:lower[0]|lower[0]", 12, "a test other than lower[0], which stands", "'lower'"),
+    ],
+)
+def test_malformed(text: str, position: int, expected: str, found: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        parse_templates(["b:", text])
+    message = str(caught.value)
+    start = (
+        f"[SC101] Template 2 of [components.NAME.features] templates, {text!r}, is malformed "
+        f"at character {position}: expected {expected}"
+    )
+    assert message.startswith(start)
+    assert message.endswith(f"; found {found}.")
+
+
+def test_number_too_long_for_python() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC101\].*an offset"):
+        parse_template(f"u:lower[{'9' * 5000}]")
+
+
+@given(st.text(alphabet="ub*:lowersuffix()[]|-+0123 \n\u00e9", max_size=20))
+def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
+    try:
+        template = parse_template(text)
+    except SparseCRFError as error:
+        match = re.search(r"at character (\d+): expected", str(error))
+        assert match
+        assert 1 <= int(match[1]) <= len(text) + 1
+    else:
+        assert parse_template(str(template)) == template
+
+
+@pytest.mark.parametrize("value", ["u:lower[0]", ["u:", 3], [None]])
+def test_not_a_list_of_strings(value: object) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC102\].*is not a list of strings"):
+        parse_templates(value)  # type: ignore[arg-type]
+
+
+def test_no_templates() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC103\].*templates is empty"):
+        parse_templates([])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conjoined"),
+    [
+        ("u:lower[0]", "u: lower[+0]", "the label"),
+        ("b:", "b:", "the label pair"),
+        ("*:orth[0]", "u:orth[0]", "the label"),
+        ("b:orth[0]", "*:orth[0]", "the label pair"),
+        ("u:pos[0]|tag[1]", "u:tag[1]|pos[0]", "the label"),
+    ],
+)
+def test_repeated(first: str, second: str, conjoined: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        parse_templates([first, "u:shape[0]", second])
+    assert str(caught.value) == (
+        f"[SC104] Template 3 of [components.NAME.features] templates, {second!r}, repeats "
+        f"template 1, {first!r}: both test the same with {conjoined}. Remove one."
+    )
+
+
+def test_label_and_pair_of_the_same_tests_are_no_repetition() -> None:
+    label, pair = parse_templates(["u:lower[0]", "b:lower[0]"])
+    assert label.key == pair.key
+    assert (label.kinds, pair.kinds) == ("u", "b")
+
+
+def test_defaults_parse() -> None:
+    assert "b" in {
+        kind for template in parse_templates(DEFAULT_TEMPLATES) for kind in template.kinds
+    }

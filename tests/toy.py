@@ -1,0 +1,69 @@
+"""A made-up language with five tags, and Examples of it."""
+
+import random
+from collections.abc import Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+Sentence = tuple[list[str], list[str]]
+
+STEMS = ["bli", "dro", "fen", "gul", "kam", "lup", "mir", "nok", "pra", "sti", "tov", "wex"]
+ENDINGS = {"NN": ["tion", "ness"], "VB": ["izes", "ates"], "JJ": ["ous", "ful"]}
+CLOSED = {"DT": ["the", "a"], "IN": ["of", "in"]}
+AMBIGUOUS = {"NN": "plan", "VB": "plan"}
+PATTERNS = ["DT NN VB DT NN", "DT JJ NN VB", "DT NN IN DT JJ NN VB DT NN", "NN VB IN NN"]
+
+
+def make_sentences(n: int, seed: int) -> list[Sentence]:
+    """Draw n sentences; another seed has other words with the same endings."""
+    rng = random.Random(seed)
+    sentences = []
+    for _ in range(n):
+        tags = rng.choice(PATTERNS).split()
+        sentences.append(([_word(rng, tag) for tag in tags], tags))
+    return sentences
+
+
+def _word(rng: random.Random, tag: str) -> str:
+    if tag in CLOSED:
+        return rng.choice(CLOSED[tag])
+    if tag in AMBIGUOUS and rng.random() < 0.2:
+        return AMBIGUOUS[tag]
+    return "".join(rng.sample(STEMS, 2)) + rng.choice(ENDINGS[tag])
+
+
+def examples_of(nlp: Language, sentences: Sequence[Sentence], attr: str = "tags") -> list[Example]:
+    """Examples, one a sentence, whose predicted Docs bear no annotation."""
+    examples = []
+    for words, tags in sentences:
+        reference = Doc(nlp.vocab, words=words, **{attr: tags})
+        examples.append(Example(Doc(nlp.vocab, words=words), reference))
+    return examples
+
+
+def docs_of(nlp: Language, sentences: Sequence[Sentence]) -> list[Doc]:
+    """Docs without annotation, one a sentence."""
+    return [Doc(nlp.vocab, words=words) for words, _ in sentences]
+
+
+def write_corpus(path: str, nlp: Language, sentences: Sequence[Sentence]) -> None:
+    """Write gold Docs as `spacy convert` does."""
+    docs = [Doc(nlp.vocab, words=words, tags=tags) for words, tags in sentences]
+    DocBin(docs=docs, attrs=["TAG"]).to_disk(path)
+
+
+def tags_of(docs: Sequence[Doc]) -> list[list[str]]:
+    """The tags of each Doc."""
+    return [[token.tag_ for token in doc] for doc in docs]
+
+
+def accuracy(nlp: Language, sentences: Sequence[Sentence]) -> float:
+    """Tag accuracy of a pipeline."""
+    return float(nlp.evaluate(examples_of(nlp, sentences))["tag_acc"])
+
+
+def run_steps(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
+    """Update a pipeline n times; the losses of `sparse_crf`."""
+    return [nlp.update(examples[:1], sgd=None)["sparse_crf"] for _ in range(n)]
