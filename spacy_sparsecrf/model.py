@@ -16,6 +16,9 @@ from .errors import Errors, SparseCRFError
 MAX_LABELS = np.iinfo(np.uint16).max - 1
 
 
+_PACKED = ("keys", "counts", "previous", "labels", "values")
+
+
 @dataclass(frozen=True)
 class WeightTable:
     """Active weights of one kind, grouped by test.
@@ -41,6 +44,19 @@ class WeightTable:
     def n_active(self) -> int:
         """Number of weights."""
         return len(self.values)
+
+    def packed(self) -> model_file.Arrays:
+        """The arrays to store: the number of weights a test takes the place of indptr."""
+        counts = np.diff(self.indptr)
+        width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
+        stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
+        return dict(zip(_PACKED, stored, strict=True))
+
+    @classmethod
+    def unpacked(cls, arrays: model_file.Arrays) -> WeightTable:
+        """The table that `packed` stored."""
+        indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
+        return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
 
     def is_sound(self, n_labels: int, pairs: bool) -> bool:
         """Whether indices are in range, keys ascend and values are finite."""
@@ -124,7 +140,7 @@ class CRFModel:
         arrays = {
             f"{kind}.{name}": array
             for kind, table in tables.items()
-            for name, array in vars(table).items()
+            for name, array in table.packed().items()
         }
         meta = {"labels": list(self.labels), "dtype": self.dtype}
         return model_file.write(meta, arrays)
@@ -137,9 +153,7 @@ class CRFModel:
         meta, arrays = model_file.read(data)
         try:
             tables = {
-                kind: WeightTable(
-                    **{name: arrays[f"{kind}.{name}"] for name in WeightTable.__annotations__}
-                )
+                kind: WeightTable.unpacked({name: arrays[f"{kind}.{name}"] for name in _PACKED})
                 for kind in ("unigram", "bigram")
             }
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])

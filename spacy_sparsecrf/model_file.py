@@ -22,7 +22,7 @@ FORMAT_VERSION = 1
 _MAGIC = b"SPCRF\0\0\0"
 _PREFIX = struct.Struct("<8sII")
 _DIGEST_SIZE = 32
-_DTYPES = ("<u8", "<i8", "<u2", "<f4", "<f8")
+_DTYPES = ("<u8", "<i8", "<u2", "<u4", "<f4", "<f8")
 
 Arrays = dict[str, NDArray[Any]]
 

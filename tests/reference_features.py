@@ -69,6 +69,8 @@ def read(token: Token, name: str, length: int) -> Value:
         return int(any(holds(char) for char in text))
     if name == "length":
         return len(text)
+    if name == "glued":
+        return int(not token.whitespace_ and token.i + 1 < len(token.doc))
     if name.startswith(("is_", "like_")):
         return int(getattr(token, name))
     if name == "morph":

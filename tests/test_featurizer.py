@@ -74,6 +74,7 @@ GOLDEN: dict[str, list[str | int]] = {
     "has_digit[0]": [0, 0, 0, 1, 0, 0],
     "has_hyphen[0]": [0, 0, 0, 0, 1, 0],
     "has_upper[0]": [1, 1, 0, 0, 0, 0],
+    "glued[0]": [0, 0, 0, 0, 0, 0],
     "lower[-2]": [before(2), before(1), "ms.", "straße", "sold", "12"],
     "lower[1]": ["straße", "sold", "12", "e-mails", "!", after(1)],
     "is_title[-1]": [before(1), 1, 1, 0, 0, 0],
@@ -85,6 +86,13 @@ GOLDEN: dict[str, list[str | int]] = {
 def test_golden(vocab: Vocab, key: str) -> None:
     expected = [hash_values(key, value) for value in GOLDEN[key]]
     assert column(vocab, SENTENCE, f"u:{key}") == expected
+
+
+def test_glued_is_true_between_tokens_without_white_space(vocab: Vocab) -> None:
+    first = Doc(vocab, words=["do", "n't", "stop", "!"], spaces=[False, True, False, False])
+    second = Doc(vocab, words=["a", "b"], spaces=[True, True])
+    hashes = Featurizer(["u:glued[0]"])([first, second]).hashes[:, 0]
+    assert (hashes != 0).tolist() == [True, False, True, False, False, False]
 
 
 def test_every_attribute_is_in_a_golden_test() -> None:

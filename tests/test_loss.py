@@ -105,6 +105,15 @@ def test_results_do_not_depend_on_threads(n_labels):
         np.testing.assert_array_equal(other_gradient, gradient)
 
 
+def test_scattered_and_gathered_gradients_agree(monkeypatch):
+    problem, _ = random_problem(18, 5, [7, 1, 30] * 10, missing=0.1)
+    scattered = full_value_and_grad(problem)
+    monkeypatch.setattr("spacy_sparsecrf.loss.working._MAX_SCATTERED", 0)
+    gathered = full_value_and_grad(problem, n_threads=2)
+    assert scattered[0] == gathered[0]
+    np.testing.assert_allclose(scattered[1], gathered[1], atol=1e-12)
+
+
 def test_contexts_larger_than_a_span_are_summed_in_parts():
     problem, _ = random_problem(14, 2, [50] * 100, n_bigram=1, n_values=2)
     assert len(problem.corpus.ctx_indptr) - 1 == 1

@@ -59,7 +59,22 @@ def test_weights_take_few_bytes():
         labels=np.tile(np.array([0, 1], np.uint16), n),
         values=np.ones(2 * n, np.float32),
     )
-    assert len(CRFModel(["a", "b"], "float32", table).to_bytes()) < 1000 + 2 * n * (8 + 4 + 2)
+    assert len(CRFModel(["a", "b"], "float32", table).to_bytes()) < 1000 + n * (8 + 2) + 2 * n * (
+        4 + 2
+    )
+
+
+def test_tests_with_very_many_weights_keep_their_counts():
+    n = 70_000
+    table = WeightTable(
+        keys=np.array([5], np.uint64),
+        indptr=np.array([0, n], np.int64),
+        previous=np.repeat(np.arange(300, dtype=np.uint16), 300)[:n],
+        labels=np.tile(np.arange(300, dtype=np.uint16), 300)[:n],
+        values=np.ones(n, np.float32),
+    )
+    model = CRFModel([str(y) for y in range(300)], "float32", None, table)
+    assert CRFModel().from_bytes(model.to_bytes()).bigram.indptr.tolist() == [0, n]
 
 
 def test_every_truncation_is_refused():
@@ -97,7 +112,8 @@ def test_a_newer_format_is_refused_with_the_remedy():
     ("name", "value"),
     [
         ("unigram.labels", np.array([0, 1, 2], np.uint16)),
-        ("unigram.indptr", np.array([0, 2, 9], np.int64)),
+        ("unigram.counts", np.array([2, 9], np.uint16)),
+        ("unigram.counts", np.array([3, 0], np.uint16)),
         ("unigram.keys", np.array([9, 3], np.uint64)),
         ("unigram.values", np.array([0.5, np.nan, 1.0], np.float32)),
         ("bigram.previous", np.array([1, 3], np.uint16)),

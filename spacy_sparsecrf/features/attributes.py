@@ -16,6 +16,7 @@ from spacy.attrs import (  # type: ignore[import-not-found]
     NORM,
     ORTH,
     POS,
+    SPACY,
     TAG,
 )
 from spacy.lang import lex_attrs
@@ -83,8 +84,12 @@ ANNOTATION: dict[str, int] = {
     "lemma": LEMMA,
     "dep": DEP,
     "ent_type": ENT_TYPE,
+    "glued": SPACY,
 }
-"""Attributes that `Doc.to_array` reads, and their spaCy ids."""
+"""Attributes that `Doc.to_array` reads, and their spaCy ids.
+
+`glued` is true where no white space stands between a token and the next one of its Doc.
+"""
 
 NAMES: tuple[str, ...] = (*ANNOTATION, *AFFIX, *WORD)
 """Every attribute, in the order in which messages list them."""

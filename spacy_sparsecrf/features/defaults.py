@@ -23,6 +23,18 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
     "u:has_hyphen[0]",
     "u:is_punct[0]",
     "u:like_num[0]",
+    "u:shape[-1]",
+    "u:shape[1]",
+    "u:suffix(3)[-1]",
+    "u:suffix(3)[1]",
+    "u:lower[-1]|lower[1]",
+    # White space, which tells hyphens from dashes and parts of words from words.
+    "u:glued[-1]",
+    "u:glued[0]",
+    "u:glued[-1]|glued[0]",
+    "u:glued[-1]|lower[0]",
+    "u:glued[0]|lower[0]",
+    "u:glued[0]|suffix(3)[0]",
     # Words and pairs of words in a window of five.
     "u:lower[-2]",
     "u:lower[-1]",
@@ -33,4 +45,5 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
     "u:lower[0]|lower[1]",
     "u:lower[1]|lower[2]",
 )
-"""After Suzuki & Isozaki (2008) as told by Lavergne et al. (2010), section 5.1.2."""
+"""After Suzuki & Isozaki (2008) as told by Lavergne et al. (2010), section 5.1.2; the shapes of
+neighbours and the white space are ours."""

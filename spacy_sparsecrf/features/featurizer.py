@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import LIKE_NUM, ORTH  # type: ignore[import-not-found]
+from spacy.attrs import LIKE_NUM, ORTH, SPACY  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -131,13 +131,9 @@ class Featurizer:
         from ..kernels.hashing import hash_tests
 
         plan = self._plan
-        # A single attribute comes as a vector.
-        arrays = [
-            doc.to_array([*plan.annotations]).reshape(len(doc), -1) for doc in docs if len(doc)
-        ]
-        if not arrays:
+        annotations = _read(docs, plan.annotations)
+        if not len(annotations):
             return
-        annotations = np.concatenate(arrays).astype(np.uint64, copy=False)
         orths = np.ascontiguousarray(annotations[:, 0])
         vocab = docs[0].vocab
         rows, lexical = self._lexemes(vocab).find(orths, vocab.strings)
@@ -165,6 +161,21 @@ class Featurizer:
             ]
             self._table = like_num, LexemeTable(readers)
         return self._table[1]
+
+
+def _read(docs: Sequence[Doc], attributes: tuple[int, ...]) -> NDArray[np.uint64]:
+    """Read annotations of tokens: [N, A] uint64."""
+    # A single attribute comes as a vector.
+    arrays = [doc.to_array([*attributes]).reshape(len(doc), -1) for doc in docs if len(doc)]
+    if not arrays:
+        return np.empty((0, len(attributes)), dtype=np.uint64)
+    values = np.concatenate(arrays).astype(np.uint64, copy=False)
+    if SPACY in attributes:
+        column = attributes.index(SPACY)
+        # Nothing follows a Doc's last token: whether white space does is not known of all texts.
+        values[np.cumsum([len(array) for array in arrays]) - 1, column] = 1
+        values[:, column] = 1 - values[:, column]
+    return values
 
 
 def _vocab_identity(doc: Doc) -> int:
