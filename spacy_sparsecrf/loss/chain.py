@@ -77,54 +77,62 @@ class ChainLoss:
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.prepare_screening(theta)
-        n_pairs = self.n_labels * self._lattice.n_previous
-        active = working.active_context
-        contexts = _sorted_by(self._lattice.test_contexts, active)
+        contexts = _sorted_by(self._lattice.test_contexts, working.active_context)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-
-        def unigrams(first: int, last: int) -> tuple[Longs, Floats]:
-            out = _buffers((last - first) * self.n_labels)
-            found = screen_unigrams(
-                first,
-                last,
-                self.n_labels,
-                self._lattice.test_tokens.indptr,
-                self._lattice.test_tokens.indices,
-                self._workspace.residual,
-                threshold,
-                *out,
-            )
-            return out[0][:found].copy(), out[1][:found].copy()
-
-        def bigrams(first: int, last: int) -> tuple[Longs, Floats]:
-            out = _buffers((last - first) * n_pairs)
-            found = screen_bigrams(
-                first,
-                last,
-                self.n_labels,
-                self._lattice.n_previous,
-                contexts.indptr,
-                contexts.indices,
-                active,
-                self._inner.indptr,
-                self._inner.indices,
-                self._starts.indptr,
-                self._starts.indices,
-                self._lattice.labels,
-                self._lattice.token_weight,
-                self._workspace.alpha,
-                self._workspace.backward,
-                working.psi,
-                threshold,
-                *out,
-            )
-            return self.n_unigram + out[0][:found], out[1][:found].copy()
-
         parts += self._workspace.workers.map(
-            unigrams, _blocks(self._lattice.test_tokens, self.n_labels)
+            lambda first, last: self._screen_unigrams(threshold, first, last),
+            _blocks(self._lattice.test_tokens, self.n_labels),
         )
-        parts += self._workspace.workers.map(bigrams, _blocks(contexts, n_pairs))
+        parts += self._workspace.workers.map(
+            lambda first, last: self._screen_bigrams(working, contexts, threshold, first, last),
+            _blocks(contexts, self.n_labels * self._lattice.n_previous),
+        )
         return _largest(parts, limit)
+
+    def _screen_unigrams(self, threshold: float, first: int, last: int) -> tuple[Longs, Floats]:
+        """Screen the unigram weights of tests first:last."""
+        coordinates, gradients = _buffers((last - first) * self.n_labels)
+        found = screen_unigrams(
+            first,
+            last,
+            self.n_labels,
+            self._lattice.test_tokens.indptr,
+            self._lattice.test_tokens.indices,
+            self._workspace.residual,
+            threshold,
+            coordinates,
+            gradients,
+        )
+        return coordinates[:found].copy(), gradients[:found].copy()
+
+    def _screen_bigrams(
+        self, working: WorkingLoss, contexts: Csr, threshold: float, first: int, last: int
+    ) -> tuple[Longs, Floats]:
+        """Screen the bigram weights of tests first:last, whose contexts are given."""
+        lattice = self._lattice
+        coordinates, gradients = _buffers((last - first) * self.n_labels * lattice.n_previous)
+        found = screen_bigrams(
+            first,
+            last,
+            self.n_labels,
+            lattice.n_previous,
+            contexts.indptr,
+            contexts.indices,
+            working.active_context,
+            self._inner.indptr,
+            self._inner.indices,
+            self._starts.indptr,
+            self._starts.indices,
+            lattice.labels,
+            lattice.token_weight,
+            self._workspace.alpha,
+            self._workspace.backward,
+            working.psi,
+            threshold,
+            coordinates,
+            gradients,
+        )
+        return self.n_unigram + coordinates[:found], gradients[:found].copy()
 
 
 def _blocks(columns: Csr, width: int) -> Chunks:

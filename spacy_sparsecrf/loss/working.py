@@ -254,8 +254,36 @@ class WorkingLoss:
 
         parts: of each chunk of sequences, what `_scatter` returned.
         """
-        space, lattice = self.space, self.space.lattice
         gradient = np.zeros(len(self.coordinates))
+        for part in parts:
+            gradient[: len(part)] += part
+        if self.split > _MAX_SCATTERED:
+            self._gather_unigrams(gradient[: self.split])
+        self._sum_pairs()
+        self._gather_bigrams(gradient[self.split :])
+        return gradient
+
+    def _gather_unigrams(self, gradient: Floats) -> None:
+        """Sum the residuals of each unigram weight's tokens into gradient [K of unigrams]."""
+        space, tokens = self.space, self.space.lattice.test_tokens
+        space.workers.map(
+            lambda first, last: gather_unigrams(
+                first,
+                last,
+                self.unigram.tests,
+                self.unigram.ptr,
+                self.unigram.places,
+                tokens.indptr,
+                tokens.indices,
+                space.residual,
+                gradient,
+            ),
+            self._unigram_chunks,
+        )
+
+    def _sum_pairs(self) -> None:
+        """Replace the potentials of each context by its expected minus observed pair counts."""
+        space, lattice = self.space, self.space.lattice
         space.workers.map(
             lambda first, last: pair_sums(
                 first,
@@ -288,23 +316,10 @@ class WorkingLoss:
             ),
             self._context_chunks,
         )
-        for part in parts:
-            gradient[: len(part)] += part
-        space.workers.map(
-            lambda first, last: gather_unigrams(
-                first,
-                last,
-                self.unigram.tests,
-                self.unigram.ptr,
-                self.unigram.places,
-                lattice.test_tokens.indptr,
-                lattice.test_tokens.indices,
-                space.residual,
-                gradient[: self.split],
-            ),
-            self._unigram_chunks if self.split > _MAX_SCATTERED else [],
-        )
-        space.workers.map(
+
+    def _gather_bigrams(self, gradient: Floats) -> None:
+        """Sum the residuals of each bigram weight's contexts into gradient [K of bigrams]."""
+        self.space.workers.map(
             lambda first, last: gather_bigrams(
                 first,
                 last,
@@ -313,11 +328,10 @@ class WorkingLoss:
                 self._row_contexts.indptr,
                 self._row_contexts.indices,
                 self.psi,
-                gradient[self.split :],
+                gradient,
             ),
             self._bigram_chunks,
         )
-        return gradient
 
     def _observed_counts(self) -> Floats:
         """Empirical counts O of the working weights: minus the gradient at zero expectation."""

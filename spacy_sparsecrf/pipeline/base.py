@@ -20,6 +20,7 @@ from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..model import CRFModel
 from ..solvers.base import BatchSolver
 from ..targets.base import Target
+from .compilation import announce_prediction, announce_training
 from .compiling import Compiled, Features, LabelIds, compile_corpus
 from .init_weights import load_init_weights
 from .session import Session
@@ -150,6 +151,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     def _decoder(self) -> Decoder:
         self._refresh()
         if self._session.decoder is None:
+            announce_prediction()
             self._session.decoder = Decoder(self.model)
         return self._session.decoder
 
@@ -241,6 +243,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     def _start_training(
         self, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
     ) -> None:
+        announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
         from ..training import Training
 
