@@ -17,14 +17,20 @@ def _decay(x: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _penalised(weight: float, ledger: np.ndarray, k: int, due_l1: float, due_l2: float) -> float:
+    """Apply to a weight the penalties that are due, and enter them at ledger[k]."""
+    weight *= _decay(due_l2 - ledger[k, 1])
+    ledger[k, 1] = due_l2
+    # Both signs at once, without a branch that cannot be foreseen.
+    sign = np.copysign(1.0, weight)
+    kept: float = sign * max(abs(weight) - (due_l1 + sign * ledger[k, 0]), 0.0)
+    ledger[k, 0] += kept - weight
+    return kept
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def penalise(
-    first: int,
-    last: int,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due_l1: float,
-    due_l2: float,
+    first: int, last: int, theta: np.ndarray, ledger: np.ndarray, due_l1: float, due_l2: float
 ) -> None:
     """Apply to weights first:last the penalties that have been due since they were last seen.
 
@@ -32,19 +38,12 @@ def penalise(
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due_l2 - shrunk)). Applying it twice changes nothing.
 
-    theta, received, shrunk: [K] float64, in and out; due_l1, due_l2: cumulated penalty rates.
+    theta: [K] float64, in and out; ledger: [K, 2] float64, in and out, the l1 penalty that a
+    weight has received and the l2 rate it has been shrunk by, side by side for the cache;
+    due_l1, due_l2: cumulated penalty rates.
     """
     for k in range(first, last):
-        if theta[k] != 0.0:
-            if shrunk[k] < due_l2:
-                theta[k] *= _decay(due_l2 - shrunk[k])
-            before = theta[k]
-            if before > 0.0:
-                theta[k] = max(0.0, before - (due_l1 + received[k]))
-            else:
-                theta[k] = min(0.0, before + (due_l1 - received[k]))
-            received[k] += theta[k] - before
-        shrunk[k] = due_l2
+        theta[k] = _penalised(theta[k], ledger, k, due_l1, due_l2)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -147,8 +146,7 @@ def _update(
     residual: np.ndarray,
     step: float,
     theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
+    ledger: np.ndarray,
     due: np.ndarray,
 ) -> None:
     """Descend on the weights of some rows, then apply the penalties due.
@@ -156,10 +154,9 @@ def _update(
     residual: gradient by place of a weight; rows: ids, each at most once.
     """
     for j in range(len(rows)):
-        begin, end = row_ptr[rows[j]], row_ptr[rows[j] + 1]
-        for k in range(begin, end):
-            theta[k] -= step * residual[row_places[k]]
-        penalise(begin, end, theta, received, shrunk, due[0], due[1])
+        for k in range(row_ptr[rows[j]], row_ptr[rows[j] + 1]):
+            weight = theta[k] - step * residual[row_places[k]]
+            theta[k] = _penalised(weight, ledger, k, due[0], due[1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -182,8 +179,7 @@ def sgd_pass(
     pair_places: np.ndarray,
     split: int,
     theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
+    ledger: np.ndarray,
     due: np.ndarray,
     l1_rate: float,
     l2_rate: float,
@@ -201,8 +197,8 @@ def sgd_pass(
 ) -> float:
     """One pass of stochastic gradient descent over sequences, in the given order.
 
-    order: [n] int64 sequences, all of whose tokens have gold labels; theta, received, shrunk: [K]
-    float64 (unigram weights first, `split` of them), in and out; due: [2] float64 cumulated l1
+    order: [n] int64 sequences, all of whose tokens have gold labels; theta [K] and
+    ledger [K, 2] (see `penalise`), unigram weights first, `split` of them, in and out; due: [2] float64 cumulated l1
     and l2 rates, in and out; l1_rate, l2_rate: penalties per sequence (rho / N); eta: step of the
     first sequence, multiplied by `decay` after each; 0 only measures. The CSR tables are those of
     `forward_backward` and `context_matrices`. Workspaces: tokens [T] int32 0, 1, 2, ..., place
@@ -272,8 +268,7 @@ def sgd_pass(
                 marginals[i],
                 step,
                 theta[:split],
-                received[:split],
-                shrunk[:split],
+                ledger[:split],
                 due,
             )
             if i + 1 < n and place[i + 1] == place[i]:
@@ -288,8 +283,7 @@ def sgd_pass(
                 residual.reshape(-1),
                 step,
                 theta[split:],
-                received[split:],
-                shrunk[split:],
+                ledger[split:],
                 due,
             )
             first = i + 1

@@ -43,8 +43,7 @@ class SequenceDescent:
         """Set all weights to zero."""
         n = len(self._working.coordinates)
         self.theta = np.zeros(n)
-        self._received = np.zeros(n)
-        self._shrunk = np.zeros(n)
+        self._ledger = np.zeros((n, 2))
         self._due = np.zeros(2)
 
     def run(self, order: Longs, eta: float, decay: float) -> float:
@@ -73,8 +72,7 @@ class SequenceDescent:
             working.bigram.places,
             working.split,
             self.theta,
-            self._received,
-            self._shrunk,
+            self._ledger,
             self._due,
             *self._rates,
             eta,
@@ -85,9 +83,7 @@ class SequenceDescent:
 
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
-        penalise(
-            0, len(self.theta), self.theta, self._received, self._shrunk, self._due[0], self._due[1]
-        )
+        penalise(0, len(self.theta), self.theta, self._ledger, *self._due)
         return self.theta
 
 
