@@ -143,17 +143,21 @@ def add_starts(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def subtract_gold_pairs(
-    tokens: np.ndarray,
-    first: int,
-    last: int,
+    c: int,
     n_labels: int,
+    token_ptr: np.ndarray,
+    tokens: np.ndarray,
     begins: bool,
     labels: np.ndarray,
     token_weight: np.ndarray,
     total: np.ndarray,
 ) -> None:
-    """total[y_{t-1}, y_t] -= weight for tokens[first:last] (start row where they begin)."""
-    for j in range(first, last):
+    """total[y_{t-1}, y_t] -= weight for the tokens of context c.
+
+    token_ptr, tokens: CSR, tokens of a context; begins: whether they begin sequences, so that
+    y_{t-1} is the start label.
+    """
+    for j in range(token_ptr[c], token_ptr[c + 1]):
         t = tokens[j]
         if labels[t] >= 0:
             previous = n_labels if begins else labels[t - 1]
@@ -192,15 +196,19 @@ def context_residuals(
                 inner_tokens, inner_ptr[c], inner_ptr[c + 1], n_labels, alpha, backward, total
             )
         for p in range(ctx_spans[c], ctx_spans[c + 1]):
-            total += sums[p]
+            for i in range(n_labels):
+                for y in range(total.shape[1]):
+                    total[i, y] += sums[p, i, y]
         add_starts(start_tokens, start_ptr[c], start_ptr[c + 1], n_labels, backward, total)
-        psi[c] *= total
-        for begins in (False, True):
-            ptr = start_ptr if begins else inner_ptr
-            tokens = start_tokens if begins else inner_tokens
-            subtract_gold_pairs(
-                tokens, ptr[c], ptr[c + 1], n_labels, begins, labels, token_weight, psi[c]
-            )
+        for i in range(n_labels + 1):
+            for y in range(total.shape[1]):
+                psi[c, i, y] *= total[i, y]
+        subtract_gold_pairs(
+            c, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, psi[c]
+        )
+        subtract_gold_pairs(
+            c, n_labels, start_ptr, start_tokens, True, labels, token_weight, psi[c]
+        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

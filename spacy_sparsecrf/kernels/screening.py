@@ -106,12 +106,12 @@ def screen_bigrams(
                 pairs[:, :] = 0.0
         for j in range(col_ptr[test], col_ptr[test + 1]):
             c = col_contexts[j]
-            for begins in (False, True):
-                ptr = start_ptr if begins else inner_ptr
-                tokens = start_tokens if begins else inner_tokens
-                subtract_gold_pairs(
-                    tokens, ptr[c], ptr[c + 1], n_labels, begins, labels, token_weight, total
-                )
+            subtract_gold_pairs(
+                c, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, total
+            )
+            subtract_gold_pairs(
+                c, n_labels, start_ptr, start_tokens, True, labels, token_weight, total
+            )
         for i in range(n_previous):
             base = (test * n_previous + i) * n_labels
             found = _collect(base, total[i], n_labels, threshold, coordinates, gradients, found)

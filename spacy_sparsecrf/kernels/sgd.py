@@ -66,13 +66,15 @@ def _local_matrices(
 
     place: [>= end - begin] int32, out: of each token the number of its matrix in psi.
     """
+    # Literal arguments would have numba compile the kernel called once more.
+    zero = begin - begin
     n_matrices = 0
     for i in range(end - begin):
         c = context[begin + i]
         if i == 0 or c != context[begin + i - 1]:
             context_matrices(
-                0,
-                1,
+                zero,
+                zero + 1,
                 n_labels,
                 n_previous,
                 ctx_ptr[c : c + 2],
@@ -207,6 +209,7 @@ def sgd_pass(
     RETURNS: the weighted sum of -log p(y | x) of the sequences, each before its update.
     """
     loss = 0.0
+    # bounds[0] stays 0: a literal would have numba compile the kernels called once more.
     bounds = np.zeros(2, dtype=np.int64)
     one, log_z = np.ones(1), np.zeros(1)
     for s in order:
@@ -230,8 +233,8 @@ def sgd_pass(
             shift,
         )
         forward_backward(
-            0,
-            1,
+            bounds[0],
+            bounds[0] + 1,
             n_labels,
             bounds,
             one,
@@ -257,7 +260,7 @@ def sgd_pass(
         eta *= decay
         due[0] += step * l1_rate
         due[1] += step * l2_rate
-        first = 0
+        first = bounds[0]
         for i in range(n):
             marginals[i, gold[i]] -= 1.0
             t = begin + i

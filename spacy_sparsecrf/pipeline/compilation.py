@@ -6,8 +6,8 @@ _NOTICE = (
     "spacy-sparsecrf compiles its %s kernels for this machine: once after installation, for "
     "about %d seconds. `python -m spacy_sparsecrf warmup` does it ahead."
 )
-_TRAINING_SECONDS = 20
-_PREDICTION_SECONDS = 5
+_TRAINING_SECONDS = 15
+_PREDICTION_SECONDS = 3
 
 
 def announce_training() -> None:
