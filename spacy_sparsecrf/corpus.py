@@ -37,7 +37,7 @@ class Observations:
     @property
     def unigram_hashes(self) -> NDArray[np.uint64]:
         """[N, U] uint64, the tests conjoined with the label."""
-        return np.ascontiguousarray(self.hashes[:, self.unigram_columns])
+        return np.take(self.hashes, self.unigram_columns, axis=1)
 
     @property
     def bigram_hashes(self) -> NDArray[np.uint64]:
@@ -45,7 +45,7 @@ class Observations:
 
         Without a start label a sequence's first token has no pair, hence no such test.
         """
-        hashes = np.ascontiguousarray(self.hashes[:, self.bigram_columns])
+        hashes = np.take(self.hashes, self.bigram_columns, axis=1)
         if not self.start_label:
             hashes[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0
         return hashes

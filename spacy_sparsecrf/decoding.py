@@ -30,7 +30,7 @@ class _Rows:
 
         # Arrays of a loaded model are read-only, which would compile every kernel once more.
         self.keys = table.keys.copy()
-        self._slots = build_table(self.keys)
+        self.slots = build_table(self.keys)
         self.ptr = table.indptr.copy()
         self.places = table.labels.astype(np.int32)
         if len(table.previous):
@@ -42,7 +42,7 @@ class _Rows:
         from .kernels.hashing import lookup
 
         rows = np.empty(hashes.shape, dtype=np.int32)
-        lookup(self._slots, self.keys, hashes.reshape(-1), rows.reshape(-1))
+        lookup(self.slots, self.keys, hashes.reshape(-1), rows.reshape(-1))
         return rows
 
 
@@ -69,8 +69,16 @@ class Decoder:
             return labels
         scores = np.empty((n, self.padded))
         unigram = self._unigram
-        rows = unigram.of(observations.unigram_hashes)
-        token_scores(rows, unigram.ptr, unigram.places, unigram.values, scores)
+        token_scores(
+            observations.hashes,
+            observations.unigram_columns,
+            unigram.slots,
+            unigram.keys,
+            unigram.ptr,
+            unigram.places,
+            unigram.values,
+            scores,
+        )
         context, indptr, indices = self._contexts(observations)
         viterbi(
             observations.offsets,

@@ -107,6 +107,18 @@ def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
+    """Find one key in a table; the arguments are those of `lookup`."""
+    mask = np.uint64(len(slots) - 1)
+    slot = mix(query) & mask
+    position: int = slots[slot]
+    while position >= 0 and keys[position] != query:
+        slot = (slot + np.uint64(1)) & mask
+        position = slots[slot]
+    return position
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> None:
     """Find keys in a table.
 
@@ -115,12 +127,5 @@ def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: 
     queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
     positions: [N] int32, out: position of the query among the keys, -1 where it is absent.
     """
-    mask = np.uint64(len(slots) - 1)
     for i in range(len(queries)):
-        query = queries[i]
-        slot = mix(query) & mask
-        position = slots[slot]
-        while position >= 0 and keys[position] != query:
-            slot = (slot + np.uint64(1)) & mask
-            position = slots[slot]
-        positions[i] = position
+        positions[i] = find(slots, keys, queries[i])

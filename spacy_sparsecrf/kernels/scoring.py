@@ -3,12 +3,16 @@
 import numpy as np
 from numba import njit
 
+from .hashing import find
 from .potentials import add_pairs
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def token_scores(
-    rows: np.ndarray,
+    hashes: np.ndarray,
+    columns: np.ndarray,
+    slots: np.ndarray,
+    keys: np.ndarray,
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
     values: np.ndarray,
@@ -16,13 +20,17 @@ def token_scores(
 ) -> None:
     """Score the labels of each token: scores[t, y] = sum_o mu[o, y].
 
-    rows: [N, U] int32, model rows of a token's tests, -1 = not in the model; row_ptr [R + 1],
-    row_labels [K], values [K]: the model's unigram weights; scores: [N, Yp], out.
+    hashes: [N, P] uint64, a token's tests, 0 = none; columns: [U] int32, those to score; slots,
+    keys: hash table of the model's rows; row_ptr [R + 1], row_labels [K], values [K]: the
+    model's unigram weights; scores: [N, Yp], out.
     """
     scores[:, :] = 0.0
-    for t in range(len(rows)):
-        for j in range(rows.shape[1]):
-            row = rows[t, j]
+    for t in range(len(hashes)):
+        for j in range(len(columns)):
+            test = hashes[t, columns[j]]
+            if test == np.uint64(0):
+                continue
+            row = find(slots, keys, test)
             if row >= 0:
                 for k in range(row_ptr[row], row_ptr[row + 1]):
                     scores[t, row_labels[k]] += values[k]

@@ -199,13 +199,13 @@ def sgd_pass(
 ) -> float:
     """One pass of stochastic gradient descent over sequences, in the given order.
 
-    order: [n] int64 sequences, all of whose tokens have gold labels; theta [K] and
-    ledger [K, 2] (see `penalise`), unigram weights first, `split` of them, in and out; due: [2] float64 cumulated l1
-    and l2 rates, in and out; l1_rate, l2_rate: penalties per sequence (rho / N); eta: step of the
-    first sequence, multiplied by `decay` after each; 0 only measures. The CSR tables are those of
-    `forward_backward` and `context_matrices`. Workspaces: tokens [T] int32 0, 1, 2, ..., place
-    [T] int32, psi [runs, Y + 1, Yp], shift [runs], residual [Y + 1, Yp], alpha, backward,
-    marginals [T, Yp], beta [Yp], T the longest sequence.
+    order: [n] int64 sequences, all of whose tokens have gold labels; theta [K] and ledger [K, 2]
+    (see `penalise`): unigram weights first, `split` of them, in and out; due: [2] float64
+    cumulated l1 and l2 rates, in and out; l1_rate, l2_rate: penalties per sequence (rho / N);
+    eta: step of the first sequence, multiplied by `decay` after each; 0 only measures. The CSR
+    tables are those of `forward_backward` and `context_matrices`. Workspaces: tokens [T] int32
+    0, 1, 2, ..., place [T] int32, psi [runs, Y + 1, Yp], shift [runs], residual [Y + 1, Yp],
+    alpha, backward, marginals [T, Yp], beta [Yp], T the longest sequence.
     RETURNS: the weighted sum of -log p(y | x) of the sequences, each before its update.
     """
     loss = 0.0
