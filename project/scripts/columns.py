@@ -1,0 +1,76 @@
+"""Readers of annotated sentences in columns: tab-separated files and CoNLL-U."""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer
+
+Rows = list[list[str]]
+
+
+def read_tsv(path: Path) -> Iterator[Rows]:
+    """Yield the sentences of a gzipped file of tab-separated columns, a token a line.
+
+    A line that starts with # is a token; sentences end with an empty line.
+    """
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        yield from _sentences(lines)
+
+
+def read_conllu(path: Path) -> Iterator[Rows]:
+    """Yield the syntactic words of a CoNLL-U file as rows: form, UPOS, XPOS, space after (0/1).
+
+    Empty nodes are left out. Within a multiword token no space follows but after its last word.
+    """
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for rows in _sentences(line for line in lines if not line.startswith("#")):
+            yield list(_words(rows))
+
+
+def find(directories: Iterable[str], names: Iterable[str], base: Path) -> Path:
+    """Find the first file there is.
+
+    directories: to look in, in this order; empty ones are passed over, and relative ones are
+        taken from `base`.
+    names: of the file, in order of preference.
+    Raises typer.BadParameter.
+    """
+    places = [base / directory / name for directory in directories if directory for name in names]
+    for place in places:
+        if place.exists():
+            return place
+    listed = "\n".join(f"  {place}" for place in places) or "  (no directory was given)"
+    raise typer.BadParameter(
+        f"None of these files exists:\n{listed}\n"
+        "Fetch the public data with `python -m spacy project assets project --extra`, or set the "
+        "environment variable SPARSECRF_DATA to the directory of the .tsv.gz files."
+    )
+
+
+def _sentences(lines: Iterable[str]) -> Iterator[Rows]:
+    rows: Rows = []
+    for line in lines:
+        if stripped := line.rstrip("\n"):
+            rows.append(stripped.split("\t"))
+        elif rows:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def _words(rows: Rows) -> Iterator[list[str]]:
+    range_end, range_space = 0, "1"
+    for row in rows:
+        number, form, _, upos, xpos, *_, misc = row
+        space = "0" if "SpaceAfter=No" in misc.split("|") else "1"
+        if "-" in number:
+            range_end, range_space = int(number.split("-")[1]), space
+        elif "." not in number:
+            position = int(number)
+            if position < range_end:
+                space = "0"
+            elif position == range_end:
+                space = range_space
+            yield [form, upos, xpos, space]

@@ -1,0 +1,40 @@
+"""Score chunks on CoNLL-2000: precision, recall and F1 of whole chunks, as conlleval counts."""
+
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import srsly
+import typer
+from functions import gold_tokens
+from seqeval.metrics import f1_score, precision_score, recall_score
+
+
+def main(
+    model: Annotated[Path, typer.Argument(help="Trained pipeline")],
+    data: Annotated[Path, typer.Argument(help=".spacy file with given tags")],
+    output: Annotated[Path, typer.Argument(help="JSON file for the scores")],
+) -> None:
+    """Predict the chunks of Docs that have their part-of-speech tags, and score them."""
+    nlp = spacy.load(model)
+    examples = list(gold_tokens(data, given_tags=True)(nlp))
+    gold = [[token.tag_ for token in example.reference] for example in examples]
+    docs = nlp.pipe(example.predicted for example in examples)
+    predicted = [[token.tag_ for token in doc] for doc in docs]
+    right = sum(
+        a == b for x, y in zip(gold, predicted, strict=True) for a, b in zip(x, y, strict=True)
+    )
+    scores = {
+        "chunk_p": precision_score(gold, predicted),
+        "chunk_r": recall_score(gold, predicted),
+        "chunk_f": f1_score(gold, predicted),
+        "tag_acc": right / sum(map(len, gold)),
+    }
+    output.parent.mkdir(parents=True, exist_ok=True)
+    srsly.write_json(output, {name: float(score) for name, score in scores.items()})
+    for name, score in scores.items():
+        print(f"{name}  {100 * score:.2f}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
