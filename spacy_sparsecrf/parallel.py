@@ -24,7 +24,7 @@ class Workers:
     def __init__(self, n_threads: int) -> None:
         if n_threads < 0:
             raise SparseCRFError(Errors.SC304.format(value=n_threads))
-        self.n_threads = n_threads or len(os.sched_getaffinity(0))
+        self.n_threads = n_threads or _n_cores()
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable[[int, int], ResultT], chunks: Chunks) -> list[ResultT]:
@@ -37,6 +37,13 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="sparsecrf")
         return list(self._pool.map(lambda chunk: function(*chunk), chunks))
+
+
+def _n_cores() -> int:
+    """Cores that this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:

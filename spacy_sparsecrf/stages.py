@@ -10,8 +10,9 @@ from .penalty import ElasticNet
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Decay of the step over one epoch (Wapiti's default for SGD-L1).
-_EPOCH_DECAY = 0.85
+# Decay of the step over one epoch. Faster than Wapiti's 0.85: with few epochs before OWL-QN it
+# was the faster way to a given objective.
+_EPOCH_DECAY = 0.7
 # Bottou's calibration: steps are tried on so many sequences, growing or shrinking by a factor.
 _SAMPLE = 500
 _FIRST_STEP = 0.1

@@ -58,7 +58,7 @@ class OWLQN:
         window: float = 1e-5,
         inner_iterations: int = 10,
         max_line_search: int = 40,
-        warm_start_epochs: int = 10,
+        warm_start_epochs: int = 5,
         seed: int = 0,
     ) -> None:
         self.history = history
