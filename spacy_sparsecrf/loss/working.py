@@ -53,8 +53,8 @@ class Workspace:
 class _Rows:
     """Working weights of one kind, grouped by test: a *row* is a test that has any.
 
-    tests: [R] int32; ptr: [R + 1] int64; places: [K] int32, y, or y' * Yp + y for
-    pairs: a weight's place in a row or matrix of scores.
+    tests: [R] int32; ptr: [R + 1] int64; places: [K] int32, y, or y' * Yp + y for pairs: a weight's
+    place in a row or matrix of scores.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class _Rows:
         kept = select(table.indptr, table.indices, self.number, indptr, indices)
         return Csr(indptr, indices[:kept].copy())
 
-    def chunks(self, columns: Csr) -> Chunks:
-        """Runs of rows of about equal cost, given what each row sums over."""
-        return cut(np.diff(columns.indptr)[: len(self)] * np.diff(self.ptr), _N_CHUNKS)
+    def chunks(self, sizes: Longs) -> Chunks:
+        """Runs of rows of about equal cost; sizes: [R], over how many items each row sums."""
+        return cut(sizes * np.diff(self.ptr), _N_CHUNKS)
 
 
 class WorkingLoss:
@@ -108,11 +108,8 @@ class WorkingLoss:
             len(lattice.test_contexts),
         )
         self.token_rows = self.unigram.of(lattice.tests)
-        tokens = lattice.test_tokens.indptr
-        cost = (tokens[self.unigram.tests + 1] - tokens[self.unigram.tests]) * np.diff(
-            self.unigram.ptr
-        )
-        self._unigram_chunks = cut(cost, _N_CHUNKS)
+        n_tokens = np.diff(lattice.test_tokens.indptr)
+        self._unigram_chunks = self.unigram.chunks(n_tokens[self.unigram.tests])
         self._lay_out_contexts()
         self._evaluated: Floats | None = None
         self.observed = self._observed_counts()
@@ -136,7 +133,7 @@ class WorkingLoss:
         self.psi = np.zeros((n_contexts, n_labels + 1, self.space.padded))
         self._psi_shift = np.zeros(n_contexts)
         self._context_chunks = cut(np.diff(self._inner.indptr), _N_CHUNKS)
-        self._bigram_chunks = self.bigram.chunks(self._row_contexts)
+        self._bigram_chunks = self.bigram.chunks(np.diff(self._row_contexts.indptr))
         self._lay_out_spans()
 
     def _lay_out_spans(self) -> None:
