@@ -62,5 +62,8 @@ def _calibrate(descent: SequenceDescent, sample: Longs) -> float:
                 break
             best, lowest = eta, loss
             eta *= factor
+        if best > _FIRST_STEP:
+            # The next smaller step was tried on the way up, and was worse.
+            break
     descent.reset()
     return best
