@@ -1,7 +1,8 @@
 """The encoded corpus: hashed observation tests of sequences, as arrays only.
 
 `Observations` is what a featurizer yields for a batch; `CorpusBuilder` collects batches;
-`EncodedCorpus` numbers the tests by their hashes and the sets of bigram tests as contexts.
+`EncodedCorpus` numbers the tests, frequent ones first so that what a token needs lies together in
+memory, and the sets of bigram tests as contexts.
 """
 
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class EncodedCorpus:
     uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram test ids of a token.
     context: [N] int32, the token's set of bigram tests.
     ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram test ids of a context.
-    unigram_keys, bigram_keys: [O] uint64, sorted hashes; position = test id.
+    unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency; position = test id.
     start_label: whether pairs (start, y) exist.
     """
 
@@ -101,18 +102,22 @@ class EncodedCorpus:
 def number_tests(
     hashes: NDArray[np.uint64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32]]:
-    """Number the distinct non-zero hashes of a matrix in ascending order of hash.
+    """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
     hashes: [R, P] uint64, 0 = no test.
-    RETURNS: sorted keys [O] uint64, and the rows as CSR: indptr [R + 1] int64, ids [nnz] int32.
+    RETURNS: keys [O] uint64, those of equal frequency ascending, and the rows as CSR: indptr
+        [R + 1] int64, ids [nnz] int32.
     """
     present = hashes != 0
-    keys, ids = np.unique(hashes[present], return_inverse=True)
+    keys, ids, counts = np.unique(hashes[present], return_inverse=True, return_counts=True)
     if len(keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(keys)))
+    order = np.argsort(-counts, kind="stable")
+    number = np.empty(len(keys), dtype=np.int32)
+    number[order] = np.arange(len(keys), dtype=np.int32)
     indptr = np.zeros(len(hashes) + 1, dtype=np.int64)
     np.cumsum(present.sum(axis=1), out=indptr[1:])
-    return keys, indptr, ids.astype(np.int32).reshape(-1)
+    return keys[order], indptr, number[ids.reshape(-1)]
 
 
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

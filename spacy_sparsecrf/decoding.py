@@ -1,158 +1,166 @@
 """Decoding: the best labels of sequences, and marginal probabilities."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .corpus import Observations, distinct_rows
-from .model import CRFModel, WeightTable
+from .corpus import Observations
+from .model import CRFModel
+from .readings import Readings, Templates
+
+if TYPE_CHECKING:
+    from .model_rows import Entries
+    from .word_sums import WordSums
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
-
-def _csr(rows: Ints) -> tuple[Longs, Ints]:
-    """A matrix of row numbers, -1 = none, as CSR."""
-    present = rows >= 0
-    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(present.sum(axis=1), out=indptr[1:])
-    return indptr, rows[present]
-
-
-class _Rows:
-    """One kind of a model's weights, ready for look-up by hash.
-
-    places: [K] int32, y, or y' * Yp + y for pairs: the place in a row or matrix of scores.
-    """
-
-    def __init__(self, table: WeightTable, padded: int) -> None:
-        from .kernels.hashing import build_table
-
-        # Arrays of a loaded model are read-only, which would compile every kernel once more.
-        self.keys = table.keys.copy()
-        self.slots = build_table(self.keys)
-        self.ptr = table.indptr.copy()
-        self.places = table.labels.astype(np.int32)
-        if len(table.previous):
-            self.places += table.previous.astype(np.int32) * padded
-        self.values = table.values.astype(np.float64)
-
-    def of(self, hashes: NDArray[np.uint64]) -> Ints:
-        """Row of each hash, -1 where the model has no weight for it."""
-        from .kernels.hashing import lookup
-
-        rows = np.empty(hashes.shape, dtype=np.int32)
-        lookup(self.slots, self.keys, hashes.reshape(-1), rows.reshape(-1))
-        return rows
+CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
+PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
 
 
 class Decoder:
-    """Applies a model to observations; serial, so that it is safe in forked processes."""
+    """Applies a model to observations; serial, so that it is safe in forked processes.
+
+    It may be used by several threads at once. Results depend neither on batches nor on what was
+    decoded before.
+    """
 
     def __init__(self, model: CRFModel) -> None:
+        # Imports numba.
+        from .model_rows import ModelRows
+
+        self._source = model.labels, model.unigram, model.bigram
         self.n_labels = len(model.labels)
         self.padded = -(-self.n_labels // 8) * 8
-        self._unigram = _Rows(model.unigram, self.padded)
-        self._bigram = _Rows(model.bigram, self.padded)
+        self._unigram = ModelRows(model.unigram, self.padded)
+        self._bigram = ModelRows(model.bigram, self.padded)
+        self._words: WordSums | None = None
+        self._constant: tuple[Templates, Floats, Floats] | None = None
 
-    def viterbi(self, observations: Observations) -> Ints:
+    def is_of(self, model: CRFModel) -> bool:
+        """Whether the model still has the weights and labels that the decoder was made from."""
+        labels, unigram, bigram = self._source
+        return labels is model.labels and unigram is model.unigram and bigram is model.bigram
+
+    def viterbi(self, source: Observations | Readings) -> Ints:
         """Find the most probable labels of each sequence.
 
-        observations: of N tokens. RETURNS: [N] int32 label ids.
+        source: of N tokens: readings are faster, as not every test of every token is hashed.
+        RETURNS: [N] int32 label ids.
         """
-        from .kernels.scoring import token_scores
-        from .kernels.viterbi import viterbi
-
-        n = observations.n_tokens
-        labels = np.zeros(n, dtype=np.int32)
-        if n == 0:
+        labels = np.empty(source.n_tokens, dtype=np.int32)
+        if not len(labels):
             return labels
-        scores = np.empty((n, self.padded))
-        unigram = self._unigram
-        token_scores(
-            observations.hashes,
-            observations.unigram_columns,
-            unigram.slots,
-            unigram.keys,
-            unigram.ptr,
-            unigram.places,
-            unigram.values,
-            scores,
-        )
-        context, indptr, indices = self._contexts(observations)
-        viterbi(
-            observations.offsets,
-            self.n_labels,
-            scores,
-            context,
-            self._pair_scores(indptr, indices),
-            np.empty((n, self.padded), dtype=np.int16),
-            labels,
-        )
+        if len(labels) <= CHUNK:
+            self._decode(source, labels)
+            return labels
+        for first, last in _chunks(source.offsets):
+            part = _sequences(source, first, last)
+            self._decode(part, labels[source.offsets[first] : source.offsets[last]])
         return labels
 
-    def marginals(self, observations: Observations) -> Floats:
+    def marginals(self, source: Observations | Readings) -> Floats:
         """Compute p(y_t = y | x) of each token.
 
-        observations: of N tokens. RETURNS: [N, Y] float64, rows sum to 1.
+        source: of N tokens, as for `viterbi`. RETURNS: [N, Y] float64, rows sum to 1.
         """
-        from .kernels.forward_backward import forward_backward
-        from .kernels.potentials import context_matrices
+        from .kernels.marginals import marginals
 
-        n, n_sequences = observations.n_tokens, len(observations.offsets) - 1
-        context, indptr, indices = self._contexts(observations)
-        psi = np.empty((len(indptr) - 1, self.n_labels + 1, self.padded))
-        shift = np.empty(len(psi))
-        bigram = self._bigram
-        context_matrices(
-            0,
-            len(psi),
-            self.n_labels,
-            self.n_labels + 1,
-            indptr,
-            indices,
-            bigram.ptr,
-            bigram.places,
-            bigram.values,
-            psi,
-            shift,
-        )
-        alpha, backward, marginals = (np.zeros((n, self.padded)) for _ in range(3))
-        forward_backward(
-            0,
-            n_sequences,
-            self.n_labels,
-            observations.offsets,
-            np.ones(n_sequences),
-            np.full(n, -1, dtype=np.int32),
-            *_csr(self._unigram.of(observations.unigram_hashes)),
-            self._unigram.ptr,
-            self._unigram.places,
-            self._unigram.values,
-            context,
-            psi,
-            shift,
-            alpha,
-            backward,
-            marginals,
-            np.zeros(n_sequences),
-            np.empty(self.padded),
-        )
-        return np.ascontiguousarray(marginals[:, : self.n_labels])
+        scores = np.ascontiguousarray(self._token_scores(source)[:, : self.n_labels])
+        context, pairs = self._pairs(source)
+        pairs = np.ascontiguousarray(pairs[:, :, : self.n_labels])
+        marginals(source.offsets, scores, context, pairs, np.empty_like(scores))
+        return scores
 
-    def _contexts(self, observations: Observations) -> tuple[Ints, Longs, Ints]:
-        """Number the sets of bigram rows that occur: [N] int32 and their rows as CSR."""
-        rows = self._bigram.of(observations.bigram_hashes)
-        representatives, context = distinct_rows(rows)
-        if rows.shape[1] == 0:
-            return context, np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
-        return context, *_csr(rows[representatives])
+    def _decode(self, source: Observations | Readings, labels: Ints) -> None:
+        """Decode one chunk. labels: [N] int32, out."""
+        from .kernels.viterbi import viterbi
 
-    def _pair_scores(self, indptr: Longs, indices: Ints) -> Floats:
-        """Scores of label pairs of contexts: [C, Y + 1, Yp]."""
-        from .kernels.scoring import pair_scores
+        scores = self._token_scores(source)
+        if isinstance(source, Readings) and source.templates.constant_pairs:
+            context = np.zeros(len(labels), dtype=np.int32)
+            pairs, slack = self._constant_pairs(source)
+        else:
+            context, pairs = self._pairs(source)
+            slack = self._finish(pairs, prune=len(pairs) * PRUNE_FROM <= len(labels))
+        viterbi(source.offsets, self.n_labels, scores, context, pairs, slack, labels)
 
-        bigram = self._bigram
-        pairs = np.empty((len(indptr) - 1, self.n_labels + 1, self.padded))
-        pair_scores(indptr, indices, bigram.ptr, bigram.places, bigram.values, pairs)
-        return pairs
+    def _token_scores(self, source: Observations | Readings) -> Floats:
+        """Scores of the labels of tokens: [N, Yp]."""
+        if isinstance(source, Observations):
+            return self._unigram.score(self._unigram.find(source.unigram_hashes), self.padded)
+        words = self._words
+        if words is None or words.templates is not source.templates:
+            from .word_sums import WordSums
+
+            words = self._words = WordSums(self._unigram, source.templates, self.padded)
+        return words.score(source)
+
+    def _pairs(self, source: Observations | Readings) -> tuple[Ints, Floats]:
+        """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
+        from .kernels.contexts import number_contexts
+
+        tests = self._bigram.find(_bigram_hashes(source))
+        context = np.empty(len(tests), dtype=np.int32)
+        representatives = np.empty(len(tests), dtype=np.int64)
+        slots = np.full(1 << (2 * len(tests)).bit_length(), -1, dtype=np.int32)
+        n = number_contexts(tests, slots, context, representatives)
+        return context, self._pair_scores(tests[representatives[:n]])
+
+    def _pair_scores(self, tests: "Entries") -> Floats:
+        """Scores of the label pairs of contexts: [C, Y + 1, Yp]. tests: [C, B], of `find`."""
+        scores = self._bigram.score(tests, (self.n_labels + 1) * self.padded)
+        return scores.reshape(-1, self.n_labels + 1, self.padded)
+
+    def _constant_pairs(self, readings: Readings) -> tuple[Floats, Floats]:
+        """Scores and slack of the one context of templates whose pairs read nothing."""
+        templates = readings.templates
+        constant = self._constant
+        if constant is None or constant[0] is not templates:
+            tests = self._bigram.find(readings.hash(templates.pairs)[:1])
+            pairs = self._pair_scores(tests)
+            if not templates.start_label:
+                pairs[:, self.n_labels] = 0.0
+            constant = self._constant = templates, pairs, self._finish(pairs, prune=True)
+        return constant[1:]
+
+    def _finish(self, pairs: Floats, prune: bool) -> Floats:
+        """Make pair scores ready for Viterbi. RETURNS: slack, [C, Yp]."""
+        from .kernels.viterbi import finish_pairs
+
+        slack = np.empty((len(pairs), self.padded))
+        finish_pairs(self.n_labels, prune, pairs, slack)
+        return slack
+
+
+def _bigram_hashes(source: Observations | Readings) -> NDArray[np.uint64]:
+    """Tests conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
+    if isinstance(source, Observations):
+        return source.bigram_hashes
+    hashes = source.hash(source.templates.pairs)
+    if not source.templates.start_label:
+        hashes[source.offsets[:-1]] = 0
+    return hashes
+
+
+def _chunks(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Cut [S + 1] offsets into runs of sequences, first:last, of at most CHUNK tokens or of one."""
+    first, n_sequences = 0, len(offsets) - 1
+    while first < n_sequences:
+        fitting = int(np.searchsorted(offsets, offsets[first] + CHUNK, side="right")) - 1
+        last = max(first + 1, fitting)
+        yield first, last
+        first = last
+
+
+def _sequences(source: Observations | Readings, first: int, last: int) -> Observations | Readings:
+    """Those of the sequences first:last."""
+    if isinstance(source, Readings):
+        return source.sequences(first, last)
+    begin, end = source.offsets[first], source.offsets[last]
+    offsets = source.offsets[first : last + 1] - begin
+    return replace(source, hashes=source.hashes[begin:end], offsets=offsets)

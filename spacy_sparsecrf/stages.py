@@ -10,9 +10,8 @@ from .penalty import ElasticNet
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Decay of the step over one epoch. Faster than Wapiti's 0.85: with few epochs before OWL-QN it
-# was the faster way to a given objective.
-_EPOCH_DECAY = 0.7
+# Decay of the step over one epoch: the value that Wapiti has.
+_EPOCH_DECAY = 0.85
 # Bottou's calibration: steps are tried on so many sequences, growing or shrinking by a factor.
 _SAMPLE = 500
 _FIRST_STEP = 0.1
@@ -23,7 +22,7 @@ _MAX_TRIALS = 10
 def warm_start(
     loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int
 ) -> tuple[Longs, Floats]:
-    """Learn first weights by SGD-L1 (Tsuruoka 2009) on the pairs of test and label that occur.
+    """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of pairs of test and label that occur.
 
     n_epochs: passes over the corpus, none for 0; seed: of the order of sequences.
     RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
@@ -31,7 +30,7 @@ def warm_start(
     if n_epochs == 0:
         return np.empty(0, np.int64), np.empty(0)
     rng = np.random.default_rng(seed)
-    working = loss.restrict(loss.observed_coordinates())
+    working = loss.restrict(loss.descent_coordinates(), stochastic=True)
     descent = SequenceDescent(working, penalty)
     sequences = descent.sequences
     if len(sequences) > 0:

@@ -23,7 +23,8 @@ class Training:
     """Trains a linear-chain CRF on a corpus, one outer iteration a step.
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
-    the penalty; n_threads: 0 = one a core; dtype: how the model stores weights; init: weights to
+    the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
+    precision: of the arrays of potentials and marginals (see `ChainLoss`); init: weights to
     continue from (those of tests and labels that this corpus does not have are dropped).
     RAISES: SparseCRFError for bad penalties or threads, or a corpus without gold labels.
     """
@@ -38,6 +39,7 @@ class Training:
         l2: float,
         n_threads: int = 0,
         dtype: str = "float32",
+        precision: str = "float64",
         init: CRFModel | None = None,
     ) -> None:
         self._corpus = corpus
@@ -45,7 +47,7 @@ class Training:
         self._dtype = dtype
         self._penalty = ElasticNet(l1, l2)
         self._solver = solver
-        self._loss = ChainLoss(corpus, len(self._labels), Workers(n_threads))
+        self._loss = ChainLoss(corpus, len(self._labels), Workers(n_threads), precision)
         self._working_set: WorkingSet | None = None
         self.n_potential = self._loss.n_potential
         if init is not None:
@@ -123,14 +125,16 @@ class Training:
         """Pack the weights of one kind; those that underflow the stored type are dropped."""
         values = theta.astype(self._dtype)
         kept = values != 0.0
-        active, first = np.unique(tests[kept], return_index=True)
-        pairs = np.empty(0, np.uint16) if previous is None else previous[kept].astype(np.uint16)
+        # Stored in ascending order of hash; inside a test in that of the coordinates.
+        order = np.flatnonzero(kept)[np.argsort(keys[tests[kept]], kind="stable")]
+        active, first = np.unique(keys[tests[order]], return_index=True)
+        pairs = np.empty(0, np.uint16) if previous is None else previous[order].astype(np.uint16)
         return WeightTable(
-            keys=keys[active],
-            indptr=np.append(first, kept.sum()).astype(np.int64),
+            keys=active,
+            indptr=np.append(first, len(order)).astype(np.int64),
             previous=pairs,
-            labels=labels[kept].astype(np.uint16),
-            values=values[kept],
+            labels=labels[order].astype(np.uint16),
+            values=values[order],
         )
 
     def _coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
@@ -162,8 +166,9 @@ class Training:
 
 
 def _places(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Longs:
-    """Position of each wanted key among sorted keys, -1 where it is not there."""
+    """Position of each wanted key among distinct keys, -1 where it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    order = np.argsort(keys)
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return np.where(keys[place] == wanted, place, -1)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.vocab import Vocab
 
 from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
 
@@ -70,3 +71,9 @@ def nlp() -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"n_threads": 1})
     return nlp
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Vocab:
+    """An English vocab."""
+    return spacy.blank("en").vocab

@@ -197,6 +197,7 @@ def test_gold_of_another_vocab(nlp: Language):
         ("l2", -1e-9),
         ("sequences", "paragraphs"),
         ("dtype", "float16"),
+        ("precision", "bfloat16"),
         ("n_threads", -1),
     ],
 )

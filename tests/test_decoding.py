@@ -1,10 +1,13 @@
 """Decoding against enumeration."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus import CorpusBuilder, Observations
 from spacy_sparsecrf.decoding import Decoder
+from spacy_sparsecrf.kernels import viterbi
 from spacy_sparsecrf.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import Training
@@ -130,3 +133,70 @@ def test_problem_twin_agrees_with_itself():
     log_z, marginals = problem.log_space_marginals(range(5))
     assert log_z == pytest.approx(problem.log_z(range(5)), abs=1e-12)
     np.testing.assert_allclose(marginals, problem.marginals(range(5)), atol=1e-12)
+
+
+def random_chains(
+    seed: int, n_contexts: int, n_labels: int, integers: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, padded scores, contexts and pair scores; integers tie often."""
+    rng = np.random.default_rng(seed)
+    offsets = np.array([0, 7, 7, 8, 30, 400], dtype=np.int64)
+    padded = -(-n_labels // 8) * 8
+    scores = rng.normal(scale=3.0, size=(400, padded))
+    pairs = rng.normal(scale=2.0, size=(n_contexts, n_labels + 1, padded))
+    if integers:
+        scores, pairs = np.round(scores), np.round(pairs)
+    return offsets, scores, rng.integers(0, n_contexts, 400).astype(np.int32), pairs
+
+
+def viterbi_twin(offsets, scores, context, pairs):
+    """With back pointers, without pruning."""
+    n_labels = pairs.shape[1] - 1
+    labels = np.empty(len(scores), np.int32)
+    for begin, end in itertools.pairwise(offsets):
+        best, back = None, []
+        for t in range(begin, end):
+            matrix = pairs[context[t], :, :n_labels]
+            if best is None:
+                best = scores[t, :n_labels] + matrix[n_labels]
+            else:
+                table = best[:, None] + matrix[:n_labels]
+                back.append(table.argmax(axis=0))
+                best = scores[t, :n_labels] + table.max(axis=0)
+        if best is None:
+            continue
+        labels[end - 1] = best.argmax()
+        for t in range(end - 1, begin, -1):
+            labels[t - 1] = back[t - 1 - begin][labels[t]]
+    return labels
+
+
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize(("n_contexts", "n_labels"), [(1, 1), (1, 8), (3, 13), (50, 5)])
+@pytest.mark.parametrize("jit", [True, False])
+def test_pruning_changes_nothing(prune, integers, n_contexts, n_labels, jit):
+    for seed in range(20 if jit else 1):
+        offsets, scores, context, pairs = random_chains(seed, n_contexts, n_labels, integers)
+        expected = viterbi_twin(offsets, scores, context, pairs)
+        slack = np.empty((n_contexts, scores.shape[1]))
+        labels = np.empty(len(scores), np.int32)
+        finish, decode = (
+            kernel if jit else getattr(kernel, "py_func", kernel)
+            for kernel in (viterbi.finish_pairs, viterbi.viterbi)
+        )
+        finish(n_labels, prune, pairs, slack)
+        decode(offsets, n_labels, scores, context, pairs, slack, labels)
+        np.testing.assert_array_equal(labels, expected)
+
+
+def test_a_decoder_knows_when_its_model_has_changed():
+    _, observations, model = trained(41, 3, [4, 2])
+    decoder = Decoder(model)
+    assert decoder.is_of(model)
+    model.from_bytes(model.to_bytes())
+    assert not decoder.is_of(model)
+    decoder = Decoder(model)
+    model.add_label("new")
+    assert not decoder.is_of(model)
+    assert Decoder(model).marginals(observations).shape == (6, 4)

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import spacy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.strings import StringStore
 from spacy.vocab import Vocab
@@ -20,16 +19,12 @@ from .reference_features import mix
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 
-@pytest.fixture(scope="module")
-def vocab() -> Vocab:
-    return spacy.blank("en").vocab
-
-
 def function(kernel: Any, jit: bool) -> Any:
     """The compiled kernel, or the Python function it was compiled from."""
     return kernel if jit else getattr(kernel, "py_func", kernel)
 
 
+@settings(deadline=None)  # the first call may compile
 @given(st.integers(0, 2**64 - 1), st.booleans())
 def test_mix_equals_the_slow_twin(x: int, jit: bool) -> None:
     assert function(hashing.mix, jit)(np.uint64(x)) == mix(x)
@@ -61,6 +56,7 @@ def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
 uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
 
 
+@settings(deadline=None)  # the first call may compile
 @given(st.lists(uint64s, unique=True, max_size=200), st.lists(uint64s, max_size=50))
 def test_lookup(keys: list[int], others: list[int]) -> None:
     queries = np.array([*keys, *others, *keys], dtype=np.uint64)
@@ -68,8 +64,9 @@ def test_lookup(keys: list[int], others: list[int]) -> None:
     assert len(slots) >= 2 * len(keys)
     assert len(slots).bit_count() == 1
     positions = np.empty(len(queries), dtype=np.int32)
-    hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries, positions)
+    absent = hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries, positions)
     place = {key: i for i, key in enumerate(keys)}
+    assert absent == sum(query not in place for query in queries.tolist())
     assert positions.tolist() == [place.get(query, -1) for query in queries.tolist()]
 
 
@@ -105,7 +102,7 @@ class CountingReader:
 
 def find(table: LexemeTable, strings: StringStore, words: Sequence[str]) -> list[int]:
     orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
-    rows, values = table.find(orths, strings)
+    rows, values, _ = table.find(orths, strings)
     return values[rows, 0].tolist()
 
 
@@ -127,11 +124,27 @@ def test_lexemes_are_bounded() -> None:
     assert len(table) == 5  # one batch must fit, whatever the bound
 
 
+def test_rows_of_a_lexicon_belong_to_the_same_words() -> None:
+    strings = StringStore()
+    table = LexemeTable([len], max_rows=3)
+
+    def rows_of(words: Sequence[str]) -> tuple[list[int], object]:
+        orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
+        rows, _, lexicon = table.find(orths, strings)
+        return rows.tolist(), lexicon
+
+    first, lexicon = rows_of(["a", "bb"])
+    again, same = rows_of(["ccc", "bb", "a"])
+    assert again[:0:-1] == first
+    assert same is lexicon
+    assert rows_of(["dddd"])[1] is not lexicon
+
+
 def test_lexemes_found_before_growth_stay(vocab: Vocab) -> None:
     strings = StringStore()
     table = LexemeTable([len], max_rows=5000)
     orths = np.array([strings.add("abc")], dtype=np.uint64)
-    rows, values = table.find(orths, strings)
+    rows, values, _ = table.find(orths, strings)
     for start in (0, 3000, 6000):
         many = [f"w{i}" for i in range(start, start + 3000)]
         assert find(table, strings, many) == [len(word) for word in many]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.sgd import penalise
+from spacy_sparsecrf.kernels.descent import penalise
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.stochastic import SequenceDescent
 from spacy_sparsecrf.parallel import Workers
@@ -12,12 +12,15 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.stages import warm_start
 from spacy_sparsecrf.training import Training
 
+from .layouts import LAYOUTS, force_layout
 from .reference import Problem, random_problem
+
+ONE_ROW = np.array([0, 1])
 
 
 def descent_on_everything(problem: Problem, penalty: ElasticNet) -> SequenceDescent:
     loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
-    return SequenceDescent(loss.restrict(loss.all_coordinates()), penalty)
+    return SequenceDescent(loss.restrict(loss.all_coordinates(), stochastic=True), penalty)
 
 
 OPTIONS = [
@@ -29,8 +32,10 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_one_step_is_the_gradient_of_one_sequence(options):
+def test_one_step_is_the_gradient_of_one_sequence(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
     problem, _ = random_problem(51, 3, [6], **options)
     descent = descent_on_everything(problem, ElasticNet(0.0, 0.0))
     descent.theta[:] = problem.theta
@@ -60,25 +65,25 @@ def slow_penalise(w: float, u: float, q: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("weight", [-2.0, -0.3, 0.0, 0.2, 1.5])
 def test_cumulative_penalty_equals_the_paper(weight):
-    theta, ledger = np.array([weight]), np.zeros((1, 2))
+    theta, received, shrunk = np.array([weight]), np.zeros(1), np.zeros(1)
     expected, q = weight, 0.0
     for due in (0.1, 0.25, 0.3):
         before = theta[0]
-        penalise(0, 1, theta, ledger, due, 0.0)
+        penalise(ONE_ROW, theta, received, shrunk, np.array([due, 0.0]))
         expected, q = slow_penalise(expected, due, q)
         assert theta[0] == pytest.approx(expected, abs=1e-15)
-        assert ledger[0, 0] == pytest.approx(q, abs=1e-15)
+        assert received[0] == pytest.approx(q, abs=1e-15)
         assert theta[0] * before >= 0.0, "a weight crossed zero"
-        assert abs(ledger[0, 0]) <= due + 1e-12
-        penalise(0, 1, theta, ledger, due, 0.0)
+        assert abs(received[0]) <= due + 1e-12
+        penalise(ONE_ROW, theta, received, shrunk, np.array([due, 0.0]))
         assert theta[0] == pytest.approx(expected, abs=1e-12), "a penalty was applied twice"
 
 
 @pytest.mark.parametrize("due", [1e-7, 1e-3, 2.0])
 def test_the_lazy_l2_penalty_is_an_exponential_decay(due):
-    theta, ledger = np.array([1.5]), np.zeros((1, 2))
-    penalise(0, 1, theta, ledger, 0.0, 0.4 * due)
-    penalise(0, 1, theta, ledger, 0.0, due)
+    theta, received, shrunk = np.array([1.5]), np.zeros(1), np.zeros(1)
+    penalise(ONE_ROW, theta, received, shrunk, np.array([0.0, 0.4 * due]))
+    penalise(ONE_ROW, theta, received, shrunk, np.array([0.0, due]))
     assert theta[0] == pytest.approx(1.5 * np.exp(-due), rel=1e-12)
 
 
@@ -138,7 +143,7 @@ def test_warm_and_cold_starts_reach_the_same_minimum():
             if training.step().converged:
                 break
         objectives.append(training.objective)
-    assert objectives[0] == pytest.approx(objectives[1], rel=1e-9)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)
 
 
 def test_sequences_with_missing_labels_are_left_to_the_batch_solver():

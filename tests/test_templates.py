@@ -62,7 +62,7 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> N
         ("lower[0]", 1, "a kind, one of u, b, *", "'lower'"),
         ("u", 2, "':'", "the end of the template"),
         ("ub:", 2, "':'", "'b'"),
-        ("u:lowr[0]", 3, "an attribute, one of orth, norm, ", "'lowr'"),
+        ("u:lowr[0]", 3, "an attribute, one of orth, lower, ", "'lowr'"),
         ("u:LOWER[0]", 3, "an attribute, one of orth, ", "'LOWER'"),
         ("u: [0]", 4, "an attribute, one of ", "'['"),
         ("u:lower[0]|", 12, "an attribute, one of ", "the end of the template"),

@@ -302,6 +302,17 @@ def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
     assert pipe.update(examples[:5])["sparse_crf"] < first
 
 
+def test_half_the_precision_trains_nearly_the_same_model(corpus: Corpus):
+    losses = {}
+    for precision in ("float64", "float32"):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sparse_crf", config={"precision": precision})
+        examples = examples_of(nlp, corpus.train)
+        nlp.initialize(lambda found=examples: found)
+        losses[precision] = run_steps(nlp, examples, 5)[-1]
+    assert losses["float32"] == pytest.approx(losses["float64"], rel=1e-3)
+
+
 def test_the_batch_does_not_matter(corpus: Corpus):
     objectives = []
     for size in (1, 50):

@@ -7,6 +7,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
+from ..features.defaults import DEFAULT_TEMPLATES
+
 
 def warmup() -> None:
     """Compile everything that training and prediction need, into numba's cache.
@@ -22,7 +24,10 @@ def warmup() -> None:
 def _train_and_predict() -> None:
     """Train on a corpus that is just large enough to call every kernel, and predict."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf")
+    # Pairs of labels that depend on a word have kernels of their own.
+    templates = [*DEFAULT_TEMPLATES, "b:lower[0]"]
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
+    nlp.add_pipe("sparse_crf", config={"features": features})
     words, tags = ["a", "b", "c"], ["X", "Y", "X"]
     docs = [Doc(nlp.vocab, words=words[i:] + words[:i]) for i in range(3)]
     examples = [Example.from_dict(doc, {"tags": tags}) for doc in docs]

@@ -14,7 +14,6 @@ from spacy.attrs import (  # type: ignore[import-not-found]
     LEMMA,
     MORPH,
     NORM,
-    ORTH,
     POS,
     SPACY,
     TAG,
@@ -52,6 +51,7 @@ def has_upper(text: str) -> bool:
 
 
 WORD: dict[str, Callable[[str], Value]] = {
+    "orth": str,
     "lower": str.lower,
     "shape": lex_attrs.word_shape,
     "length": len,
@@ -76,7 +76,6 @@ AFFIX: dict[str, Callable[[int, str], str]] = {"prefix": prefix, "suffix": suffi
 """Functions of a length and the token's string, written `prefix(3)`."""
 
 ANNOTATION: dict[str, int] = {
-    "orth": ORTH,
     "norm": NORM,
     "tag": TAG,
     "pos": POS,
@@ -91,5 +90,5 @@ ANNOTATION: dict[str, int] = {
 `glued` is true where no white space stands between a token and the next one of its Doc.
 """
 
-NAMES: tuple[str, ...] = (*ANNOTATION, *AFFIX, *WORD)
+NAMES: tuple[str, ...] = (*WORD, *AFFIX, *ANNOTATION)
 """Every attribute, in the order in which messages list them."""

@@ -1,72 +1,24 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from spacy.attrs import LIKE_NUM, ORTH, SPACY  # type: ignore[import-not-found]
+from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus import Observations
+from ..readings import Readings
 from ..registry import crf_features
-from .attributes import AFFIX, ANNOTATION, WORD
+from .attributes import AFFIX, WORD
 from .defaults import DEFAULT_TEMPLATES
-from .lexemes import LexemeTable, Reader
-from .sequences import sequence_offsets
-from .templates import Template, parse_templates
+from .plan import make_plan
+from .templates import parse_templates
 
-
-@dataclass(frozen=True)
-class _Plan:
-    """Templates as the arrays that the hashing kernel takes, and where values come from.
-
-    words: [L] word attributes with their affix length, columns 0..L-1 of values.
-    annotations: [A] spaCy attribute ids, columns L..L+A-1 of values; the first is ORTH.
-    """
-
-    words: tuple[tuple[str, int], ...]
-    annotations: tuple[int, ...]
-    seeds: NDArray[np.uint64]
-    part_ptr: NDArray[np.int64]
-    part_columns: NDArray[np.int64]
-    part_offsets: NDArray[np.int64]
-
-
-def _plan(templates: Sequence[Template]) -> _Plan:
-    """Lay templates out as arrays."""
-    tests = [test for template in templates for test in template.tests]
-    used = dict.fromkeys((test.attribute, test.length) for test in tests)
-    words = tuple(column for column in used if column[0] not in ANNOTATION)
-    attributes = [ANNOTATION[name] for name, _ in used if name in ANNOTATION]
-    annotations = tuple(dict.fromkeys([ORTH, *attributes]))
-    columns = {column: i for i, column in enumerate(words)}
-    for name, attribute in ANNOTATION.items():
-        if attribute in annotations:
-            columns[name, 0] = len(words) + annotations.index(attribute)
-    return _Plan(
-        words=words,
-        annotations=annotations,
-        seeds=np.array([_seed(template.key) for template in templates], dtype=np.uint64),
-        part_ptr=np.cumsum([0, *(len(template.tests) for template in templates)], dtype=np.int64),
-        part_columns=np.array([columns[t.attribute, t.length] for t in tests], dtype=np.int64),
-        part_offsets=np.array([test.offset for test in tests], dtype=np.int64),
-    )
-
-
-def _seed(key: str) -> int:
-    """64 bits from the canonical text of a template's tests, the same in every process."""
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
-
-
-def _columns(templates: Sequence[Template], kind: str) -> NDArray[np.int32]:
-    """Positions of the templates whose tests are conjoined with a label (u) or a pair (b)."""
-    return np.array([i for i, t in enumerate(templates) if kind in t.kinds], dtype=np.int32)
+if TYPE_CHECKING:
+    from .lexemes import LexemeTable, Reader
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -86,12 +38,9 @@ class Featurizer:
     def __init__(
         self, templates: Sequence[str] = DEFAULT_TEMPLATES, start_label: bool = True
     ) -> None:
-        parsed = parse_templates(templates)
         self.templates = tuple(templates)
         self.start_label = start_label
-        self._plan = _plan(parsed)
-        self._unigram_columns = _columns(parsed, "u")
-        self._bigram_columns = _columns(parsed, "b")
+        self._plan = make_plan(parse_templates(templates), start_label)
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
 
@@ -107,53 +56,51 @@ class Featurizer:
         RETURNS: observations of all their tokens, in order.
         Raises SparseCRFError for another value of `sequences`.
         """
-        offsets = sequence_offsets(docs, sequences)
-        hashes = np.empty((int(offsets[-1]), len(self._plan.seeds)), dtype=np.uint64)
-        first = 0
-        for _, group in groupby(docs, key=_vocab_identity):
-            of_vocab = list(group)
-            last = first + sum(map(len, of_vocab))
-            inside = offsets[(first <= offsets) & (offsets <= last)] - first
-            self._hash(of_vocab, inside, hashes[first:last])
-            first = last
+        readings = self.readings(docs, sequences)
+        templates = self._plan.templates
+        hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
+        offsets = [np.zeros(1, dtype=np.int64)]
+        for part in readings:
+            hashes.append(part.hash(templates.tests))
+            offsets.append(offsets[-1][-1] + part.offsets[1:])
         return Observations(
-            hashes=hashes,
-            offsets=offsets,
-            unigram_columns=self._unigram_columns,
-            bigram_columns=self._bigram_columns,
+            hashes=np.concatenate(hashes),
+            offsets=np.concatenate(offsets),
+            unigram_columns=templates.unigram_columns,
+            bigram_columns=templates.bigram_columns,
             start_label=self.start_label,
         )
 
-    def _hash(
-        self, docs: Sequence[Doc], offsets: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> None:
-        """Hash Docs of one vocab. offsets: [S + 1] int64; hashes: [N, P] uint64, out."""
-        from ..kernels.hashing import hash_tests
+    def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
+        """Read the values that are to be tested, for who need not see every test.
 
+        docs, sequences: as for `__call__`.
+        RETURNS: the readings of all their tokens, in order, in parts of one vocab each.
+        Raises SparseCRFError for another value of `sequences`.
+        """
+        # These import numba.
+        from .tokens import check_mode, read_tokens
+
+        check_mode(sequences)
         plan = self._plan
-        annotations = _read(docs, plan.annotations)
-        if not len(annotations):
-            return
-        orths = np.ascontiguousarray(annotations[:, 0])
-        vocab = docs[0].vocab
-        rows, lexical = self._lexemes(vocab).find(orths, vocab.strings)
-        hash_tests(
-            offsets,
-            rows,
-            lexical,
-            annotations,
-            plan.seeds,
-            plan.part_ptr,
-            plan.part_columns,
-            plan.part_offsets,
-            hashes,
-        )
+        parts = []
+        for of_vocab in _by_vocab(docs):
+            offsets, values = read_tokens(of_vocab, plan.annotations, sequences)
+            if len(values):
+                vocab = of_vocab[0].vocab
+                words = np.ascontiguousarray(values[:, 0])
+                found = self._lexemes(vocab).find(words, vocab.strings)
+                rows, lexical, lexicon = found
+                parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
+        return parts
 
-    def _lexemes(self, vocab: Vocab) -> LexemeTable:
+    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
         """The table of words, for strings alone: good for all vocabs of a language."""
         getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
         like_num = getters.get(LIKE_NUM, WORD["like_num"])
         if self._table is None or self._table[0] is not like_num:
+            from .lexemes import LexemeTable
+
             functions = {**WORD, "like_num": like_num}
             readers = [
                 partial(AFFIX[name], length) if name in AFFIX else functions[name]
@@ -163,20 +110,10 @@ class Featurizer:
         return self._table[1]
 
 
-def _read(docs: Sequence[Doc], attributes: tuple[int, ...]) -> NDArray[np.uint64]:
-    """Read annotations of tokens: [N, A] uint64."""
-    # A single attribute comes as a vector.
-    arrays = [doc.to_array([*attributes]).reshape(len(doc), -1) for doc in docs if len(doc)]
-    if not arrays:
-        return np.empty((0, len(attributes)), dtype=np.uint64)
-    values = np.concatenate(arrays).astype(np.uint64, copy=False)
-    if SPACY in attributes:
-        column = attributes.index(SPACY)
-        # Nothing follows a Doc's last token: whether white space does is not known of all texts.
-        values[np.cumsum([len(array) for array in arrays]) - 1, column] = 1
-        values[:, column] = 1 - values[:, column]
-    return values
-
-
-def _vocab_identity(doc: Doc) -> int:
-    return id(doc.vocab)
+def _by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
+    """Cut Docs into runs of the same vocab."""
+    first = 0
+    for last in range(1, len(docs) + 1):
+        if last == len(docs) or docs[last].vocab is not docs[first].vocab:
+            yield docs[first:last]
+            first = last

@@ -1,4 +1,7 @@
-"""Word attributes by the id of the word: each distinct word's string is looked at once."""
+"""Word attributes by the id of the word: each distinct word's string is looked at once.
+
+Imports numba.
+"""
 
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -8,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
+from ..kernels.hashing import build_table, insert, lookup
 from .attributes import Value
 
 Reader: TypeAlias = Callable[[str], Value]
@@ -35,26 +39,24 @@ class LexemeTable:
     def __len__(self) -> int:
         return self._n_rows
 
-    def find(self, orths: Ids, strings: StringStore) -> tuple[NDArray[np.int32], Ids]:
+    def find(self, orths: Ids, strings: StringStore) -> tuple[NDArray[np.int32], Ids, object]:
         """Find the rows of words, adding those that are new.
 
         orths: [N] uint64, ids of words.
         strings: knows the string of each of them.
-        RETURNS: rows [N] int32 and values [>= rows, L] uint64. Later calls leave both as they
-            are.
+        RETURNS: rows [N] int32, values [>= rows, L] uint64, and the lexicon: an object that is
+            another one when rows no longer belong to the same words. Later calls leave all of
+            them as they are.
         """
-        from ..kernels.hashing import lookup
-
         rows = np.empty(len(orths), dtype=np.int32)
         with self._lock:
-            lookup(self._slots, self._keys, orths, rows)
-            missing = rows < 0
-            if missing.any():
-                self._add(np.unique(orths[missing]), orths, strings)
+            if lookup(self._slots, self._keys, orths, rows):
+                self._add(np.unique(orths[rows < 0]), orths, strings)
                 lookup(self._slots, self._keys, orths, rows)
-            return rows, self._values
+            return rows, self._values, self._lexicon
 
     def _clear(self) -> None:
+        self._lexicon = object()
         self._n_rows = 0
         self._keys: Ids = np.empty(0, dtype=np.uint64)
         self._values: Ids = np.empty((0, len(self.readers)), dtype=np.uint64)
@@ -62,8 +64,6 @@ class LexemeTable:
 
     def _add(self, new: Ids, orths: Ids, strings: StringStore) -> None:
         """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
-        from ..kernels.hashing import insert
-
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
             new = np.unique(orths)
@@ -78,8 +78,6 @@ class LexemeTable:
 
     def _reserve(self, n_rows: int) -> None:
         """Move to larger arrays; who still reads the old values is not disturbed."""
-        from ..kernels.hashing import build_table
-
         keys = np.zeros(n_rows, dtype=np.uint64)
         values = np.zeros((n_rows, len(self.readers)), dtype=np.uint64)
         keys[: self._n_rows] = self._keys[: self._n_rows]

@@ -42,7 +42,8 @@ _float_of: Any = intrinsic(_type_float)
 def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
     """Replace row[:n] by exp(row[:n] - shift), accurate to a few units in the last place.
 
-    row: [>= n] float64; n: a multiple of 8 lets the loop vectorise without remainder.
+    row: [>= n] float64, or float32, then computed in float64; n: a multiple of 8 lets the loop
+        vectorise without remainder.
     shift: at least max(row[:n]), so that all arguments are <= 0; arguments below -708 are
         taken as -708 (3e-308: no smaller normal number exists).
     """

@@ -3,6 +3,11 @@
 import numpy as np
 from numba import njit
 
+from .memory import fill, prefetch
+
+# How many tokens ahead their residuals are asked for.
+_AHEAD = 8
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def subtract_gold(
@@ -34,7 +39,8 @@ def scatter_unigrams(
     """Add the residuals of tokens first:last to the gradient of their working weights.
 
     tok_ptr, tok_rows: CSR, unigram rows of a token; row_ptr, row_labels: weights of a row;
-    residual: [N, Yp]; gradient: [K], added to; faster than the gather while it fits a cache.
+    residual: [N, Yp]; gradient: [K] float64, added to; faster than the gather while it fits a
+    cache.
     """
     for t in range(first, last):
         for j in range(tok_ptr[t], tok_ptr[t + 1]):
@@ -47,6 +53,7 @@ def scatter_unigrams(
 def gather_unigrams(
     first: int,
     last: int,
+    n_labels: int,
     row_tests: np.ndarray,
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
@@ -58,17 +65,55 @@ def gather_unigrams(
     """Gradient of the working unigram weights of rows first:last: sum_t residual[t, y].
 
     row_tests: [R] int32, test of a row; row_ptr, row_labels: its weights; col_ptr, col_tokens:
-    CSC, tokens of a test; residual: [N, Yp]; gradient: [K], out.
+    CSC, tokens of a test; residual: [N, Yp]; gradient: [K] float64, out.
     """
+    padded = residual.shape[1]
+    flat, total = residual.reshape(-1), np.empty(padded)
     for row in range(first, last):
         begin, end = row_ptr[row], row_ptr[row + 1]
-        for k in range(begin, end):
-            gradient[k] = 0.0
         test = row_tests[row]
+        if end - begin == n_labels:
+            sum_rows(residual, col_tokens, col_ptr[test], col_ptr[test + 1], total)
+            for y in range(n_labels):
+                gradient[begin + y] = total[y]
+            continue
+        fill(gradient, begin, end, 0.0)
+        place = row_labels[begin]
         for j in range(col_ptr[test], col_ptr[test + 1]):
+            if j + _AHEAD < len(col_tokens):
+                prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
             t = col_tokens[j]
             for k in range(begin, end):
                 gradient[k] += residual[t, row_labels[k]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_rows(
+    residual: np.ndarray, tokens: np.ndarray, first: int, last: int, total: np.ndarray
+) -> None:
+    """total[y] = sum over tokens[first:last] of residual[t, y], four tokens at a time.
+
+    residual: [N, Yp]; total: [Yp] float64, out.
+    """
+    padded = len(total)
+    flat = residual.reshape(-1)
+    fill(total, 0, padded, 0.0)
+    unrolled = last - (last - first) % 4
+    for j in range(first, unrolled, 4):
+        for i in range(j + _AHEAD, min(j + _AHEAD + 4, len(tokens))):
+            for y in range(0, padded, 8):
+                prefetch(flat, tokens[i] * padded + y)
+        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for y in range(padded):
+            total[y] += (residual[t, y] + residual[u, y]) + (residual[v, y] + residual[w, y])
+    for j in range(unrolled, last):
+        # Of the next test, most tests having few tokens.
+        if j + _AHEAD < len(tokens):
+            for y in range(0, padded, 8):
+                prefetch(flat, tokens[j + _AHEAD] * padded + y)
+        t = tokens[j]
+        for y in range(padded):
+            total[y] += residual[t, y]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -115,13 +160,13 @@ def pair_sums(
     backward: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Outer-product sums of token spans first:last, each into its own matrix.
+    """Outer-product sums of token spans first:last, each into a matrix of its own.
 
     spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of
     which begins a sequence; sums: [P, Y + 1, Yp] float64, out (start row 0).
     """
     for p in range(first, last):
-        sums[p, :, :] = 0.0
+        fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
         add_outer_products(tokens, spans[p, 0], spans[p, 1], n_labels, alpha, backward, sums[p])
 
 
@@ -165,11 +210,12 @@ def subtract_gold_pairs(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def context_residuals(
+def matrix_residuals(
     first: int,
     last: int,
     n_labels: int,
-    ctx_spans: np.ndarray,
+    constant: np.ndarray,
+    mat_spans: np.ndarray,
     sums: np.ndarray,
     inner_ptr: np.ndarray,
     inner_tokens: np.ndarray,
@@ -180,34 +226,38 @@ def context_residuals(
     alpha: np.ndarray,
     backward: np.ndarray,
     psi: np.ndarray,
+    residual: np.ndarray,
 ) -> None:
-    """Replace the potentials of contexts first:last by expected minus observed pair counts.
+    """Add expected minus observed pair counts of a block's tokens, as if no context had entries.
 
-    psi[c] := psi[c] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts. The sum is taken
-    from `sums[ctx_spans[c]:ctx_spans[c + 1]]`, in order, where the context's tokens were split
-    into spans, else computed here. inner_ptr/inner_tokens, start_ptr/start_tokens: CSR of a
-    context's tokens that continue and that begin a sequence.
+    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts. The sum is taken
+    from `sums[mat_spans[m]:mat_spans[m + 1]]`, in order, where the matrix's tokens were split into
+    spans, else computed here. constant: [M] bool, matrices without weights, left out;
+    inner_ptr/inner_tokens, start_ptr/start_tokens: CSR of a matrix's tokens that continue and that
+    begin a sequence; residual: [M, Y + 1, Yp] float64, added to.
     """
-    total = np.empty((psi.shape[1], psi.shape[2]))
-    for c in range(first, last):
-        total[:, :] = 0.0
-        if ctx_spans[c] == ctx_spans[c + 1]:
+    total = np.empty((residual.shape[1], residual.shape[2]))
+    for m in range(first, last):
+        if constant[m]:
+            continue
+        fill(total.reshape(-1), 0, total.size, 0.0)
+        if mat_spans[m] == mat_spans[m + 1]:
             add_outer_products(
-                inner_tokens, inner_ptr[c], inner_ptr[c + 1], n_labels, alpha, backward, total
+                inner_tokens, inner_ptr[m], inner_ptr[m + 1], n_labels, alpha, backward, total
             )
-        for p in range(ctx_spans[c], ctx_spans[c + 1]):
+        for p in range(mat_spans[m], mat_spans[m + 1]):
             for i in range(n_labels):
                 for y in range(total.shape[1]):
                     total[i, y] += sums[p, i, y]
-        add_starts(start_tokens, start_ptr[c], start_ptr[c + 1], n_labels, backward, total)
+        add_starts(start_tokens, start_ptr[m], start_ptr[m + 1], n_labels, backward, total)
         for i in range(n_labels + 1):
             for y in range(total.shape[1]):
-                psi[c, i, y] *= total[i, y]
+                residual[m, i, y] += psi[m, i, y] * total[i, y]
         subtract_gold_pairs(
-            c, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, psi[c]
+            m, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, residual[m]
         )
         subtract_gold_pairs(
-            c, n_labels, start_ptr, start_tokens, True, labels, token_weight, psi[c]
+            m, n_labels, start_ptr, start_tokens, True, labels, token_weight, residual[m]
         )
 
 
@@ -215,23 +265,38 @@ def context_residuals(
 def gather_bigrams(
     first: int,
     last: int,
+    n_labels: int,
+    n_previous: int,
     row_ptr: np.ndarray,
     row_places: np.ndarray,
     col_ptr: np.ndarray,
-    col_contexts: np.ndarray,
+    col_matrices: np.ndarray,
     residual: np.ndarray,
+    weight_ptr: np.ndarray,
+    weight_entries: np.ndarray,
+    entry_residual: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
-    """Gradient of the working bigram weights of rows first:last: sum_c residual[c, y', y].
+    """Gradient of the working bigram weights of rows first:last, over matrices and entries.
 
-    col_ptr, col_contexts: CSC, contexts that contain a row; residual: [C, Y + 1, Yp] as
-    `context_residuals` leaves it; row_places: [K] int32 y' * Yp + y; gradient: [K], out.
+    col_ptr, col_matrices: CSC, matrices that contain a row; residual: [M, Y + 1, Yp] as
+    `matrix_residuals` leaves it; row_places: [K] uint32 y' * Yp + y; weight_ptr, weight_entries:
+    CSR, entries of a weight; entry_residual: [E]; gradient: [K] float64, out.
     """
     for row in range(first, last):
         begin, end = row_ptr[row], row_ptr[row + 1]
-        for k in range(begin, end):
-            gradient[k] = 0.0
+        fill(gradient, begin, end, 0.0)
         for j in range(col_ptr[row], col_ptr[row + 1]):
-            flat = residual[col_contexts[j]].reshape(-1)
-            for k in range(begin, end):
-                gradient[k] += flat[row_places[k]]
+            matrix = residual[col_matrices[j]]
+            if end - begin == n_previous * n_labels:
+                full = gradient[begin:end].reshape(-1, n_labels)
+                for i in range(len(full)):
+                    for y in range(n_labels):
+                        full[i, y] += matrix[i, y]
+            else:
+                flat = matrix.reshape(-1)
+                for k in range(begin, end):
+                    gradient[k] += flat[row_places[k]]
+        for k in range(begin, end):
+            for j in range(weight_ptr[k], weight_ptr[k + 1]):
+                gradient[k] += entry_residual[weight_entries[j]]

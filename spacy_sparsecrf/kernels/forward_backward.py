@@ -1,9 +1,10 @@
-"""Scaled forward-backward (Lavergne 2010, sections 2.2 and 4.2)."""
+"""Scaled forward-backward, sparse where potentials are (Lavergne 2010, sections 2.2, 4.1, 4.2)."""
 
 import numpy as np
 from numba import njit
 
 from .exp import exp_shifted
+from .memory import fill
 from .potentials import add_scores
 
 
@@ -28,13 +29,112 @@ def _advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarr
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
-    """Backward product: out[y'] = sum_y matrix[y', y] v[y]."""
+    """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
     padded = len(v)
-    for i in range(n_labels):
-        total = 0.0
+    zero = matrix.dtype.type(0)
+    unrolled = n_labels - n_labels % 4
+    for i in range(0, unrolled, 4):
+        a, b, c, d = zero, zero, zero, zero
         for y in range(padded):
-            total += matrix[i, y] * v[y]
-        out[i] = total
+            x = v[y]
+            a += matrix[i, y] * x
+            b += matrix[i + 1, y] * x
+            c += matrix[i + 2, y] * x
+            d += matrix[i + 3, y] * x
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    for i in range(unrolled, n_labels):
+        a = zero
+        for y in range(padded):
+            a += matrix[i, y] * v[y]
+        out[i] = a
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _sum(row: np.ndarray, n: int) -> float:
+    """Sum of row[:n]."""
+    total = 0.0
+    for i in range(n):
+        total += row[i]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rewrite(
+    matrix: np.ndarray,
+    first: int,
+    last: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """Copy a matrix and write the values of a context's entries into it."""
+    # A loop: an assignment of slices takes long to compile.
+    for i in range(matrix.shape[0]):
+        for y in range(matrix.shape[1]):
+            scratch[i, y] = matrix[i, y]
+    for e in range(first, last):
+        scratch[ent_previous[e], ent_label[e]] = ent_change[e]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _forward(
+    alpha: np.ndarray,
+    matrix: np.ndarray,
+    constant: bool,
+    rewritten: bool,
+    n_labels: int,
+    first: int,
+    last: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Forward product with a matrix and a context's entries (Lavergne 2010, section 4.1).
+
+    constant: whether the matrix is all ones; rewritten: see `entries.correct`.
+    """
+    if rewritten:
+        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        _advance(alpha, scratch, n_labels, out)
+        return
+    if constant:
+        fill(out, 0, n_labels, _sum(alpha, n_labels))
+        fill(out, n_labels, len(out), 0.0)
+    else:
+        _advance(alpha, matrix, n_labels, out)
+    for e in range(first, last):
+        out[ent_label[e]] += alpha[ent_previous[e]] * ent_change[e]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _backward(
+    matrix: np.ndarray,
+    v: np.ndarray,
+    constant: bool,
+    rewritten: bool,
+    n_labels: int,
+    first: int,
+    last: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Backward product with a matrix and a context's entries; arguments as in `_forward`."""
+    if rewritten:
+        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        _retreat(scratch, v, n_labels, out)
+        return
+    if constant:
+        fill(out, 0, n_labels, _sum(v, n_labels))
+    else:
+        _retreat(matrix, v, n_labels, out)
+    for e in range(first, last):
+        out[ent_previous[e]] += v[ent_label[e]] * ent_change[e]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -43,14 +143,16 @@ def _evidence(scores: np.ndarray, n_labels: int, allowed: int) -> float:
 
     allowed: the only label with a non-zero result, or -1 for all; padding becomes 0.
     """
-    top: float = scores[0]
-    for y in range(1, n_labels):
-        top = max(top, scores[y])
-    for y in range(n_labels, len(scores)):
-        scores[y] = top
+    fill(scores, n_labels, len(scores), scores[0])
+    a, b, c, d = scores[0], scores[1], scores[2], scores[3]
+    # Four maxima: each comparison waits for the one before.
+    for y in range(4, len(scores), 4):
+        a, b = max(a, scores[y]), max(b, scores[y + 1])
+        c, d = max(c, scores[y + 2]), max(d, scores[y + 3])
+    top: float = max(max(a, b), max(c, d))
+    fill(scores, n_labels, len(scores), top)
     exp_shifted(scores, len(scores), top)
-    for y in range(n_labels, len(scores)):
-        scores[y] = 0.0
+    fill(scores, n_labels, len(scores), 0.0)
     if allowed >= 0:
         for y in range(n_labels):
             if y != allowed:
@@ -61,13 +163,12 @@ def _evidence(scores: np.ndarray, n_labels: int, allowed: int) -> float:
 @njit(cache=True, nogil=True, error_model="numpy")
 def _normalise(row: np.ndarray, factor: np.ndarray) -> float:
     """Row *= factor, then row /= sum(row); returns that sum."""
-    total = 0.0
     for y in range(len(row)):
         row[y] *= factor[y]
+    total = _sum(row, len(row))
+    inverse = 1.0 / total
     for y in range(len(row)):
-        total += row[y]
-    for y in range(len(row)):
-        row[y] /= total
+        row[y] *= inverse
     return total
 
 
@@ -85,52 +186,107 @@ def forward_backward(
     row_labels: np.ndarray,
     theta: np.ndarray,
     context: np.ndarray,
+    matrix_of: np.ndarray,
     psi: np.ndarray,
     psi_shift: np.ndarray,
+    constant: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    rewritten: np.ndarray,
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
     log_z: np.ndarray,
     beta: np.ndarray,
+    scratch: np.ndarray,
 ) -> None:
     """Run sequences first:last and leave log Z, marginals and the factors of pair marginals.
 
     With E_t = exp(scores_t - max), alpha_t = (alpha_{t-1} Psi) * E_t / n_t (sum 1) and
     beta_{t-1} = Psi (E_t * beta_t / n_t), beta_T = 1: p(y_t) = alpha_t * beta_t and
     p(y', y) = alpha_{t-1}[y'] Psi[y', y] (E_t beta_t / n_t)[y]; no log or exp in the
-    recursions (Lavergne 2010, section 4.2).
+    recursions (Lavergne 2010, section 4.2). Psi is the matrix of the token's context with the
+    context's entries in it (section 4.1).
 
     offsets [S + 1], weights [S], allowed [N] (label a token must have, -1 = any),
     tok_ptr [N + 1] and tok_rows: CSR of a token's unigram rows, row_ptr, row_labels, theta: their
-    weights, context [N], psi [C, Y + 1, Yp], psi_shift [C];
-    alpha, backward, marginals: [N, Yp] float64, out; `backward` is weight * E_t beta_t / n_t and
+    weights; context [N], matrix_of [C], psi [M, Y + 1, Yp], psi_shift [M], constant [M] (a matrix
+    of ones), ent_*, rewritten: see `entries.correct`;
+    alpha, backward, marginals: [N, Yp], out; `backward` is weight * E_t beta_t / n_t and
     `marginals` is weight * p(y_t). log_z: [S] float64, out (not weighted; not finite where no
-    path has positive probability within float64's range). beta: [Yp] workspace.
+    path has positive probability within the arrays' range). Workspaces, of alpha's dtype: beta
+    [Yp], scratch [Y + 1, Yp].
     """
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
         total = 0.0
         for t in range(begin, end):
             evidence = backward[t]
-            evidence[:] = 0.0
-            add_scores(evidence, tok_rows, tok_ptr[t], tok_ptr[t + 1], row_ptr, row_labels, theta)
-            total += _evidence(evidence, n_labels, allowed[t]) + psi_shift[context[t]]
+            fill(evidence, 0, len(evidence), 0.0)
+            add_scores(
+                evidence,
+                tok_rows,
+                tok_ptr[t],
+                tok_ptr[t + 1],
+                n_labels,
+                row_ptr,
+                row_labels,
+                theta,
+            )
+            c = context[t]
+            m = matrix_of[c]
+            total += _evidence(evidence, n_labels, allowed[t]) + psi_shift[m]
             if t == begin:
-                alpha[t] = psi[context[t], n_labels]
+                for y in range(len(beta)):
+                    alpha[t, y] = psi[m, n_labels, y]
+                for e in range(ent_start[c], ent_ptr[c + 1]):
+                    alpha[t, ent_label[e]] = ent_change[e]
             else:
-                _advance(alpha[t - 1], psi[context[t]], n_labels, alpha[t])
+                _forward(
+                    alpha[t - 1],
+                    psi[m],
+                    constant[m],
+                    rewritten[c],
+                    n_labels,
+                    ent_ptr[c],
+                    ent_start[c],
+                    ent_previous,
+                    ent_label,
+                    ent_change,
+                    scratch,
+                    alpha[t],
+                )
             scale = _normalise(alpha[t], evidence)
             total += np.log(scale)
+            inverse = 1.0 / scale
             for y in range(len(evidence)):
-                evidence[y] /= scale
+                evidence[y] *= inverse
         log_z[s] = total
-        beta[:] = 1.0
+        fill(beta, 0, len(beta), 1.0)
         weight = weights[s]
         for t in range(end - 1, begin - 1, -1):
             for y in range(len(beta)):
                 marginals[t, y] = weight * alpha[t, y] * beta[y]
                 backward[t, y] *= beta[y]
+            c = context[t]
+            m = matrix_of[c]
             if t > begin:
-                _retreat(psi[context[t]], backward[t], n_labels, beta)
+                _backward(
+                    psi[m],
+                    backward[t],
+                    constant[m],
+                    rewritten[c],
+                    n_labels,
+                    ent_ptr[c],
+                    ent_start[c],
+                    ent_previous,
+                    ent_label,
+                    ent_change,
+                    scratch,
+                    beta,
+                )
             for y in range(len(beta)):
                 backward[t, y] *= weight

@@ -20,6 +20,47 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def hash_test(
+    p: int,
+    t: int,
+    first: int,
+    last: int,
+    rows: np.ndarray,
+    lexical: np.ndarray,
+    annotations: np.ndarray,
+    seeds: np.ndarray,
+    part_ptr: np.ndarray,
+    part_columns: np.ndarray,
+    part_offsets: np.ndarray,
+) -> np.uint64:
+    """Hash template p at token t of the sequence first:last.
+
+    h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
+    h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
+    has a value of its own for each distance. The arrays are those of `hash_tests`.
+    """
+    n_lexical = lexical.shape[1]
+    h = seeds[p]
+    if part_ptr[p] == part_ptr[p + 1]:
+        h = mix(h)
+    for k in range(part_ptr[p], part_ptr[p + 1]):
+        at = t + part_offsets[k]
+        column = part_columns[k]
+        if at < first:
+            value = mix(_BEFORE ^ np.uint64(first - at))
+        elif at >= last:
+            value = mix(_AFTER ^ np.uint64(at - last + 1))
+        elif column < n_lexical:
+            value = lexical[rows[at], column]
+        else:
+            value = annotations[at, column - n_lexical]
+        if value == _ZERO:
+            return _ZERO
+        h = mix(h ^ value)
+    return h if h != _ZERO else _NOT_ZERO
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def hash_tests(
     offsets: np.ndarray,
     rows: np.ndarray,
@@ -31,11 +72,7 @@ def hash_tests(
     part_offsets: np.ndarray,
     hashes: np.ndarray,
 ) -> None:
-    """Hash every template at every token.
-
-    h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
-    h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
-    has a value of its own for each distance.
+    """Hash every template at every token, see `hash_test`.
 
     offsets: [S + 1] int64, tokens of a sequence.
     rows: [N] int32, row of a token in `lexical`.
@@ -47,34 +84,23 @@ def hash_tests(
     part_offsets: [K] int64, in tokens.
     hashes: [N, P] uint64, out.
     """
-    n_lexical = lexical.shape[1]
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         for t in range(first, last):
             for p in range(len(seeds)):
-                h = seeds[p]
-                if part_ptr[p] == part_ptr[p + 1]:
-                    h = mix(h)
-                missing = False
-                for k in range(part_ptr[p], part_ptr[p + 1]):
-                    at = t + part_offsets[k]
-                    column = part_columns[k]
-                    if at < first:
-                        value = mix(_BEFORE ^ np.uint64(first - at))
-                    elif at >= last:
-                        value = mix(_AFTER ^ np.uint64(at - last + 1))
-                    elif column < n_lexical:
-                        value = lexical[rows[at], column]
-                    else:
-                        value = annotations[at, column - n_lexical]
-                    if value == _ZERO:
-                        missing = True
-                        break
-                    h = mix(h ^ value)
-                if missing:
-                    hashes[t, p] = _ZERO
-                else:
-                    hashes[t, p] = h if h != _ZERO else _NOT_ZERO
+                hashes[t, p] = hash_test(
+                    p,
+                    t,
+                    first,
+                    last,
+                    rows,
+                    lexical,
+                    annotations,
+                    seeds,
+                    part_ptr,
+                    part_columns,
+                    part_offsets,
+                )
 
 
 def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:
@@ -119,13 +145,18 @@ def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> None:
+def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> int:
     """Find keys in a table.
 
     slots: [C] int32, of `build_table`; needs a free slot, as any table with load < 1 has.
     keys: [>= K] uint64, those the table was built from.
     queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
     positions: [N] int32, out: position of the query among the keys, -1 where it is absent.
+    RETURNS: number of queries that are absent.
     """
+    absent = 0
     for i in range(len(queries)):
-        positions[i] = find(slots, keys, queries[i])
+        position = find(slots, keys, queries[i])
+        positions[i] = position
+        absent += position < 0
+    return absent

@@ -1,13 +1,19 @@
 """Potentials from sparse weights: log-scores of tokens, exponentiated matrices of contexts.
 
-Shapes: Y labels, Yp = Y padded to a multiple of 8. Row Y of a context's matrix belongs to the
-start label. A *row* is a test with at least one working weight; its weights are contiguous.
+Shapes: Y labels, Yp = Y padded to a multiple of 8. Row Y of a matrix belongs to the start label.
+A *row* is a test with at least one working weight; its weights are contiguous. A row with all of
+its potential weights is *full*: its weights lie in the order of the scores and add as a vector.
 """
 
 import numpy as np
 from numba import njit
 
 from .exp import exp_shifted
+from .memory import fill, prefetch
+
+# How many rows ahead their position, and their weights, are asked for.
+_FAR = 24
+_NEAR = 12
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -16,19 +22,33 @@ def add_scores(
     rows: np.ndarray,
     first: int,
     last: int,
+    n_labels: int,
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
     theta: np.ndarray,
 ) -> None:
     """Add to one token's scores the weights of its rows: scores[y] += sum_o mu[o, y].
 
-    scores: [Yp] float64; rows[first:last]: int32 row ids; row_ptr: [R + 1] int64;
-    row_labels: [K] int32 label of a weight; theta: [K] weights.
+    scores: [Yp]; rows[first:last]: int32 row ids; row_ptr: [R + 1] int64;
+    row_labels: [K] uint32 label of a weight; theta: [K] weights.
     """
     for j in range(first, last):
+        if j + _FAR < len(rows):
+            prefetch(row_ptr, rows[j + _FAR])
+            ahead = rows[j + _NEAR]
+            prefetch(row_labels, row_ptr[ahead])
+            for k in range(row_ptr[ahead], row_ptr[ahead + 1], 8):
+                prefetch(theta, k)
         row = rows[j]
-        for k in range(row_ptr[row], row_ptr[row + 1]):
-            scores[row_labels[k]] += theta[k]
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin == n_labels:
+            # A slice: numba tests the sign of other indices, and then does not vectorise.
+            full = theta[begin:end]
+            for y in range(n_labels):
+                scores[y] += full[y]
+        else:
+            for k in range(begin, end):
+                scores[row_labels[k]] += theta[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -37,20 +57,30 @@ def add_pairs(
     rows: np.ndarray,
     first: int,
     last: int,
+    n_labels: int,
+    n_previous: int,
     row_ptr: np.ndarray,
     row_places: np.ndarray,
     theta: np.ndarray,
 ) -> None:
-    """Add to one context's log-potentials the weights of its rows.
+    """Add to one matrix of log-potentials the weights of its rows.
 
-    matrix: [Y + 1, Yp] float64, matrix[y', y] += sum_o lam[o, y', y]; row_places: [K] int32,
-    place y' * Yp + y of a weight in the matrix; the rest as in `add_scores`.
+    matrix: [Y + 1, Yp], matrix[y', y] += sum_o lam[o, y', y]; row_places: [K] uint32,
+    place y' * Yp + y of a weight in the matrix; n_previous: Y, or Y + 1 with a start label; the
+    rest as in `add_scores`.
     """
     flat = matrix.reshape(-1)
     for j in range(first, last):
         row = rows[j]
-        for k in range(row_ptr[row], row_ptr[row + 1]):
-            flat[row_places[k]] += theta[k]
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin == n_previous * n_labels:
+            full = theta[begin:end].reshape(-1, n_labels)
+            for i in range(len(full)):
+                for y in range(n_labels):
+                    matrix[i, y] += full[i, y]
+        else:
+            for k in range(begin, end):
+                flat[row_places[k]] += theta[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,35 +89,45 @@ def context_matrices(
     last: int,
     n_labels: int,
     n_previous: int,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
+    mat_ptr: np.ndarray,
+    mat_rows: np.ndarray,
     row_ptr: np.ndarray,
     row_places: np.ndarray,
     theta: np.ndarray,
     psi: np.ndarray,
     shift: np.ndarray,
 ) -> None:
-    """Build and exponentiate the pair potentials of contexts first:last, once each.
+    """Build and exponentiate the pair potentials of matrices first:last, once each.
 
-    psi: [C, Y + 1, Yp] float64, out: exp(sum_o lam[o, y', y] - shift[c]), padding 0;
-    shift: [C] float64, out: the largest log-potential of a context;
+    psi: [M, Y + 1, Yp], out: exp(sum_o lam[o, y', y] - shift[m]), padding 0;
+    shift: [M] float64, out: the largest log-potential of a matrix;
     n_previous: Y + 1, or Y where no pair has a start label: the start row is then 1;
-    ctx_ptr, ctx_rows: CSR of a context's rows.
+    mat_ptr, mat_rows: CSR of a matrix's rows.
     """
     padded = psi.shape[2]
-    for c in range(first, last):
-        matrix = psi[c]
-        matrix[:, :] = 0.0
-        add_pairs(matrix, ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], row_ptr, row_places, theta)
+    for m in range(first, last):
+        matrix = psi[m]
+        fill(matrix.reshape(-1), 0, matrix.size, 0.0)
+        add_pairs(
+            matrix,
+            mat_rows,
+            mat_ptr[m],
+            mat_ptr[m + 1],
+            n_labels,
+            n_previous,
+            row_ptr,
+            row_places,
+            theta,
+        )
         top = matrix[0, 0]
         for previous in range(n_previous):
             for y in range(n_labels):
                 top = max(top, matrix[previous, y])
-        shift[c] = top
+        shift[m] = top
         for previous in range(n_previous):
             # The padding is overwritten: it may lie above the shift.
-            matrix[previous, n_labels:] = top
+            fill(matrix[previous], n_labels, padded, top)
             exp_shifted(matrix[previous], padded, top)
-            matrix[previous, n_labels:] = 0.0
+            fill(matrix[previous], n_labels, padded, 0.0)
         if n_previous == n_labels:
-            matrix[n_labels, :n_labels] = 1.0
+            fill(matrix[n_labels], 0, n_labels, 1.0)

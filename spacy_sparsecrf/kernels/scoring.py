@@ -1,55 +1,142 @@
-"""Scores of tokens and contexts for decoding."""
+"""Scores of tokens from kept sums of words.
+
+A *group* is the tests of a token that read one word only, all at the same distance: their sum is
+kept for each word.
+"""
 
 import numpy as np
 from numba import njit
 
-from .hashing import find
-from .potentials import add_pairs
+from .hashing import hash_test
+from .rows import add_row, find_entry, may_have
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def token_scores(
-    hashes: np.ndarray,
-    columns: np.ndarray,
-    slots: np.ndarray,
-    keys: np.ndarray,
-    row_ptr: np.ndarray,
+def admit_words(words: np.ndarray, places: np.ndarray, n_placed: int, new: np.ndarray) -> int:
+    """Give words without a place among the kept sums the next places.
+
+    words: [N] int32; places: [R] int32, place of a word, -1 = none, changed; n_placed: places
+    that are taken; new: [>= N] int32, out: the words with a new place, in the order of places.
+    RETURNS: how many they are.
+    """
+    n_new = 0
+    for t in range(len(words)):
+        word = words[t]
+        if places[word] < 0:
+            places[word] = n_placed + n_new
+            new[n_new] = word
+            n_new += 1
+    return n_new
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_groups(
+    group_offsets: np.ndarray,
+    group_ptr: np.ndarray,
+    words: np.ndarray,
+    lexical: np.ndarray,
+    annotations: np.ndarray,
+    seeds: np.ndarray,
+    part_ptr: np.ndarray,
+    part_columns: np.ndarray,
+    part_offsets: np.ndarray,
+    bits: np.ndarray,
+    entries: np.ndarray,
+    row_labels: np.ndarray,
+    values: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Sum the weights of each group for each word: sums[i, g, y] = sum_{o in g} mu[o, y].
+
+    group_offsets: [G] int64, the distance at which a group's tests read; group_ptr: [G + 2]
+    int64, the tests of a group, which read no annotations; words: [W] int32, rows of `lexical`;
+    sums: [W, G, Yp] float64, out; the rest as in `hash_tests`, `build_rows` and `add_row`.
+    """
+    n = len(words)
+    start = n - n  # a literal 0 would compile `hash_test` once more
+    for i in range(n):
+        for g in range(len(group_offsets)):
+            score = sums[i, g]
+            score[:] = 0.0
+            for p in range(group_ptr[g], group_ptr[g + 1]):
+                test = hash_test(
+                    p,
+                    i - group_offsets[g],
+                    start,
+                    n,
+                    words,
+                    lexical,
+                    annotations,
+                    seeds,
+                    part_ptr,
+                    part_columns,
+                    part_offsets,
+                )
+                if may_have(bits, test):
+                    add_row(find_entry(entries, test), row_labels, values, score)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_words(
+    offsets: np.ndarray,
+    places: np.ndarray,
+    sums: np.ndarray,
+    group_offsets: np.ndarray,
+    group_ptr: np.ndarray,
+    words: np.ndarray,
+    lexical: np.ndarray,
+    annotations: np.ndarray,
+    seeds: np.ndarray,
+    part_ptr: np.ndarray,
+    part_columns: np.ndarray,
+    part_offsets: np.ndarray,
+    bits: np.ndarray,
+    entries: np.ndarray,
     row_labels: np.ndarray,
     values: np.ndarray,
     scores: np.ndarray,
 ) -> None:
-    """Score the labels of each token: scores[t, y] = sum_o mu[o, y].
+    """Score tokens as `add_rows`, from the sums of groups and from single tests.
 
-    hashes: [N, P] uint64, a token's tests, 0 = none; columns: [U] int32, those to score; slots,
-    keys: hash table of the model's rows; row_ptr [R + 1], row_labels [K], values [K]: the
-    model's unigram weights; scores: [N, Yp], out.
+    Single are the tests of words outside the sequence, and those that are in no group, which are
+    group_ptr[G]:group_ptr[G + 1]. offsets: [S + 1] int64, tokens of a sequence; places: [R] int32,
+    where in `sums` [W, G, Yp] a word is; scores: [N, Yp] float64, out; the rest as in `sum_groups`.
     """
-    scores[:, :] = 0.0
-    for t in range(len(hashes)):
-        for j in range(len(columns)):
-            test = hashes[t, columns[j]]
-            if test == np.uint64(0):
-                continue
-            row = find(slots, keys, test)
-            if row >= 0:
-                for k in range(row_ptr[row], row_ptr[row + 1]):
-                    scores[t, row_labels[k]] += values[k]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def pair_scores(
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_places: np.ndarray,
-    values: np.ndarray,
-    pairs: np.ndarray,
-) -> None:
-    """Score the label pairs of each context: pairs[c, y', y] = sum_o lam[o, y', y].
-
-    ctx_ptr, ctx_rows: CSR of a context's model rows; row_places: [K] int32 y' * Yp + y; pairs:
-    [C, Y + 1, Yp], out.
-    """
-    pairs[:, :, :] = 0.0
-    for c in range(len(ctx_ptr) - 1):
-        add_pairs(pairs[c], ctx_rows, ctx_ptr[c], ctx_ptr[c + 1], row_ptr, row_places, values)
+    n_groups = len(group_offsets)
+    padded = scores.shape[1]
+    tests = np.empty(len(seeds), dtype=np.uint64)
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        for t in range(first, last):
+            score = scores[t]
+            score[:] = 0.0
+            n_tests = 0
+            for g in range(n_groups + 1):
+                if g < n_groups:
+                    at = t + group_offsets[g]
+                    if first <= at < last:
+                        place = places[words[at]]
+                        for y in range(padded):
+                            score[y] += sums[place, g, y]
+                        continue
+                for p in range(group_ptr[g], group_ptr[g + 1]):
+                    test = hash_test(
+                        p,
+                        t,
+                        first,
+                        last,
+                        words,
+                        lexical,
+                        annotations,
+                        seeds,
+                        part_ptr,
+                        part_columns,
+                        part_offsets,
+                    )
+                    tests[n_tests] = test
+                    n_tests += may_have(bits, test)
+            # One loop a step: what is not in the cache is fetched for all tests at once.
+            for j in range(n_tests):
+                tests[j] = find_entry(entries, tests[j])
+            for j in range(n_tests):
+                add_row(tests[j], row_labels, values, score)

@@ -1,99 +1,105 @@
-"""Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009)."""
+"""Stochastic gradient descent, a sequence at a time, with a cumulative l1 penalty."""
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from .expectations import add_outer_products, add_starts
+from .descent import pair_residual, update_entries, update_matrix, update_rows
+from .entries import correct
 from .forward_backward import forward_backward
 from .potentials import context_matrices
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _decay(x: float) -> float:
-    """exp(-x); where x is tiny, as it mostly is, without calling exp."""
-    if x < 1e-5:
-        return 1.0 - x + 0.5 * x * x
-    return float(np.exp(-x))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _penalised(weight: float, ledger: np.ndarray, k: int, due_l1: float, due_l2: float) -> float:
-    """Apply to a weight the penalties that are due, and enter them at ledger[k]."""
-    weight *= _decay(due_l2 - ledger[k, 1])
-    ledger[k, 1] = due_l2
-    # Both signs at once, without a branch that cannot be foreseen.
-    sign = np.copysign(1.0, weight)
-    kept: float = sign * max(abs(weight) - (due_l1 + sign * ledger[k, 0]), 0.0)
-    ledger[k, 0] += kept - weight
-    return kept
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def penalise(
-    first: int, last: int, theta: np.ndarray, ledger: np.ndarray, due_l1: float, due_l2: float
-) -> None:
-    """Apply to weights first:last the penalties that have been due since they were last seen.
-
-    With u = due_l1 and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
-    w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
-    sign wrong). l2 shrinks: w *= exp(-(due_l2 - shrunk)). Applying it twice changes nothing.
-
-    theta: [K] float64, in and out; ledger: [K, 2] float64, in and out, the l1 penalty that a
-    weight has received and the l2 rate it has been shrunk by, side by side for the cache;
-    due_l1, due_l2: cumulated penalty rates.
-    """
-    for k in range(first, last):
-        theta[k] = _penalised(theta[k], ledger, k, due_l1, due_l2)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _local_matrices(
-    begin: int,
-    end: int,
+def _build_potentials(
+    s: int,
+    tokens: np.ndarray,
     n_labels: int,
     n_previous: int,
-    context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
+    matrix_of: np.ndarray,
+    constant: np.ndarray,
+    mat_ptr: np.ndarray,
+    mat_rows: np.ndarray,
     pair_ptr: np.ndarray,
     pair_places: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    weight_ptr: np.ndarray,
+    weights: np.ndarray,
     theta: np.ndarray,
-    place: np.ndarray,
     psi: np.ndarray,
     shift: np.ndarray,
+    value: np.ndarray,
+    change: np.ndarray,
+    rewritten: np.ndarray,
+    stamp: np.ndarray,
 ) -> None:
-    """Build the pair potentials of tokens begin:end, one matrix for each run of equal contexts.
+    """Evaluate the matrices and entries of the contexts of sequence s, `tokens`, once each.
 
-    place: [>= end - begin] int32, out: of each token the number of its matrix in psi.
+    stamp: [M + C] int64, in and out: the sequence for which each was evaluated last.
     """
-    # Literal arguments would have numba compile the kernel called once more.
-    zero = begin - begin
-    n_matrices = 0
-    for i in range(end - begin):
-        c = context[begin + i]
-        if i == 0 or c != context[begin + i - 1]:
+    n_matrices = len(constant)
+    for token_context in tokens:
+        # Of the type that these kernels are called with elsewhere.
+        c: Any = np.int64(token_context)
+        m: Any = np.int64(matrix_of[c])
+        # Matrices of ones were built before, and stay.
+        if stamp[m] != s and not constant[m]:
+            stamp[m] = s
             context_matrices(
-                zero,
-                zero + 1,
+                m,
+                m + 1,
                 n_labels,
                 n_previous,
-                ctx_ptr[c : c + 2],
-                ctx_rows,
+                mat_ptr,
+                mat_rows,
                 pair_ptr,
                 pair_places,
                 theta,
-                psi[n_matrices : n_matrices + 1],
-                shift[n_matrices : n_matrices + 1],
+                psi,
+                shift,
             )
-            n_matrices += 1
-        place[i] = n_matrices - 1
+        if stamp[n_matrices + c] != s and ent_ptr[c] < ent_ptr[c + 1]:
+            stamp[n_matrices + c] = s
+            correct(
+                c,
+                c + 1,
+                matrix_of,
+                ent_ptr,
+                ent_start,
+                ent_previous,
+                ent_label,
+                weight_ptr,
+                weights,
+                theta,
+                psi,
+                value,
+                change,
+                rewritten,
+            )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
+    """Potential of a pair of labels: the value of the context's entry at its place, if any."""
+    e = np.searchsorted(places, place)
+    if e < len(places) and places[e] == place:
+        return float(values[e])
+    return float(matrix.reshape(-1)[place])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _path_loss(
     labels: np.ndarray,
-    place: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
     psi: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_place: np.ndarray,
+    value: np.ndarray,
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
@@ -103,8 +109,13 @@ def _path_loss(
     start = psi.shape[1] - 1
     for i in range(len(labels)):
         y = labels[i]
+        c = context[i]
         previous = start if i == 0 else labels[i - 1]
-        pair = psi[place[i], previous, y] * backward[i, y]
+        first, last = ent_ptr[c], ent_ptr[c + 1]
+        place = previous * psi.shape[2] + y
+        pair = backward[i, y] * _pair(
+            psi[matrix_of[c]], place, ent_place[first:last], value[first:last]
+        )
         before = 1.0
         if i > 0:
             pair *= alpha[i - 1, previous]
@@ -114,51 +125,105 @@ def _path_loss(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pair_residual(
+def _update_pairs(
     first: int,
     last: int,
     n_labels: int,
     tokens: np.ndarray,
     labels: np.ndarray,
-    matrix: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    constant: np.ndarray,
+    mat_ptr: np.ndarray,
+    mat_rows: np.ndarray,
+    pair_ptr: np.ndarray,
+    pair_places: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_place: np.ndarray,
+    weight_ptr: np.ndarray,
+    weights: np.ndarray,
+    psi: np.ndarray,
+    value: np.ndarray,
+    sums: np.ndarray,
+    residual: np.ndarray,
     alpha: np.ndarray,
     backward: np.ndarray,
-    residual: np.ndarray,
-) -> None:
-    """Expected minus observed pairs of the tokens first:last of a sequence, which share a matrix.
-
-    tokens: 0, 1, 2, ...; residual: [Y + 1, Yp], out.
-    """
-    residual[:, :] = 0.0
-    inner = max(first, 1)
-    add_outer_products(tokens, inner, last, n_labels, alpha, backward, residual)
-    add_starts(tokens, first, inner, n_labels, backward, residual)
-    for i in range(residual.shape[0]):
-        for y in range(residual.shape[1]):
-            residual[i, y] *= matrix[i, y]
-    for i in range(first, last):
-        residual[n_labels if i == 0 else labels[i - 1], labels[i]] -= 1.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _update(
-    rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_places: np.ndarray,
-    residual: np.ndarray,
     step: float,
     theta: np.ndarray,
-    ledger: np.ndarray,
+    received: np.ndarray,
+    shrunk: np.ndarray,
     due: np.ndarray,
 ) -> None:
-    """Descend on the weights of some rows, then apply the penalties due.
+    """Descend on the bigram weights of a sequence, tokens first:last, a run of tokens at a time.
 
-    residual: gradient by place of a weight; rows: ids, each at most once.
+    Tokens of a run share a context, or a matrix; arguments as in `sgd_pass`, theta, received and
+    shrunk of bigram weights only.
     """
-    for j in range(len(rows)):
-        for k in range(row_ptr[rows[j]], row_ptr[rows[j] + 1]):
-            weight = theta[k] - step * residual[row_places[k]]
-            theta[k] = _penalised(weight, ledger, k, due[0], due[1])
+    same_context = same_matrix = first
+    for i in range(first, last):
+        c = context[i]
+        m = matrix_of[c]
+        # The first token has entries of its own, those of the start row.
+        if i == first or i + 1 == last or context[i + 1] != c:
+            if ent_ptr[c] < ent_ptr[c + 1]:
+                update_entries(
+                    same_context,
+                    i + 1,
+                    labels,
+                    c,
+                    n_labels,
+                    ent_ptr,
+                    ent_start,
+                    ent_previous,
+                    ent_label,
+                    ent_place,
+                    weight_ptr,
+                    weights,
+                    value,
+                    alpha,
+                    backward,
+                    sums,
+                    step,
+                    theta,
+                    received,
+                    shrunk,
+                    due,
+                )
+            same_context = i + 1
+        if i + 1 == last or matrix_of[context[i + 1]] != m:
+            if not constant[m]:
+                pair_residual(
+                    same_matrix,
+                    i + 1,
+                    n_labels,
+                    tokens,
+                    labels,
+                    context,
+                    psi[m],
+                    ent_ptr,
+                    ent_start,
+                    ent_previous,
+                    ent_label,
+                    value,
+                    alpha,
+                    backward,
+                    residual,
+                )
+                update_matrix(
+                    mat_rows[mat_ptr[m] : mat_ptr[m + 1]],
+                    pair_ptr,
+                    pair_places,
+                    residual.reshape(-1),
+                    step,
+                    theta,
+                    received,
+                    shrunk,
+                    due,
+                )
+            same_matrix = i + 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -175,23 +240,39 @@ def sgd_pass(
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
     context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
+    matrix_of: np.ndarray,
+    constant: np.ndarray,
+    mat_ptr: np.ndarray,
+    mat_rows: np.ndarray,
     pair_ptr: np.ndarray,
     pair_places: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_place: np.ndarray,
+    weight_ptr: np.ndarray,
+    weights: np.ndarray,
     split: int,
     theta: np.ndarray,
-    ledger: np.ndarray,
+    received: np.ndarray,
+    row_shrunk: np.ndarray,
+    pair_shrunk: np.ndarray,
     due: np.ndarray,
     l1_rate: float,
     l2_rate: float,
     eta: float,
     decay: float,
     tokens: np.ndarray,
-    place: np.ndarray,
     psi: np.ndarray,
     shift: np.ndarray,
+    value: np.ndarray,
+    change: np.ndarray,
+    rewritten: np.ndarray,
+    stamp: np.ndarray,
+    sums: np.ndarray,
     residual: np.ndarray,
+    scratch: np.ndarray,
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
@@ -199,38 +280,54 @@ def sgd_pass(
 ) -> float:
     """One pass of stochastic gradient descent over sequences, in the given order.
 
-    order: [n] int64 sequences, all of whose tokens have gold labels; theta [K] and ledger [K, 2]
-    (see `penalise`): unigram weights first, `split` of them, in and out; due: [2] float64
-    cumulated l1 and l2 rates, in and out; l1_rate, l2_rate: penalties per sequence (rho / N);
-    eta: step of the first sequence, multiplied by `decay` after each; 0 only measures. The CSR
-    tables are those of `forward_backward` and `context_matrices`. Workspaces: tokens [T] int32
-    0, 1, 2, ..., place [T] int32, psi [runs, Y + 1, Yp], shift [runs], residual [Y + 1, Yp],
-    alpha, backward, marginals [T, Yp], beta [Yp], T the longest sequence.
+    order: [n] int64 sequences, all of whose tokens have gold labels; theta and received [K],
+    row_shrunk [R], pair_shrunk [bigram weights] (see `descent`): unigram weights
+    first, `split` of them, in and out; due: [2] float64 cumulated l1 and l2 rates, in and out;
+    l1_rate, l2_rate: penalties per sequence (rho / N); eta: step of the first sequence,
+    multiplied by `decay` after each; 0 only measures. The tables are those of `forward_backward`,
+    `context_matrices` and `entries.correct`. Workspaces: tokens [T] int32 0, 1, 2, ..., psi [M,
+    Y + 1, Yp] (ones where constant), shift [M], value, change [E], rewritten [C], stamp [M + C],
+    sums [largest number of entries of a context], residual, scratch [Y + 1, Yp], alpha, backward,
+    marginals [T, Yp], beta [Yp], T the longest sequence.
     RETURNS: the weighted sum of -log p(y | x) of the sequences, each before its update.
     """
     loss = 0.0
     # bounds[0] stays 0: a literal would have numba compile the kernels called once more.
     bounds = np.zeros(2, dtype=np.int64)
     one, log_z = np.ones(1), np.zeros(1)
+    pair_theta, pair_received = theta[split:], received[split:]
+    for i in range(len(stamp)):
+        stamp[i] = -1
     for s in order:
         begin, end = offsets[s], offsets[s + 1]
         n = end - begin
         bounds[1] = n
         gold = labels[begin:end]
-        _local_matrices(
-            begin,
-            end,
+        where = context[begin:end]
+        _build_potentials(
+            s,
+            where,
             n_labels,
             n_previous,
-            context,
-            ctx_ptr,
-            ctx_rows,
+            matrix_of,
+            constant,
+            mat_ptr,
+            mat_rows,
             pair_ptr,
             pair_places,
-            theta[split:],
-            place,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            weight_ptr,
+            weights,
+            pair_theta,
             psi,
             shift,
+            value,
+            change,
+            rewritten,
+            stamp,
         )
         forward_backward(
             bounds[0],
@@ -244,50 +341,88 @@ def sgd_pass(
             row_ptr,
             row_labels,
             theta[:split],
-            place,
+            where,
+            matrix_of,
             psi,
             shift,
+            constant,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            change,
+            rewritten,
             alpha,
             backward,
             marginals,
             log_z,
             beta,
+            scratch,
         )
-        loss += sequence_weights[s] * _path_loss(gold, place, psi, alpha, backward, marginals)
+        loss += sequence_weights[s] * _path_loss(
+            gold,
+            where,
+            matrix_of,
+            psi,
+            ent_ptr,
+            ent_place,
+            value,
+            alpha,
+            backward,
+            marginals,
+        )
         step = eta * sequence_weights[s]
         if step == 0.0:
             continue
         eta *= decay
         due[0] += step * l1_rate
         due[1] += step * l2_rate
-        first = bounds[0]
         for i in range(n):
             marginals[i, gold[i]] -= 1.0
-            t = begin + i
-            _update(
-                tok_rows[tok_ptr[t] : tok_ptr[t + 1]],
+            update_rows(
+                tok_rows,
+                tok_ptr[begin + i],
+                tok_ptr[begin + i + 1],
+                n_labels,
                 row_ptr,
                 row_labels,
                 marginals[i],
                 step,
                 theta[:split],
-                ledger[:split],
+                received[:split],
+                row_shrunk,
                 due,
             )
-            if i + 1 < n and place[i + 1] == place[i]:
-                continue
-            c = context[t]
-            matrix = psi[place[i]]
-            _pair_residual(first, i + 1, n_labels, tokens, gold, matrix, alpha, backward, residual)
-            _update(
-                ctx_rows[ctx_ptr[c] : ctx_ptr[c + 1]],
-                pair_ptr,
-                pair_places,
-                residual.reshape(-1),
-                step,
-                theta[split:],
-                ledger[split:],
-                due,
-            )
-            first = i + 1
+        _update_pairs(
+            bounds[0],
+            n,
+            n_labels,
+            tokens,
+            gold,
+            where,
+            matrix_of,
+            constant,
+            mat_ptr,
+            mat_rows,
+            pair_ptr,
+            pair_places,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            ent_place,
+            weight_ptr,
+            weights,
+            psi,
+            value,
+            sums,
+            residual,
+            alpha,
+            backward,
+            step,
+            pair_theta,
+            pair_received,
+            pair_shrunk,
+            due,
+        )
     return loss

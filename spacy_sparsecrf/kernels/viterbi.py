@@ -3,6 +3,66 @@
 import numpy as np
 from numba import njit
 
+# Far above what rounding changes in scores below 1e9, far below what weights differ by.
+MARGIN = 1e-6
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def finish_pairs(n_labels: int, prune: bool, pairs: np.ndarray, slack: np.ndarray) -> None:
+    """Make pair scores ready for `viterbi`.
+
+    pairs: [C, Y + 1, Yp]; the padding is overwritten by -inf, so that it never wins.
+    slack: [C, Yp], out: by how much the previous label y' may lag behind the best one and still
+    be before the best path to a label, max_y (pairs[c, y', y] - min_i pairs[c, i, y]); inf
+    without pruning, which is slower than no pruning where a context has few tokens.
+    """
+    low = np.empty(n_labels)
+    for c in range(len(pairs)):
+        matrix = pairs[c]
+        matrix[:, n_labels:] = -np.inf
+        slack[c, :] = np.inf
+        if not prune:
+            continue
+        low[:] = matrix[0, :n_labels]
+        for i in range(1, n_labels):
+            for y in range(n_labels):
+                low[y] = min(low[y], matrix[i, y])
+        for i in range(n_labels):
+            most = 0.0
+            for y in range(n_labels):
+                most = max(most, matrix[i, y] - low[y])
+            slack[c, i] = most + MARGIN
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _advance(
+    n_labels: int, previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, best: np.ndarray
+) -> None:
+    """Max-plus product best[y] = max_i previous[i] + matrix[i, y], of those i that can win."""
+    top = previous[0]
+    for i in range(1, n_labels):
+        top = max(top, previous[i])
+    best[:] = -np.inf
+    for i in range(n_labels):
+        partial = previous[i]
+        if partial + slack[i] >= top:
+            for y in range(len(best)):
+                candidate = partial + matrix[i, y]
+                best[y] = candidate if candidate > best[y] else best[y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> int:
+    """The lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
+    label = 0
+    best = previous[0] + matrix[0, y]
+    for i in range(1, n_labels):
+        candidate = previous[i] + matrix[i, y]
+        if candidate > best:
+            best = candidate
+            label = i
+    return label
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def viterbi(
@@ -11,38 +71,31 @@ def viterbi(
     scores: np.ndarray,
     context: np.ndarray,
     pairs: np.ndarray,
-    pointers: np.ndarray,
+    slack: np.ndarray,
     labels: np.ndarray,
 ) -> None:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
     offsets [S + 1]; scores [N, Yp], overwritten by the scores of the best partial paths;
-    context [N]; pairs [C, Y + 1, Yp], row Y = start label; pointers [N, Yp] int16 workspace;
-    labels [N] int32, out. The lowest label wins a tie.
+    context [N]; pairs [C, Y + 1, Yp], row Y = start label, and slack [C, Yp], of `finish_pairs`;
+    labels [N] int32, out. The lowest label wins a tie. There are no back pointers: to find the
+    label before each label of one path again is cheaper than to note it for every label.
     """
     best = np.empty(scores.shape[1])
     for s in range(len(offsets) - 1):
         begin, end = offsets[s], offsets[s + 1]
         if begin == end:
             continue
-        for y in range(n_labels):
-            scores[begin, y] += pairs[context[begin], n_labels, y]
+        start = pairs[context[begin], n_labels]
+        for y in range(len(best)):
+            scores[begin, y] += start[y]
         for t in range(begin + 1, end):
-            matrix = pairs[context[t]]
-            back = pointers[t]
-            best[:] = scores[t - 1, 0] + matrix[0]
-            back[:] = 0
-            for i in range(1, n_labels):
-                partial = scores[t - 1, i]
-                for y in range(len(best)):
-                    candidate = partial + matrix[i, y]
-                    better = candidate > best[y]
-                    best[y] = candidate if better else best[y]
-                    back[y] = i if better else back[y]
-            for y in range(n_labels):
+            c = context[t]
+            _advance(n_labels, scores[t - 1], pairs[c], slack[c], best)
+            for y in range(len(best)):
                 scores[t, y] += best[y]
-        y = int(np.argmax(scores[end - 1, :n_labels]))
+        y = int(np.argmax(scores[end - 1]))
+        labels[end - 1] = y
         for t in range(end - 1, begin, -1):
-            labels[t] = y
-            y = pointers[t, y]
-        labels[begin] = y
+            y = _before(n_labels, scores[t - 1], pairs[context[t]], y)
+            labels[t - 1] = y

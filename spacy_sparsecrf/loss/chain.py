@@ -7,46 +7,62 @@ after all of those, (test * P + y') * Y + y for a bigram weight lam[o, y', y], w
 a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
-from ..kernels.screening import screen_bigrams, screen_unigrams
+from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, build_lattice
-from .working import Floats, Longs, WorkingLoss, Workspace
+from .working import WorkingLoss
+from .workspace import Workspace
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
 
 # Potential weights whose gradients one screening call may write: 16 MB a thread.
 _SCREEN_BLOCK = 1 << 20
 _MIN_BLOCKS = 64
+# A test with this share of its weights costs less with all of them, being added as a vector.
+_WORTH_ALL = 0.25
+# Potential bigram weights whose gradients are held at once: 512 MB.
+_HELD_PAIRS = 1 << 26
 
 
 class ChainLoss:
     """The full problem: makes working losses, and screens all potential weights.
 
-    corpus: encoded sequences; n_labels: Y; workers: threads to use.
+    corpus: encoded sequences; n_labels: Y; workers: threads to use; precision: "float64", or
+    "float32" to store potentials, forward and backward vectors and marginals in half the memory;
+    sums over tokens, weights and the objective are float64 in any case.
     RAISES: SparseCRFError where no token has a gold label.
     """
 
-    def __init__(self, corpus: EncodedCorpus, n_labels: int, workers: Workers) -> None:
+    def __init__(
+        self, corpus: EncodedCorpus, n_labels: int, workers: Workers, precision: str = "float64"
+    ) -> None:
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
         self.n_potential = corpus.n_potential(n_labels)
         self._lattice = build_lattice(corpus, n_labels)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        self._inner, self._starts = self._lattice.tokens_by_context(
-            self._lattice.context, len(self._lattice.ctx_tests)
-        )
-        self._workspace = Workspace(self._lattice, n_labels, workers)
+        self._workspace = Workspace(self._lattice, n_labels, workers, precision)
+        n_contexts = len(self._lattice.ctx_tests)
+        self._tokens = [
+            block.tokens_by(self._lattice.context, n_contexts) for block in self._workspace.blocks
+        ]
 
-    def restrict(self, coordinates: Longs) -> WorkingLoss:
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
 
-        coordinates: [K] int64, ascending and distinct.
+        coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
+        solver, which visits a sequence at a time.
         """
-        return WorkingLoss(self._workspace, coordinates, self.n_unigram)
+        return WorkingLoss(self._workspace, coordinates, self.n_unigram, stochastic)
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
@@ -67,6 +83,18 @@ class ChainLoss:
         bigram = tests * n * lattice.n_previous + np.repeat(seen[1], lengths)
         return np.concatenate((np.unique(unigram), self.n_unigram + np.unique(bigram)))
 
+    def descent_coordinates(self) -> Longs:
+        """The observed coordinates, completed where that makes stochastic descent faster.
+
+        A test seen with many labels gets the weights of all: they add as a vector.
+        """
+        observed = self.observed_coordinates()
+        n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
+        split = int(np.searchsorted(observed, self.n_unigram))
+        unigram = _completed(observed[:split], n)
+        bigram = _completed(observed[split:] - self.n_unigram, pairs)
+        return np.concatenate((unigram, self.n_unigram + bigram))
+
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
     ) -> tuple[Longs, Floats]:
@@ -77,16 +105,15 @@ class ChainLoss:
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.prepare_screening(theta)
-        contexts = _sorted_by(self._lattice.test_contexts, working.active_context)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
         parts += self._workspace.workers.map(
             lambda first, last: self._screen_unigrams(threshold, first, last),
             _blocks(self._lattice.test_tokens, self.n_labels),
         )
-        parts += self._workspace.workers.map(
-            lambda first, last: self._screen_bigrams(working, contexts, threshold, first, last),
-            _blocks(contexts, self.n_labels * self._lattice.n_previous),
-        )
+        contexts = _sorted_by(self._lattice.test_contexts, working.pairs.contexts.active)
+        width = (self.n_labels + 1) * self._workspace.padded
+        for run in _runs(_blocks(contexts, width), width):
+            parts += self._screen_bigrams(working, theta, contexts, threshold, run)
         return _largest(parts, limit)
 
     def _screen_unigrams(self, threshold: float, first: int, last: int) -> tuple[Longs, Floats]:
@@ -106,33 +133,96 @@ class ChainLoss:
         return coordinates[:found].copy(), gradients[:found].copy()
 
     def _screen_bigrams(
-        self, working: WorkingLoss, contexts: Csr, threshold: float, first: int, last: int
+        self, working: WorkingLoss, theta: Floats, contexts: Csr, threshold: float, chunks: Chunks
+    ) -> list[tuple[Longs, Floats]]:
+        """Screen the bigram weights of chunks of tests, whose contexts are given."""
+        space = self._workspace
+        origin = chunks[0][0]
+        totals = np.zeros((chunks[-1][1] - origin, self.n_labels + 1, space.padded))
+        for i in range(len(space.blocks)):
+            if len(space.blocks) > 1:
+                # The workspace holds one block at a time.
+                working.infer(theta, i)
+            space.workers.map(self._pair_adder(working, contexts, i, origin, totals), chunks)
+        # Inference has left marginals of this very point.
+        space.holder = working
+        return space.workers.map(
+            lambda first, last: self._collect_pairs(
+                threshold, first, last, totals[first - origin :]
+            ),
+            chunks,
+        )
+
+    def _pair_adder(
+        self, working: WorkingLoss, columns: Csr, i: int, origin: int, totals: Floats
+    ) -> Callable[[int, int], None]:
+        """What adds the pairs of block i to the totals of tests, the first of which is origin."""
+        lattice, space, contexts = self._lattice, self._workspace, working.pairs.contexts
+        block, (inner, starts) = space.blocks[i], self._tokens[i]
+
+        def add(first: int, last: int) -> None:
+            add_test_pairs(
+                first,
+                last,
+                self.n_labels,
+                columns.indptr,
+                columns.indices,
+                contexts.active,
+                contexts.matrix_of,
+                contexts.ent_ptr,
+                contexts.ent_previous,
+                contexts.ent_label,
+                working.pairs.ent_value,
+                inner.indptr,
+                inner.indices,
+                starts.indptr,
+                starts.indices,
+                lattice.labels[block.begin : block.end],
+                lattice.token_weight[block.begin : block.end],
+                space.alpha,
+                space.backward,
+                working.pairs.psi,
+                totals[first - origin : last - origin],
+            )
+
+        return add
+
+    def _collect_pairs(
+        self, threshold: float, first: int, last: int, totals: Floats
     ) -> tuple[Longs, Floats]:
-        """Screen the bigram weights of tests first:last, whose contexts are given."""
-        lattice = self._lattice
-        coordinates, gradients = _buffers((last - first) * self.n_labels * lattice.n_previous)
+        """The violators among the bigram weights of tests first:last, given their gradients."""
+        n_previous = self._lattice.n_previous
+        coordinates, gradients = _buffers((last - first) * self.n_labels * n_previous)
         found = screen_bigrams(
             first,
             last,
             self.n_labels,
-            lattice.n_previous,
-            contexts.indptr,
-            contexts.indices,
-            working.active_context,
-            self._inner.indptr,
-            self._inner.indices,
-            self._starts.indptr,
-            self._starts.indices,
-            lattice.labels,
-            lattice.token_weight,
-            self._workspace.alpha,
-            self._workspace.backward,
-            working.psi,
+            n_previous,
+            totals,
             threshold,
             coordinates,
             gradients,
         )
         return self.n_unigram + coordinates[:found], gradients[:found].copy()
+
+
+def _completed(coordinates: Longs, width: int) -> Longs:
+    """Add all coordinates of tests that have at least _WORTH_ALL of their `width` already."""
+    tests, counts = np.unique(coordinates // width, return_counts=True)
+    full = tests[counts >= _WORTH_ALL * width]
+    added = (full[:, None] * width + np.arange(width)).ravel()
+    return np.union1d(coordinates, added)
+
+
+def _runs(chunks: Chunks, width: int) -> list[Chunks]:
+    """Group consecutive chunks of tests whose potential weights can be held at once."""
+    runs: list[Chunks] = []
+    for chunk in chunks:
+        if runs and (chunk[1] - runs[-1][0][0]) * width <= _HELD_PAIRS:
+            runs[-1].append(chunk)
+        else:
+            runs.append([chunk])
+    return runs
 
 
 def _blocks(columns: Csr, width: int) -> Chunks:

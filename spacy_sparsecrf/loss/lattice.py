@@ -1,6 +1,7 @@
 """The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class Csr:
     def take(self, rows: Longs) -> "Csr":
         """Some rows, in the given order."""
         lengths = np.diff(self.indptr)[rows]
-        entries = _concatenated_ranges(self.indptr[:-1][rows], lengths)
+        entries = concatenated_ranges(self.indptr[:-1][rows], lengths)
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         return Csr(indptr, self.indices[entries])
 
@@ -40,7 +41,30 @@ class Csr:
         return Csr(col_ptr, col_rows)
 
 
-def group(keys: NDArray[np.int32], members: Ints, n_groups: int) -> Csr:
+@dataclass(frozen=True)
+class Block:
+    """A run of sequences whose forward and backward vectors are in memory at once.
+
+    Sequences first:last, which are the tokens begin:end; offsets: [last - first + 1] int64,
+    counted from `begin`, as are all tokens that `tokens_by` returns.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    offsets: Longs
+    begins: NDArray[np.bool_]
+
+    def tokens_by(self, key: Ints, n_groups: int) -> tuple[Csr, Csr]:
+        """Group the block's tokens by a key [N]: those that continue a sequence, and begin one."""
+        tokens = np.arange(self.end - self.begin, dtype=np.int32)
+        key = key[self.begin : self.end]
+        inner, starts = tokens[~self.begins], tokens[self.begins]
+        return _group(key[inner], inner, n_groups), _group(key[starts], starts, n_groups)
+
+
+def _group(keys: Ints, members: Ints, n_groups: int) -> Csr:
     """List the members of each group: those whose key is the group's number, in order."""
     order = np.argsort(keys, kind="stable")
     indptr = np.searchsorted(keys[order], np.arange(n_groups + 1)).astype(np.int64)
@@ -78,14 +102,19 @@ class Lattice:
         """Number of tokens N, copies included."""
         return len(self.labels)
 
-    def tokens_by_context(self, context: Ints, n_contexts: int) -> tuple[Csr, Csr]:
-        """Group the tokens by a numbering of contexts [N]: those inside, those that begin."""
-        tokens = np.arange(self.n_tokens, dtype=np.int32)
-        inner, starts = tokens[~self.begins], tokens[self.begins]
-        return (
-            group(context[inner], inner, n_contexts),
-            group(context[starts], starts, n_contexts),
-        )
+    def blocks(self, n_tokens: int) -> list[Block]:
+        """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""
+        bounds = [0]
+        while bounds[-1] < len(self.weights):
+            limit = self.offsets[bounds[-1]] + n_tokens
+            last = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            bounds.append(max(last, bounds[-1] + 1))
+        blocks = []
+        for first, last in pairwise(bounds):
+            begin, end = int(self.offsets[first]), int(self.offsets[last])
+            offsets = self.offsets[first : last + 1] - begin
+            blocks.append(Block(first, last, begin, end, offsets, self.begins[begin:end]))
+        return blocks
 
 
 def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
@@ -96,7 +125,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
     used = np.flatnonzero(known > 0)
     partial = np.flatnonzero((known > 0) & (known < lengths))
     order = np.concatenate((used, partial))
-    tokens = _concatenated_ranges(corpus.offsets[order], lengths[order])
+    tokens = concatenated_ranges(corpus.offsets[order], lengths[order])
     copied = np.repeat(np.arange(len(order)) >= len(used), lengths[order])
     incomplete = np.isin(sequence[tokens], partial)
     offsets = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
@@ -122,7 +151,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
     )
 
 
-def _concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
+def concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
     """Concatenate the ranges starts[i]:starts[i] + lengths[i]."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.sgd import penalise, sgd_pass
+from ..kernels.descent import penalise
+from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
 from .working import Floats, Longs, WorkingLoss
 
@@ -26,16 +27,25 @@ class SequenceDescent:
         share = 1.0 / max(1, len(self.sequences))
         self._rates = (share * penalty.l1, share * penalty.l2)
         longest = int(lengths.max())
-        padded, n_labels = working.space.padded, working.space.n_labels
-        runs = _most_runs(working.context, lattice.begins)
+        space, pairs = working.space, working.pairs
+        shape = pairs.psi.shape[1:]
+        # Matrices of ones are not built again.
+        psi = np.zeros(pairs.psi.shape)
+        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
+        n_entries = pairs.contexts.n_entries
         self._workspaces: tuple[NDArray[Any], ...] = (
             np.arange(longest, dtype=np.int32),
-            np.zeros(longest, dtype=np.int32),
-            np.zeros((runs, n_labels + 1, padded)),
-            np.zeros(runs),
-            np.zeros((n_labels + 1, padded)),
-            *(np.zeros((longest, padded)) for _ in range(3)),
-            np.zeros(padded),
+            psi,
+            np.zeros(len(psi)),
+            np.zeros(n_entries),
+            np.zeros(n_entries),
+            np.zeros(len(pairs.rewritten), dtype=np.bool_),
+            np.zeros(len(psi) + len(pairs.rewritten), dtype=np.int64),
+            np.zeros(int(np.diff(pairs.contexts.ent_ptr).max(initial=0))),
+            np.zeros(shape),
+            np.zeros(shape),
+            *(np.zeros((longest, space.padded)) for _ in range(3)),
+            np.zeros(space.padded),
         )
         self.reset()
 
@@ -43,7 +53,9 @@ class SequenceDescent:
         """Set all weights to zero."""
         n = len(self._working.coordinates)
         self.theta = np.zeros(n)
-        self._ledger = np.zeros((n, 2))
+        self._received = np.zeros(n)
+        self._row_shrunk = np.zeros(len(self._working.unigram))
+        self._pair_shrunk = np.zeros(n - self._working.split)
         self._due = np.zeros(2)
 
     def run(self, order: Longs, eta: float, decay: float) -> float:
@@ -53,6 +65,7 @@ class SequenceDescent:
         RETURNS: sum of -log p(y | x) of the sequences, each before its update.
         """
         working, lattice = self._working, self._working.space.lattice
+        contexts = working.pairs.contexts
         loss: float = sgd_pass(
             order,
             working.space.n_labels,
@@ -65,14 +78,25 @@ class SequenceDescent:
             working.token_rows.indices,
             working.unigram.ptr,
             working.unigram.places,
-            working.context,
-            working.context_rows.indptr,
-            working.context_rows.indices,
+            contexts.context,
+            contexts.matrix_of,
+            contexts.constant,
+            contexts.matrix_rows.indptr,
+            contexts.matrix_rows.indices,
             working.bigram.ptr,
             working.bigram.places,
+            contexts.ent_ptr,
+            contexts.ent_start,
+            contexts.ent_previous,
+            contexts.ent_label,
+            contexts.ent_place,
+            contexts.entry_weights.indptr,
+            contexts.entry_weights.indices,
             working.split,
             self.theta,
-            self._ledger,
+            self._received,
+            self._row_shrunk,
+            self._pair_shrunk,
             self._due,
             *self._rates,
             eta,
@@ -83,12 +107,10 @@ class SequenceDescent:
 
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
-        penalise(0, len(self.theta), self.theta, self._ledger, *self._due)
+        working, split = self._working, self._working.split
+        unigram = (working.unigram.ptr, self.theta[:split], self._received[:split])
+        penalise(*unigram, self._row_shrunk, self._due)
+        # Each bigram weight shrinks by itself.
+        bigram = (np.arange(len(self._pair_shrunk) + 1), self.theta[split:], self._received[split:])
+        penalise(*bigram, self._pair_shrunk, self._due)
         return self.theta
-
-
-def _most_runs(context: NDArray[np.int32], begins: NDArray[np.bool_]) -> int:
-    """Largest number of runs of equal contexts in a sequence."""
-    starts_run = begins.copy()
-    starts_run[1:] |= context[1:] != context[:-1]
-    return int(np.bincount(np.cumsum(begins) - 1, starts_run).max(initial=1))

@@ -1,9 +1,13 @@
-"""The component: spaCy's pipe life cycle around a corpus, a solver and a model."""
+"""The component: spaCy's pipe life cycle around a corpus, a solver and a model.
+
+This module is imported at each start of spaCy: what only its use needs is imported there.
+"""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +18,20 @@ from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
 
-from ..corpus import EncodedCorpus
-from ..decoding import Decoder
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from ..model import CRFModel
-from ..solvers.base import BatchSolver
-from ..targets.base import Target
 from .compilation import announce_prediction, announce_training
-from .compiling import Compiled, Features, LabelIds, compile_corpus
-from .init_weights import load_init_weights
 from .session import Session
 from .settings import Settings
 from .skew import skew_of
 from .upstream import annotated
+
+if TYPE_CHECKING:
+    from ..corpus import EncodedCorpus
+    from ..decoding import Decoder
+    from ..model import CRFModel
+    from ..solvers.base import BatchSolver
+    from ..targets.base import Target
+    from .compiling import Compiled, Features, LabelIds
 
 FORMAT = 1  # of `cfg`; a model file has its own
 
@@ -46,6 +51,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
+    precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
     scorer: scores Examples, or None.
@@ -57,18 +63,23 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         vocab: Vocab,
         name: str = "sparse_crf",
         *,
-        features: Features,
-        target: Target,
-        solver: BatchSolver,
+        features: "Features",
+        target: "Target",
+        solver: "BatchSolver",
         l1: float = 0.5,
         l2: float = 1e-5,
         sequences: str = "sents",
         dtype: str = "float32",
+        precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
-        self.settings = Settings(float(l1), float(l2), sequences, dtype, n_threads, overwrite)
+        from ..model import CRFModel
+
+        self.settings = Settings(
+            float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
+        )
         self.settings.check(name)
         self.vocab = vocab
         self.name = name
@@ -138,8 +149,13 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         if not self.labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._warn_of_skew(docs)
-        ids = self._decoder().viterbi(self.features(docs, self.settings.sequences))
-        return np.split(ids, np.cumsum([len(doc) for doc in docs])[:-1])
+        decoder, cut = self._decoder(), self.settings.sequences
+        read = getattr(self.features, "readings", None)
+        parts = [self.features(docs, cut)] if read is None else read(docs, cut)
+        found = [decoder.viterbi(part) for part in parts]
+        ids = found[0] if len(found) == 1 else np.concatenate(found)
+        ends = [0, *accumulate(map(len, docs))]
+        return [ids[first:last] for first, last in pairwise(ends)]
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -148,12 +164,15 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         """
         self.target.write(list(docs), scores, self.labels, overwrite=self.settings.overwrite)
 
-    def _decoder(self) -> Decoder:
+    def _decoder(self) -> "Decoder":
         self._refresh()
-        if self._session.decoder is None:
+        decoder = self._session.decoder
+        if decoder is None or not decoder.is_of(self.model):
+            from ..decoding import Decoder
+
             announce_prediction()
-            self._session.decoder = Decoder(self.model)
-        return self._session.decoder
+            decoder = self._session.decoder = Decoder(self.model)
+        return decoder
 
     def _refresh(self) -> None:
         """Bring the model up to date with the training run and with labels added since."""
@@ -162,7 +181,6 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             self.model = newer
         for label in self.labels[len(self.model.labels) :]:
             self.model.add_label(label)
-            self._session.decoder = None
 
     def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
         if self._session.warned or self.settings.sequences == "docs":
@@ -194,6 +212,10 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for examples, labels or weights that do not fit, and for a
             streamed corpus (max_epochs = -1).
         """
+        from ..model import CRFModel
+        from .compiling import compile_corpus
+        from .init_weights import load_init_weights
+
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         label_ids = self._label_ids(labels, start)
         examples = annotated(self._checked(get_examples), nlp, self)
@@ -214,8 +236,10 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
 
-    def _label_ids(self, labels: Sequence[str] | None, start: CRFModel | None) -> LabelIds:
+    def _label_ids(self, labels: Sequence[str] | None, start: "CRFModel | None") -> "LabelIds":
         """Prepare the numbering of labels from those given, added and of earlier weights."""
+        from .compiling import LabelIds
+
         learnt = () if start is None else start.labels
         if labels is None:
             return LabelIds(self.name, dict.fromkeys([*self.labels, *learnt]), fixed=False)
@@ -241,7 +265,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC204.format(name=self.name))
 
     def _start_training(
-        self, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
+        self, corpus: "EncodedCorpus", compiled: "Compiled", start: "CRFModel | None"
     ) -> None:
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
@@ -261,6 +285,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             l2=settings.l2,
             n_threads=settings.n_threads,
             dtype=settings.dtype,
+            precision=settings.precision,
             init=start,
         )
         logger.info(

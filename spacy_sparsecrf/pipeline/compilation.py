@@ -7,7 +7,7 @@ _NOTICE = (
     "about %d seconds. `python -m spacy_sparsecrf warmup` does it ahead."
 )
 _TRAINING_SECONDS = 15
-_PREDICTION_SECONDS = 3
+_PREDICTION_SECONDS = 6
 
 
 def announce_training() -> None:

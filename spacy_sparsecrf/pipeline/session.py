@@ -1,16 +1,18 @@
 """What a component holds in its own process only: the training run, and caches."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spacy.util import logger
 
-from ..decoding import Decoder
 from ..errors import Errors, SparseCRFError
-from ..model import CRFModel
 
 if TYPE_CHECKING:
+    from ..decoding import Decoder
+    from ..model import CRFModel
     from ..training import Training
 
 
@@ -23,7 +25,7 @@ class Session:
     holder.
 
     training: the batch training run, or None where there is no corpus.
-    decoder: compiled from the current model, or None where it has to be compiled.
+    decoder: of the last prediction, or None; of no use once the model has changed.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
     stepped: whether the solver made its step since the last `finish_update`.
@@ -31,14 +33,14 @@ class Session:
     warned: whether a skew between training and prediction was warned of.
     """
 
-    training: "Training | None" = None
+    training: Training | None = None
     decoder: Decoder | None = None
     n_uncovered: int | None = None
     stepped: bool = False
     stale: bool = False
     warned: bool = False
 
-    def __reduce__(self) -> tuple[type["Session"], tuple[()]]:
+    def __reduce__(self) -> tuple[type[Session], tuple[()]]:
         """Pickle and copy as an empty session."""
         return type(self), ()
 
@@ -59,7 +61,7 @@ class Session:
             raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
         return objective
 
-    def _step(self, training: "Training", name: str) -> None:
+    def _step(self, training: Training, name: str) -> None:
         report = training.step()
         self.stepped = self.stale = True
         values = (name, report.objective, report.optimality, report.n_active)
@@ -77,5 +79,5 @@ class Session:
         """Take the model from the training run, where it has a newer one."""
         if self.training is None or not self.stale:
             return None
-        self.stale, self.decoder = False, None
+        self.stale = False
         return self.training.model()

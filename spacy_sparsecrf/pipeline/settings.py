@@ -14,6 +14,7 @@ class Settings:
     l2: float
     sequences: str
     dtype: str
+    precision: str
     n_threads: int
     overwrite: bool
 
@@ -29,8 +30,9 @@ class Settings:
                 _refuse(name, key, value, "a finite number that is not negative")
         if self.sequences not in ("sents", "docs"):
             _refuse(name, "sequences", self.sequences, '"sents" or "docs"')
-        if self.dtype not in ("float32", "float64"):
-            _refuse(name, "dtype", self.dtype, '"float32" or "float64"')
+        for key in ("dtype", "precision"):
+            if getattr(self, key) not in ("float32", "float64"):
+                _refuse(name, key, getattr(self, key), '"float32" or "float64"')
         if self.n_threads < 0:
             _refuse(name, "n_threads", self.n_threads, "0 (all cores) or a number of threads")
 

@@ -29,7 +29,7 @@ def skew_of(docs: Iterable[Doc], trained: str | None) -> tuple[str, str] | None:
     """
     if trained == SENTENCES and any(len(doc) > 1 and not _has_boundaries(doc) for doc in docs):
         return "sentences", "Docs without sentence boundaries"
-    if trained == WHOLE and any(_n_starts(doc) > 1 for doc in docs):
+    if trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
         return "whole Docs of several sentences", "Docs that are cut into sentences"
     return None
 

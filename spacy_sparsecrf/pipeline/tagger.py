@@ -5,10 +5,8 @@ from typing import Any
 
 from spacy.language import Language
 
-from ..solvers.base import BatchSolver
 from ..targets.base import Target
 from .base import SparseCRF
-from .compiling import Features
 
 DEFAULT_CONFIG = {
     "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
@@ -18,6 +16,7 @@ DEFAULT_CONFIG = {
     "l2": 1e-5,
     "sequences": "sents",
     "dtype": "float32",
+    "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
@@ -33,13 +32,14 @@ DEFAULT_CONFIG = {
 def make_sparse_crf(
     nlp: Language,
     name: str,
-    features: Features,
+    features: Callable[..., Any],
     target: Target,
-    solver: BatchSolver,
+    solver: Any,
     l1: float,
     l2: float,
     sequences: str,
     dtype: str,
+    precision: str,
     n_threads: int,
     overwrite: bool,
     scorer: Callable[..., dict[str, Any]] | None,
@@ -48,7 +48,8 @@ def make_sparse_crf(
 
     Learning `pos` instead of `tag` needs [components.NAME.scorer] @scorers =
     "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 as well: a
-    factory's scores are fixed. See `SparseCRF` for the settings.
+    factory's scores are fixed. See `SparseCRF` for the settings, and for what features and
+    solver are: the modules that tell are not imported here, at each start of spaCy.
     """
     return SparseCRF(
         nlp.vocab,
@@ -60,6 +61,7 @@ def make_sparse_crf(
         l2=l2,
         sequences=sequences,
         dtype=dtype,
+        precision=precision,
         n_threads=n_threads,
         overwrite=overwrite,
         scorer=scorer,

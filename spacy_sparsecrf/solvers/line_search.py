@@ -89,6 +89,9 @@ def wolfe(
                 high = low
             low = here
         step = 2.0 * step if high is None else _interpolate(low, high)
+        if step == low[0]:
+            # The bracket has shrunk to one number: rounding hides any further decrease.
+            return best, trial
     return best, max_trials
 
 
@@ -97,7 +100,7 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
     (a, fa, da), (b, fb, db) = low, high
     width = b - a
     middle = a + 0.5 * width
-    if not np.isfinite(fb) or not np.isfinite(db):
+    if width == 0.0 or not np.isfinite(fb) or not np.isfinite(db):
         return middle
     d1 = da + db - 3.0 * (fb - fa) / width
     square = d1 * d1 - da * db

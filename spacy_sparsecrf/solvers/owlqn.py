@@ -36,7 +36,8 @@ class State:
 class OWLQN:
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
-    history: pairs kept of differences (5: Lavergne 2010, section 5.1).
+    history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
+        cost little).
     tolerance: stop when no coordinate of -gradient is farther than this from the
         subdifferential (unit: expected counts; compare l1).
     window: stop when an outer iteration lowers the objective by less than this fraction.
@@ -53,12 +54,12 @@ class OWLQN:
     def __init__(
         self,
         *,
-        history: int = 5,
+        history: int = 10,
         tolerance: float = 1e-3,
         window: float = 1e-5,
         inner_iterations: int = 10,
         max_line_search: int = 40,
-        warm_start_epochs: int = 5,
+        warm_start_epochs: int = 10,
         seed: int = 0,
     ) -> None:
         self.history = history

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import (  # type: ignore[import-not-found]
     IDS as PARTS_OF_SPEECH,
 )
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -29,6 +31,9 @@ class TokenAttribute:
             raise SparseCRFError(Errors.SC214.format(attr=attr, known=", ".join(WRITABLE)))
         self.attr = attr
         self._key = attr.upper()
+        self._id = IDS[self._key]
+        # The labels of the last call, and what spaCy stores for them.
+        self._known: tuple[Sequence[str], NDArray[np.uint64]] = (), np.empty(0, dtype=np.uint64)
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a part of speech that spaCy does not know."""
@@ -56,15 +61,27 @@ class TokenAttribute:
         overwrite: bool,
     ) -> None:
         """Write predicted labels, through one array a Doc; see `Target.write`."""
-        vocab, values = None, np.zeros(0, dtype=np.uint64)
-        for doc, ids in zip(docs, label_ids, strict=True):
-            if not len(doc):
-                continue
-            if doc.vocab is not vocab:
-                vocab = doc.vocab
-                values = np.asarray([vocab.strings.add(label) for label in labels], np.uint64)
-            predicted = values[ids]
-            if not overwrite:
-                present = doc.to_array(self._key)
+        if not len(docs):
+            return
+        ids = np.concatenate(label_ids)
+        # A vocab may have lost strings since the last call, as at the end of a memory zone.
+        written = [labels[i] for i in set(ids.tolist())]
+        for strings in {id(doc.vocab): doc.vocab.strings for doc in docs}.values():
+            for label in written:
+                strings.add(label)
+        values = self._values(labels)[ids].reshape(-1, 1)
+        last = 0
+        for doc in docs:
+            first, last = last, last + len(doc)
+            predicted = values[first:last]
+            if not overwrite and doc.has_annotation(self._key):
+                present = doc.to_array(self._key).reshape(-1, 1)
                 predicted = np.where(present != 0, present, predicted)
-            doc.from_array([self._key], predicted)  # type: ignore[arg-type]
+            doc.from_array([self._id], predicted)  # type: ignore[arg-type]
+
+    def _values(self, labels: Sequence[str]) -> NDArray[np.uint64]:
+        """What spaCy stores for each label, the same in every vocab: [Y] uint64."""
+        if self._known[0] != labels:
+            values = [get_string_id(label) for label in labels]
+            self._known = tuple(labels), np.array(values, dtype=np.uint64)
+        return self._known[1]

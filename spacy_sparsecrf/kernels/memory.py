@@ -1,0 +1,39 @@
+"""Prefetching and filling of rows.
+
+Rows of weights are read in an order that the processor cannot foresee.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of an element of a contiguous array; reads nothing."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        flag = ir.IntType(32)
+        signature_of = ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag])
+        insert: Any = cgutils.get_or_insert_function
+        function = insert(builder.module, signature_of, "llvm.prefetch.p0i8")
+        # For reading, to be kept in all caches, data and not instructions.
+        builder.call(function, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+prefetch: Any = intrinsic(_type_prefetch)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
+    """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
+    for i in range(first, last):
+        row[i] = value

@@ -1,0 +1,215 @@
+"""How the working bigram weights of contexts are evaluated: shared matrices plus entries.
+
+Contexts that agree in their working tests are one. Of each, some tests make up a *matrix*, which
+it shares with all contexts that have those tests; the weights of the others are *entries*, the
+pairs in which its potentials differ from that matrix. A rule chooses, by counting operations: at
+one end every context has a matrix of its own, at the other all share a matrix of ones, which is
+the sparse forward-backward of Lavergne 2010, section 4.1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import distinct_rows
+from .lattice import Csr, Lattice, concatenated_ranges
+from .rows import Rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Costs in units of one matrix element's three products (forward, backward, expectation), which
+# took 0.35 ns: the same for an entry; exponentiating an entry; building an element of a matrix;
+# an element whose matrix is not in a cache.
+_ENTRY = 10.0
+_ENTRY_EXP = 40.0
+_BUILD = 7.0
+_UNCACHED = 2.0
+_CACHE_BYTES = 1 << 19
+# Matrices may take this much; beyond, tests become entries whatever it costs.
+_MATRIX_BYTES = 1 << 30
+# A test belongs to matrices where it occurs at this share of the tokens, at least.
+_SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Matrices and entries of active contexts.
+
+    active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
+    context of a token; matrix_of: [C] int32; matrix_rows: rows of a matrix; constant: [M] bool,
+    matrices without rows. Entries of a context, by place: ent_ptr [C + 1] int64, of which
+    ent_start[c]:ent_ptr[c + 1] are in the start row; ent_context, ent_place: [E]
+    int32; ent_previous, ent_label: [E] uint16 (numba tests the sign of other indices);
+    entry_weights, weight_entries: the weights of an entry, and back.
+    """
+
+    active: Ints
+    context: Ints
+    matrix_of: Ints
+    matrix_rows: Csr
+    constant: Mask
+    ent_ptr: Longs
+    ent_start: Longs
+    ent_context: Ints
+    ent_previous: NDArray[np.uint16]
+    ent_label: NDArray[np.uint16]
+    ent_place: Ints
+    entry_weights: Csr
+    weight_entries: Csr
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries E."""
+        return len(self.ent_place)
+
+
+def lay_out_contexts(
+    lattice: Lattice, rows: Rows, n_labels: int, padded: int, stochastic: bool
+) -> Contexts:
+    """Choose matrices and entries.
+
+    rows: working bigram weights; stochastic: whether potentials are built anew for each sequence
+    instead of once per evaluation.
+    """
+    table = _padded(rows.of(lattice.ctx_tests))
+    representatives, active = distinct_rows(table)
+    table = table[representatives]
+    context = active[lattice.context]
+    rule = _Rule(table, context, lattice, np.diff(rows.ptr), n_labels * padded, stochastic)
+    in_matrix = rule.choose()
+    bases = np.where(in_matrix, table, 0)
+    first, matrix_of = distinct_rows(np.sort(bases, axis=1))
+    matrix_rows = _csr(bases[first])
+    return Contexts(
+        active,
+        context,
+        matrix_of,
+        matrix_rows,
+        np.diff(matrix_rows.indptr) == 0,
+        *_entries(np.where(in_matrix, 0, table), rows, n_labels, padded),
+    )
+
+
+def _padded(table: Csr) -> NDArray[np.int32]:
+    """A ragged table as a matrix of 1 + index, 0 = none."""
+    lengths = np.diff(table.indptr)
+    matrix = np.zeros((len(table), int(lengths.max(initial=0))), dtype=np.int32)
+    line = np.repeat(np.arange(len(table)), lengths)
+    matrix[line, np.arange(len(table.indices)) - table.indptr[line]] = table.indices + 1
+    return np.sort(matrix, axis=1)
+
+
+def _csr(matrix: NDArray[np.int32]) -> Csr:
+    """The inverse of `_padded`."""
+    present = matrix > 0
+    indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
+    return Csr(indptr, (matrix[present] - 1).astype(np.int32))
+
+
+class _Rule:
+    """Counts the operations of an evaluation for each way to divide tests.
+
+    table: [C, R] int32, 1 + rows of a context; context: [N]; sizes: [rows] weights of a row;
+    area: elements of a matrix.
+    """
+
+    def __init__(
+        self,
+        table: NDArray[np.int32],
+        context: Ints,
+        lattice: Lattice,
+        sizes: Longs,
+        area: int,
+        stochastic: bool,
+    ) -> None:
+        self._table = table
+        self._context = context
+        self._begins = lattice.begins
+        self._area = float(area)
+        self._stochastic = stochastic
+        self._tokens = np.bincount(context, minlength=len(table)).astype(np.float64)
+        self._n_exps = self._tokens if stochastic else np.ones(len(table))
+        self._sizes = np.concatenate(([0.0], sizes))[table]
+        per_row = np.bincount(
+            table.ravel(), np.repeat(self._tokens, table.shape[1]), minlength=len(sizes) + 1
+        )
+        # Without a start label, a sequence's first token has no test.
+        n_tokens = self._tokens[(table > 0).any(axis=1)].sum()
+        self._share = (per_row / max(1.0, n_tokens))[table]
+
+    def choose(self) -> Mask:
+        """Which tests belong to the matrix of their context: [C, R] bool."""
+        masks = [mask for share in _SHARES for mask in self._masks(share)]
+        costs = [self._cost(mask) for mask in masks]
+        return masks[int(np.argmin(costs))]
+
+    def _masks(self, least_share: float) -> tuple[Mask, Mask]:
+        """Tests with a share of the tokens; with these, all of contexts with too many entries."""
+        present = self._table > 0
+        mask: Mask = np.logical_and(present, self._share >= least_share)
+        own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
+        own = self._entry_cost(mask) > own_cost
+        return mask, np.where(own[:, None], present, mask)
+
+    def _entry_cost(self, mask: Mask) -> Floats:
+        """Operations on the entries of a context [C]."""
+        entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
+        return entries * (_ENTRY * self._tokens + _ENTRY_EXP * self._n_exps)
+
+    def _cost(self, mask: Mask) -> float:
+        """Operations of an evaluation; beyond all others where matrices take too much memory."""
+        n_matrices, cost = self._matrix_cost(mask)
+        # A matrix and its gradient, in float64.
+        n_bytes = 2.0 * 8.0 * self._area * n_matrices
+        if n_bytes > _MATRIX_BYTES:
+            return 1e30 * n_bytes
+        return cost + float(self._entry_cost(mask).sum())
+
+    def _matrix_cost(self, mask: Mask) -> tuple[int, float]:
+        """Number of matrices; operations of products with them and of building them."""
+        first, matrix_of = distinct_rows(np.sort(np.where(mask, self._table, 0), axis=1))
+        weighted: Mask = np.any(mask[first], axis=1)
+        matrix = matrix_of[self._context]
+        uncached = 8.0 * self._area * len(first) > _CACHE_BYTES
+        products = self._area * (_UNCACHED if uncached else 1.0) * float(weighted[matrix].sum())
+        n_built = float(weighted.sum())
+        if self._stochastic:
+            changes = self._begins.copy()
+            changes[1:] |= matrix[1:] != matrix[:-1]
+            n_built = float((changes & weighted[matrix]).sum())
+        return len(first), products + _BUILD * self._area * n_built
+
+
+def _entries(
+    table: NDArray[np.int32], rows: Rows, n_labels: int, padded: int
+) -> tuple[Longs, Longs, Ints, NDArray[np.uint16], NDArray[np.uint16], Ints, Csr, Csr]:
+    """Number the pairs that a context's remaining tests change; fields of `Contexts`."""
+    context, column = np.nonzero(table)
+    row = table[context, column].astype(np.int64) - 1
+    lengths = np.diff(rows.ptr)[row]
+    weights = concatenated_ranges(rows.ptr[:-1][row], lengths)
+    area = (n_labels + 1) * padded
+    keys = np.repeat(context, lengths) * area + rows.places[weights].astype(np.int64)
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    ends = np.arange(len(table) + 1) * area
+    ent_ptr = np.searchsorted(distinct, ends).astype(np.int64)
+    ent_start = np.searchsorted(distinct, ends[:-1] + n_labels * padded).astype(np.int64)
+    ent_context, place = np.divmod(distinct, area)
+    order = np.argsort(inverse, kind="stable")
+    counts = np.bincount(inverse, minlength=len(distinct))
+    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    entry_weights = Csr(indptr, weights[order].astype(np.int32))
+    return (
+        ent_ptr,
+        ent_start,
+        ent_context.astype(np.int32),
+        (place // padded).astype(np.uint16),
+        (place % padded).astype(np.uint16),
+        place.astype(np.int32),
+        entry_weights,
+        entry_weights.transposed(int(rows.ptr[-1])),
+    )

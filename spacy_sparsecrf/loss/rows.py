@@ -1,0 +1,46 @@
+"""Working weights grouped by test."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.layout import select
+from ..parallel import Chunks, cut
+from .lattice import Csr
+
+Longs = NDArray[np.int64]
+
+# Fixed, so that chunks and thus sums do not depend on the number of threads.
+N_CHUNKS = 64
+
+
+class Rows:
+    """Working weights of one kind, grouped by test: a *row* is a test that has any.
+
+    tests: [R] int32; ptr: [R + 1] int64; places: [K] uint32 (numba tests the sign of
+    other indices), y, or y' * Yp + y for pairs: a weight's place in a row or matrix of scores.
+    """
+
+    def __init__(
+        self, coordinates: Longs, n_labels: int, n_previous: int, padded: int, n_tests: int
+    ) -> None:
+        pair, label = np.divmod(coordinates, n_labels)
+        test, previous = np.divmod(pair, n_previous)
+        self.tests, first = np.unique(test.astype(np.int32), return_index=True)
+        self.ptr = np.append(first, len(coordinates)).astype(np.int64)
+        self.places = (previous * padded + label).astype(np.uint32)
+        self.number = np.full(n_tests, -1, dtype=np.int32)
+        self.number[self.tests] = np.arange(len(self.tests), dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self.tests)
+
+    def of(self, table: Csr) -> Csr:
+        """The rows in each line of a table of tests."""
+        indptr = np.empty_like(table.indptr)
+        indices = np.empty_like(table.indices)
+        kept = select(table.indptr, table.indices, self.number, indptr, indices)
+        return Csr(indptr, indices[:kept].copy())
+
+    def chunks(self, sizes: Longs) -> Chunks:
+        """Runs of rows of about equal cost; sizes: [R], over how many items each row sums."""
+        return cut(sizes * np.diff(self.ptr), N_CHUNKS)

@@ -1,0 +1,113 @@
+"""What templates read from tokens, before it is hashed: values of words and of annotations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Conjunctions:
+    """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
+
+    seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a test; part_columns: [K] int64, column of
+    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`;
+    part_offsets: [K] int64, in tokens.
+    """
+
+    seeds: Hashes
+    part_ptr: Longs
+    part_columns: Longs
+    part_offsets: Longs
+
+    @property
+    def arrays(self) -> tuple[Hashes, Longs, Longs, Longs]:
+        """The arrays, in the kernels' order."""
+        return self.seeds, self.part_ptr, self.part_columns, self.part_offsets
+
+    def select(self, columns: Sequence[int]) -> "Conjunctions":
+        """Keep some of the tests, in the order given."""
+        parts = [range(self.part_ptr[p], self.part_ptr[p + 1]) for p in columns]
+        kept = np.array([k for of_test in parts for k in of_test], dtype=np.int64)
+        return Conjunctions(
+            self.seeds[np.asarray(columns, dtype=np.int64)],
+            np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            self.part_columns[kept],
+            self.part_offsets[kept],
+        )
+
+
+@dataclass(frozen=True)
+class Templates:
+    """All tests of a list of templates, and with what they are conjoined.
+
+    tests: P tests; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
+    bigram_columns [B]: int32, the tests conjoined with the label and with the pair of labels;
+    start_label: whether the first token of a sequence has the pair (start, y) too.
+    """
+
+    tests: Conjunctions
+    n_lexical: int
+    unigram_columns: NDArray[np.int32]
+    bigram_columns: NDArray[np.int32]
+    start_label: bool
+
+    @cached_property
+    def pairs(self) -> Conjunctions:
+        """The tests conjoined with the pair of labels: B tests."""
+        return self.tests.select(self.bigram_columns.tolist())
+
+    @cached_property
+    def constant_pairs(self) -> bool:
+        """Whether the tests conjoined with the pair of labels read nothing."""
+        return not len(self.pairs.part_columns)
+
+
+class Readings(NamedTuple):
+    """The values that templates read from a batch of sequences.
+
+    templates: what is to be made of them.
+    offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
+    words: [N] int32, row of a token's word in `lexical`.
+    lexical: [R, L] uint64, values that depend on the word alone, 0 = missing.
+    annotations: [N, A] uint64, values of the tokens, 0 = missing.
+    lexicon: the same object means the same words in the same rows of `lexical`.
+    """
+
+    templates: Templates
+    offsets: Longs
+    words: NDArray[np.int32]
+    lexical: Hashes
+    annotations: Hashes
+    lexicon: object
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N."""
+        return len(self.words)
+
+    def hash(self, tests: Conjunctions) -> Hashes:
+        """Hash tests at every token: [N, P] uint64, 0 where a value is missing."""
+        from .kernels.hashing import hash_tests
+
+        hashes = np.empty((self.n_tokens, len(tests.seeds)), dtype=np.uint64)
+        hash_tests(self.offsets, self.words, self.lexical, self.annotations, *tests.arrays, hashes)
+        return hashes
+
+    def sequences(self, first: int, last: int) -> "Readings":
+        """The readings of sequences first:last."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return Readings(
+            self.templates,
+            self.offsets[first : last + 1] - begin,
+            self.words[begin:end],
+            self.lexical,
+            self.annotations[begin:end],
+            self.lexicon,
+        )

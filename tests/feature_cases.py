@@ -1,0 +1,24 @@
+"""Templates and a sentence that the feature tests share."""
+
+from collections.abc import Sequence
+
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.featurizer import Featurizer
+
+SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
+EVERY_TEST = [f"{name}(2)" if name in AFFIX else name for name in NAMES]
+EVERY_TEMPLATE = [
+    "b:",
+    *(f"u:{test}[{offset}]" for test in EVERY_TEST for offset in (-2, -1, 0, 1)),
+    *(f"*:{test}[-1]|is_title[0]|lower[1]" for test in EVERY_TEST if test != "is_title"),
+]
+
+
+def column(vocab: Vocab, words: Sequence[str], template: str) -> list[int]:
+    """Hashes of one template at the words of one Doc."""
+    hashes = Featurizer([template])([Doc(vocab, words=list(words))]).hashes
+    assert hashes.shape == (len(words), 1)
+    return hashes[:, 0].tolist()
