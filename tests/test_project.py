@@ -90,8 +90,8 @@ def project(tmp_path: Path) -> Path:
     copy = tmp_path / "project"
     copy.mkdir()
     shutil.copy(PROJECT / "project.yml", copy)
-    for directory in ("scripts", "configs"):
-        ignored = shutil.ignore_patterns("__pycache__")
+    for directory in ("scripts", "configs", "bench"):
+        ignored = shutil.ignore_patterns("__pycache__", "plots")
         shutil.copytree(PROJECT / directory, copy / directory, ignore=ignored)
     return copy
 
@@ -119,15 +119,17 @@ def test_project_is_valid(project: Path, directory: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("SPARSECRF_DATA", directory)
     config = load_project_config(project)
     commands = {command["name"]: command for command in config["commands"]}
-    assert set(config["workflows"]) == {"all", "ud", "conll2000"}
+    assert set(config["workflows"]) == {"all", "ud", "conll2000", "bench", "bench-brown"}
+    used = set()
     for steps in config["workflows"].values():
         made = set()
-        for command in (commands.pop(step) for step in steps):
+        used.update(steps)
+        for command in (commands[step] for step in steps):
             assert command["help"] and command["deps"] and command["outputs"]
             missing = [d for d in command["deps"] if d not in made and not (project / d).exists()]
             assert not missing, command["name"]
             made.update(command["outputs"])
-    assert not commands, "in no workflow"
+    assert used == set(commands), "in no workflow"
     (convert,) = (c for c in config["commands"] if c["name"] == "conll2000-corpus")
     assert shlex.split(convert["script"][0])[-2:] == ["", directory]
 

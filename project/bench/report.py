@@ -1,0 +1,124 @@
+"""Write BENCHMARKS.md from the stored figures."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from . import crfpp, crfsuite, wapiti
+from .machine import ABSENT
+from .records import Record, read_record
+from .sections import SECTIONS, Section, body_of
+from .tables import table
+from .targets import render as render_targets
+
+COMMAND = "python -m spacy project run bench project"
+PLOTS = "bench/plots"
+_HEAD = """# Benchmarks
+
+Written by `{command}`, and `bench-brown`; do not edit. Figures are medians of
+alternating repetitions: ours, peer, ours, peer, ... Seconds are those of the clock, with seconds of
+the processor, of all threads, in parentheses; M/s are millions of tokens a second. `x` says how
+many times more the peer took. `>` marks runs that were cut off before they got there: lower bounds.
+All repetitions are in `metrics/bench/`. Where training is compared the penalty is l1 = 0.5,
+l2 = 0.00001, and there is no start label, which peers do not have.
+"""
+_QUICK = """
+**A trial on samples of the data, with few repetitions: the figures mean nothing.**
+"""
+
+
+def read_records(directory: Path) -> dict[str, Record]:
+    """Read the records that are there, by name of the benchmark."""
+    paths = {section.name: directory / f"{section.name}.json" for section in SECTIONS}
+    return {name: read_record(path) for name, path in paths.items() if path.exists()}
+
+
+def machine_table(records: Mapping[str, Record]) -> str:
+    """What the figures were measured on; where benchmarks differ in it, all that they say."""
+    found: dict[str, list[str]] = {}
+    for record in records.values():
+        for name, value in _flat(record.machine).items():
+            found.setdefault(name, []).append(value)
+    rows = [[name, "; ".join(dict.fromkeys(values))] for name, values in found.items()]
+    return table(["measured on", ""], rows)
+
+
+def _flat(machine: Mapping[str, Any]) -> dict[str, str]:
+    labels = {"memory_gb": "memory, GB", "wapiti_build": "Wapiti's build", "wapiti": "Wapiti"}
+    labels |= {"crf_learn": "CRF++"}
+    flat: dict[str, str] = {}
+    for name, value in machine.items():
+        if isinstance(value, dict):
+            flat |= {str(key): str(version) for key, version in value.items()}
+        else:
+            flat[labels.get(name, name)] = str(value)
+    if flat.get("Wapiti") == ABSENT:
+        flat.pop("Wapiti's build", None)
+    return flat
+
+
+def absent_peers(record: Record) -> list[str]:
+    """Peers that were not there when a record was made."""
+    machine = record.machine
+    absent = {
+        wapiti.NAME: machine["wapiti"] == ABSENT,
+        crfpp.NAME: machine["crf_learn"] == ABSENT,
+        crfsuite.NAME: machine["packages"]["python-crfsuite"] == "not installed",
+    }
+    return [name for name, is_absent in absent.items() if is_absent]
+
+
+def render(records: Mapping[str, Record], plots: list[str]) -> str:
+    """The whole report; plots: names of .svg files."""
+    parts = [_HEAD.format(command=COMMAND)]
+    if any(record.quick for record in records.values()):
+        parts.append(_QUICK)
+    parts += [machine_table(records), "\n## Targets\n", render_targets(records)]
+    for section in SECTIONS:
+        if section.name in records:
+            parts.append(render_section(section, records[section.name], plots))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def render_section(section: Section, record: Record, plots: list[str]) -> str:
+    """Heading, text, tables, remarks, plots."""
+    absent = [name for name in section.peers if name in absent_peers(record)]
+    parts = [f"\n## {section.title}\n", section.text, "", body_of(section, record, absent)]
+    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
+    parts += [f"\n{remark}" for remark in record.remarks]
+    parts += [f"\nSettings: {settings}."] if settings else []
+    if section.name == "objective":
+        parts += [f"\n![{name.removesuffix('.svg')}]({PLOTS}/{name})" for name in plots]
+    return "\n".join(parts)
+
+
+def publish(text: str, metrics: Path, project: Path, quick: bool) -> None:
+    """Leave the report and plots beside the figures; those of a full run in the project too."""
+    (metrics / "BENCHMARKS.md").write_text(text, encoding="utf-8")
+    if quick:
+        msg.warn(f"A trial: only {metrics / 'BENCHMARKS.md'} is written")
+        return
+    (project / "BENCHMARKS.md").write_text(text, encoding="utf-8")
+    (project / PLOTS).mkdir(parents=True, exist_ok=True)
+    for path in sorted([*metrics.glob("*.svg"), *metrics.glob("*.png")]):
+        shutil.copy(path, project / PLOTS / path.name)
+    msg.good(f"{project / 'BENCHMARKS.md'}")
+
+
+def main(
+    metrics: Annotated[Path, typer.Argument(help="Directory of the stored figures")],
+    project: Annotated[Path, typer.Argument(help="Where BENCHMARKS.md belongs")],
+) -> None:
+    """Write the report."""
+    records = read_records(metrics)
+    plots = sorted(path.name for path in metrics.glob("*.svg"))
+    quick = any(record.quick for record in records.values())
+    publish(render(records, plots), metrics, project, quick)
+
+
+if __name__ == "__main__":
+    typer.run(main)

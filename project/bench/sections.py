@@ -1,0 +1,215 @@
+"""The sections of the report: what each benchmark measures, and its tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import crfpp, crfsuite, wapiti
+from .decode import SAME
+from .records import Record
+from .tables import cell, comparison, notes, number, table
+
+Body = Callable[[Record, Sequence[str]], str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: name of the benchmark, heading, text, peers that may be absent, and its body."""
+
+    name: str
+    title: str
+    text: str
+    peers: tuple[str, ...] = ()
+    body: Body | None = None
+
+
+def body_of(section: Section, record: Record, absent: Sequence[str]) -> str:
+    """The tables of a section."""
+    return (section.body or measurements)(record, absent)
+
+
+def measurements(record: Record, absent: Sequence[str]) -> str:
+    """The table of all measurements, and the remarks on them."""
+    remarks = notes(record.measurements)
+    return "\n\n".join([comparison(record.measurements, absent), *remarks])
+
+
+def agreement(record: Record, absent: Sequence[str]) -> str:
+    """Numbers of weights and objectives, here and there; the corpora."""
+    found = {name: row for name, row in record.details.items() if name != "corpora"}
+    rows = [
+        [
+            name,
+            f"{row['potential_weights']:,}",
+            f"{row['its_weights']:,}",
+            f"{row['objective']:.6f}",
+            str(row["its_objective"]),
+        ]
+        for name, row in found.items()
+    ]
+    header = ["", "weights, ours", "weights, its", "objective, ours", "objective, its"]
+    corpora: dict[str, dict[str, int]] = record.details.get("corpora", {})
+    columns = list(next(iter(corpora.values()), {}))
+    sizes = [[name, *(f"{row[key]:,}" for key in columns)] for name, row in corpora.items()]
+    missing = [f"{name} was not there." for name in absent]
+    return "\n\n".join([table(header, rows), table(["", *columns], sizes), *missing])
+
+
+def threads(record: Record, absent: Sequence[str]) -> str:
+    """A column for each number of threads, and what the last gains over the first."""
+    counts = sorted({one.threads for one in record.measurements})
+    rows = []
+    for place in dict.fromkeys((one.data, one.what, one.tool) for one in record.measurements):
+        cells = [record.find(*place, threads=n) for n in counts]
+        first, last = cells[0], cells[-1]
+        gain = f"{first.median / last.median:.2f}x" if first and last else ""
+        rows.append([": ".join((place[0], f"{place[1]}, {place[2]}")), *map(cell, cells), gain])
+    missing = [f"{name} was not there." for name in absent]
+    return "\n\n".join([table(["", *(f"{n} thread(s)" for n in counts), "gain"], rows), *missing])
+
+
+def decode(record: Record, absent: Sequence[str]) -> str:
+    """Speed of each tool, and its accuracy."""
+    accuracies = record.details["accuracy"]
+    rows = []
+    for one in record.measurements:
+        accuracy = f"{100 * accuracies[one.tool]:.2f} %" if one.tool in accuracies else ""
+        rows.append([one.tool, cell(one), f"{number(one.median)} s", accuracy])
+    return table(["", "tokens", "the test part", "tags right"], rows)
+
+
+def startup(record: Record, absent: Sequence[str]) -> str:
+    """Seconds of each process, and the differences."""
+    rows = [[one.data, cell(one)] for one in record.measurements]
+    added = [[what, f"{value:+.3f} s"] for what, value in record.details["added_seconds"].items()]
+    return "\n\n".join([table(["process", "from start to end"], rows), table(["adds", ""], added)])
+
+
+def kernels(record: Record, absent: Sequence[str]) -> str:
+    """Peaks, then a table for each thing that was profiled."""
+    peaks = record.details["peaks"]
+    units = {name: "GB/s" if name == "triad" else "GFLOP/s" for name in peaks}
+    shown = [[name, f"{number(value)} {units[name]}"] for name, value in peaks.items()]
+    if "exp" in record.details:
+        exp = record.details["exp"]
+        shown.append(["exp", f"{number(exp['gflops'])} GFLOP/s, {number(exp['ns an element'])} ns"])
+    parts = [table(["one thread", ""], shown)]
+    for name, rows in record.details.items():
+        if isinstance(rows, list):
+            header = [name, "ms", "share", "GFLOP/s (of peak)", "GB/s (of triad)"]
+            parts.append(table(header, map(_kernel, rows[:8])))
+    return "\n\n".join(parts)
+
+
+def _kernel(row: dict[str, Any]) -> list[str]:
+    flops = traffic = ""
+    if "gflops" in row:
+        flops = f"{number(row['gflops'])} ({100 * row['of_peak']:.0f} %)"
+        traffic = f"{number(row['gbs'])} ({100 * row['of_triad']:.0f} %)"
+    return [
+        row["kernel"],
+        number(1e3 * row["seconds"]),
+        f"{100 * row['share']:.0f} %",
+        flops,
+        traffic,
+    ]
+
+
+def brown(record: Record, absent: Sequence[str]) -> str:
+    """Time, memory and accuracy."""
+    corpus, accuracy = record.details["corpus"], record.details["accuracy"]
+    facts = ", ".join(f"{value:,} {name}" for name, value in corpus.items())
+    scores = ", ".join(f"{part} {100 * value:.2f} %" for part, value in accuracy.items())
+    return "\n\n".join([f"{facts}. Tags right: {scores}.", measurements(record, absent)])
+
+
+_W, _C, _P = wapiti.NAME, crfsuite.NAME, crfpp.NAME
+SECTIONS = (
+    Section(
+        "agreement",
+        "The same problem",
+        "The peers' input is written from our encoded corpus. Peers are trained for some "
+        "iterations on samples; our objective is then computed at their weights. CRFsuite's "
+        "problem has the weights of observed pairs of a test, or label, with a label only.",
+        (_W, _C, _P),
+        agreement,
+    ),
+    Section(
+        "gradient",
+        "One gradient",
+        "Ours: loss and gradient at small random weights. Peers: an iteration, which is one "
+        f"gradient and one update. {_W} labels a development file of one sentence in each "
+        f"iteration. {_P} trains with its l2 penalty: in its l1 training value and gradient "
+        "agree for C = 1 only; an iteration takes as long.",
+        (_W, _C, _P),
+    ),
+    Section(
+        "objective",
+        "Time to the best objective",
+        "Seconds until the objective is within 0.1 % of the lowest that anyone reached, from the "
+        "encoded corpus in memory on: warm start, working set and screening are part of ours. "
+        "Ours run far beyond the usual end (tolerance 0.001, window 1e-7). With observed pairs "
+        "only there is no working set.",
+        (_W, _C),
+    ),
+    Section(
+        "sgd",
+        "An epoch of SGD-L1",
+        f"{_W} has a weight for every test with every label, and leaves l2 out; ours has those "
+        "of observed pairs, as in the warm start, and applies l2.",
+        (_W,),
+    ),
+    Section(
+        "threads",
+        "Threads",
+        "An outer iteration is ten quasi-Newton iterations on the working set and a screening "
+        "of all potential weights. Our results do not depend on the number of threads.",
+        (_W,),
+        threads,
+    ),
+    Section(
+        "memory",
+        "Peak memory of training",
+        "Resident memory of a process that trains from the encoded corpus; `corpus only` loads "
+        f"it and stops. {_W}'s arithmetic is {wapiti.BYTES_PER_WEIGHT} bytes for each potential "
+        "weight: sixteen vectors.",
+        (_W,),
+    ),
+    Section(
+        "decode",
+        "From Doc to labels",
+        "One thread, gold tokens of the test part of UD English EWT. Each repetition has a newly "
+        f"loaded pipeline that has seen the training part. `{SAME}` is look-up and Viterbi "
+        "alone: its strings of features are made before.",
+        (_C,),
+        decode,
+    ),
+    Section(
+        "startup",
+        "Start-up",
+        "Fresh processes from start to end. Hidden and installed: without the site module, on a "
+        "directory of links to all that is installed, without and with this package. Byte code "
+        "and kernels are cached by a run that does not count, but for the training run with "
+        "nothing compiled.",
+        (),
+        startup,
+    ),
+    Section(
+        "kernels",
+        "Kernels and the machine's peaks",
+        "Operations and bytes are those that the formulas need, whatever the kernel does, and "
+        "are given where a formula tells them. `peak` is the higher of the float64 ones.",
+        (),
+        kernels,
+    ),
+    Section(
+        "brown",
+        "Brown: 443 labels",
+        "`spacy train` on all cores to its stop on the development part, reading and evaluation "
+        "included. "
+        f"{_W}'s ten iterations, on one core, are extrapolated from a sample with the full set of "
+        "labels, in proportion to tokens.",
+        (_W,),
+        brown,
+    ),
+)

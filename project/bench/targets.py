@@ -1,0 +1,127 @@
+"""What was aimed at, as ratios, and what the stored figures say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import crfsuite, wapiti
+from .decode import BATCH, DATA, EACH, TOKENIZER, USUAL
+from .decode import WHAT as DECODING
+from .gradient import DENSE, WORKING
+from .memory import ARITHMETIC
+from .memory import WHAT as PEAK
+from .objective import WHAT as TO_BEST
+from .objective import WHAT_OBSERVED
+from .records import OURS, Record
+from .sgd import WHAT as EPOCH
+from .startup import BLANK_INSTALLED, FIRST_OURS, IMPORT
+from .tables import ratio, show_ratio, table
+from .threads import OUTER
+
+
+@dataclass(frozen=True)
+class Side:
+    """Where a measurement stands."""
+
+    benchmark: str
+    data: str
+    what: str
+    tool: str
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Target:
+    """How many times less than the other side ours should take, or how much faster be."""
+
+    text: str
+    ours: Side
+    other: Side
+    at_least: float
+    aim: float
+
+
+def _against(
+    text: str, benchmark: str, data: str, what: str, peer: str, at_least: float, aim: float
+) -> Target:
+    ours, other = Side(benchmark, data, what, OURS), Side(benchmark, data, what, peer)
+    return Target(text, ours, other, at_least, aim)
+
+
+def _threads(data: str, what: str) -> Target:
+    one, two = (Side("threads", data, what, OURS, n) for n in (1, 2))
+    return Target(f"{data}: {what}, two threads against one", two, one, 1.7, 1.9)
+
+
+def _decoding(text: str, ours: str, other: str, at_least: float, aim: float) -> Target:
+    fast, slow = (Side("decode", DATA, DECODING, tool) for tool in (ours, other))
+    return Target(text, fast, slow, at_least, aim)
+
+
+_W, _C = wapiti.NAME, crfsuite.NAME
+_LETTERS, _FIVE, _CHUNKS = "nettalk-3grm", "nettalk-5grm", "conll2000"
+TARGETS = (
+    _against("conll2000: time to 1e-3, Wapiti", "objective", _CHUNKS, TO_BEST, _W, 15, 30),
+    _against("nettalk-3grm: time to 1e-3, Wapiti", "objective", _LETTERS, TO_BEST, _W, 15, 30),
+    _against(
+        "conll2000, observed pairs: time to 1e-3, CRFsuite",
+        "objective",
+        _CHUNKS,
+        WHAT_OBSERVED,
+        _C,
+        5,
+        10,
+    ),
+    _against("conll2000: full gradient, Wapiti", "gradient", _CHUNKS, DENSE, _W, 5, 8),
+    _against("nettalk-3grm: full gradient, Wapiti", "gradient", _LETTERS, DENSE, _W, 10, 25),
+    _against("conll2000: SGD-L1 epoch, Wapiti", "sgd", _CHUNKS, EPOCH, _W, 4, 7),
+    _against("nettalk-3grm: SGD-L1 epoch, Wapiti", "sgd", _LETTERS, EPOCH, _W, 4, 7),
+    *(
+        _threads(data, what)
+        for data in (_CHUNKS, _LETTERS)
+        for what in (f"gradient, {DENSE}", f"gradient, {WORKING}", OUTER)
+    ),
+    _decoding("Doc to labels in batches, CRFsuite with dict features", BATCH, USUAL, 20, 30),
+    _decoding("Doc to labels in batches, spaCy's tokenizer", BATCH, TOKENIZER, 1, 1),
+    _decoding("Doc to labels, Doc by Doc, CRFsuite with dict features", EACH, USUAL, 20, 30),
+    _against("nettalk-5grm: peak memory, Wapiti", "memory", _FIVE, PEAK, ARITHMETIC, 10, 20),
+)
+# Seconds that start-up may take longer: what, at most, aim.
+ADDED = ((IMPORT, 0.02, 0.005), (BLANK_INSTALLED, 0.02, 0.005), (FIRST_OURS, 1.0, 1.0))
+
+
+def find(records: Mapping[str, Record], target: Target) -> tuple[float, bool] | None:
+    """The ratio that was reached; None where a side is missing."""
+    sides = []
+    for side in (target.ours, target.other):
+        record = records.get(side.benchmark)
+        place = side.data, side.what, side.tool, side.threads
+        sides.append(record.find(*place) if record else None)
+    return ratio(*sides)
+
+
+def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> str:
+    """Whether a ratio is what was wanted; a lower bound cannot miss."""
+    if value >= aim:
+        return "aim reached"
+    if value >= at_least:
+        return "reached"
+    return "not known" if bound else "missed"
+
+
+def render(records: Mapping[str, Record]) -> str:
+    """The table of targets."""
+    rows = []
+    for target in TARGETS:
+        found = find(records, target)
+        said = verdict(found[0], target.at_least, target.aim, found[1]) if found else "not measured"
+        wanted = [f"{target.at_least:g}x", f"{target.aim:g}x"]
+        rows.append([target.text, show_ratio(found), *wanted, said])
+    started = records.get("startup")
+    added = started.details["added_seconds"] if started else {}
+    for what, most, aim in ADDED:
+        shown, said = "", "not measured"
+        if what in added:
+            shown = f"{added[what]:+.3f} s"
+            said = verdict(-added[what], -most, -aim)
+        rows.append([f"start-up: {what}", shown, f"{most:+g} s", f"{aim:+g} s", said])
+    return table(["against", "reached", "at least", "aim", ""], rows)
