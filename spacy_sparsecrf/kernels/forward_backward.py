@@ -133,8 +133,15 @@ def _backward(
         fill(out, 0, n_labels, _sum(v, n_labels))
     else:
         _retreat(matrix, v, n_labels, out)
-    for e in range(first, last):
-        out[ent_previous[e]] += v[ent_label[e]] * ent_change[e]
+    # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
+    e = first
+    while e < last:
+        previous = ent_previous[e]
+        total = 0.0
+        while e < last and ent_previous[e] == previous:
+            total += v[ent_label[e]] * ent_change[e]
+            e += 1
+        out[previous] += total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
