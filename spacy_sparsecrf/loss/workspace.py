@@ -12,7 +12,7 @@ Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 
 # Forward and backward vectors take at most this much each; more are computed in blocks.
-_BLOCK_BYTES = 1 << 28
+_BLOCK_BYTES = 1 << 27
 # Tokens of one matrix whose pair products one thread sums.
 _SPAN = 4096
 
