@@ -24,7 +24,7 @@ class Training:
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
-    precision: of the arrays of potentials and marginals (see `ChainLoss`); init: weights to
+    precision, observed_only: see `ChainLoss`; init: weights to
     continue from (those of tests and labels that this corpus does not have are dropped).
     RAISES: SparseCRFError for bad penalties or threads, or a corpus without gold labels.
     """
@@ -40,6 +40,7 @@ class Training:
         n_threads: int = 0,
         dtype: str = "float32",
         precision: str = "float64",
+        observed_only: bool = False,
         init: CRFModel | None = None,
     ) -> None:
         self._corpus = corpus
@@ -47,7 +48,9 @@ class Training:
         self._dtype = dtype
         self._penalty = ElasticNet(l1, l2)
         self._solver = solver
-        self._loss = ChainLoss(corpus, len(self._labels), Workers(n_threads), precision)
+        self._loss = ChainLoss(
+            corpus, len(self._labels), Workers(n_threads), precision, observed_only
+        )
         self._working_set: WorkingSet | None = None
         self.n_potential = self._loss.n_potential
         if init is not None:

@@ -122,7 +122,8 @@ class WorkingSet:
         old: Longs = self._working.coordinates
         if len(old) == self._loss.n_potential:
             return
-        theta = np.zeros(self._loss.n_potential)
-        theta[old] = self._state.theta
-        self._working = self._loss.restrict(self._loss.all_coordinates())
+        everything = self._loss.all_coordinates()
+        theta = np.zeros(len(everything))
+        theta[np.searchsorted(everything, old)] = self._state.theta
+        self._working = self._loss.restrict(everything)
         self._state = self._solver.start(self._working, self._penalty, theta)

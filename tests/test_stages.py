@@ -102,6 +102,37 @@ def test_observed_coordinates_are_the_pairs_that_occur():
             assert set(np.flatnonzero(occur)) <= set(loss.observed_coordinates())
 
 
+def test_descent_completes_tests_with_many_labels():
+    problem, _ = random_problem(53, 8, [9, 4, 7], n_values=2)
+    loss = ChainLoss(problem.corpus, 8, Workers(1))
+    observed, descent = loss.observed_coordinates(), loss.descent_coordinates()
+    assert set(observed) < set(descent)
+    unigram = descent[descent < loss.n_unigram] // 8
+    seen = np.bincount(observed[observed < loss.n_unigram] // 8)
+    sizes = np.bincount(unigram)
+    np.testing.assert_array_equal(sizes, np.where(seen >= 2, 8, seen))
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+def test_observed_pairs_only(l1):
+    problem = learnable()
+    options = {"l1": l1, "l2": 0.1, "observed_only": True}
+    training = Training(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
+    for _ in range(200):
+        if training.step().converged:
+            break
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    observed = loss.observed_coordinates()
+    assert training.n_potential == len(observed) < loss.n_potential
+    coordinates, values = training.weights
+    assert set(coordinates) <= set(observed)
+    # It is the minimum over those weights.
+    theta = np.zeros(len(observed))
+    theta[np.searchsorted(observed, coordinates)] = values
+    _, gradient = loss.restrict(observed).value_and_grad(theta)
+    assert ElasticNet(l1, 0.1).distance(theta, gradient) <= 2e-3
+
+
 def learnable(n_labels: int = 4, seed: int = 54) -> Problem:
     """A corpus whose labels depend on its tests."""
     problem, _ = random_problem(seed, n_labels, [9, 8, 10, 3] * 20, n_values=6)

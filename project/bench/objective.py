@@ -17,7 +17,7 @@ from . import crfsuite, wapiti
 from .data import Problem, load
 from .follow import Run
 from .options import Cap, Corpora, Output, Quick, Repeats, Threads, numbers
-from .ours import LONG, train, train_observed
+from .ours import LONG, train
 from .plots import draw
 from .records import OURS, Measurement, Record
 
@@ -96,7 +96,7 @@ def comparisons(
     found = [Comparison(problem.name, WHAT, threads, sides)]
     if len(problem.corpus.bigram_keys) == 1 and threads == 1:
         observed: dict[str, Callable[[float], Run]] = {
-            OURS: lambda goal: train_observed(problem, cap=cap).run
+            OURS: lambda goal: train(problem, cap=cap, observed_only=True, **LONG)[0].run
         }
         model = scratch / "crfsuite.model"
         if crfsuite.available():

@@ -12,7 +12,6 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.stages import warm_start
 from spacy_sparsecrf.training import Training
 
 from .data import L1, L2, Problem
@@ -21,7 +20,7 @@ from .timing import Cost, Stopwatch, measured
 
 PENALTY = ElasticNet(L1, L2)
 # To the end, for the best objective that is known.
-LONG: dict[str, Any] = {"tolerance": 1e-3, "window": 1e-7}
+LONG: dict[str, Any] = {"tolerance": 1e-3, "window": 1e-6}
 _MAX_STEPS = 1000
 
 
@@ -89,17 +88,20 @@ def train(
     threads: int = 1,
     steps: int = _MAX_STEPS,
     cap: float = float("inf"),
+    observed_only: bool = False,
     **settings: Any,
 ) -> tuple[Recorder, list[Cost]]:
     """Train as the component does; the time begins at the encoded corpus.
 
-    steps: outer iterations at most; settings: of OWLQN.
+    steps: outer iterations at most; observed_only: whether only pairs of a test and a label that
+    occur may have weights, which is CRFsuite's problem; settings: of OWLQN.
     RETURNS: what was recorded, and the cost of each outer iteration.
     """
     recorder, costs = Recorder(), []
     solver = RecordingOWLQN(recorder, **settings)
-    training = Training(problem.corpus, problem.labels, solver, l1=L1, l2=L2, n_threads=threads)
-    recorder.run.n_weights = problem.n_potential
+    options: dict[str, Any] = {"n_threads": threads, "observed_only": observed_only}
+    training = Training(problem.corpus, problem.labels, solver, l1=L1, l2=L2, **options)
+    recorder.run.n_weights = training.n_potential
     for _ in range(steps):
         with measured() as cost:
             report = training.step()
@@ -110,34 +112,6 @@ def train(
     return recorder, costs
 
 
-def train_observed(
-    problem: Problem, *, threads: int = 1, steps: int = _MAX_STEPS, cap: float = float("inf")
-) -> Recorder:
-    """Train the weights of observed pairs only, all at once: CRFsuite's problem.
-
-    The warm start is the component's. There is nothing to screen, hence no working set.
-    """
-    recorder = Recorder()
-    solver = RecordingOWLQN(recorder, **LONG)
-    loss = chain_loss(problem, threads)
-    first, weights = warm_start(loss, PENALTY, solver.warm_start_epochs, solver.seed)
-    coordinates = loss.observed_coordinates()
-    theta = np.zeros(len(coordinates))
-    theta[np.searchsorted(coordinates, first)] = weights
-    recorder.run.n_weights = len(coordinates)
-    working = loss.restrict(coordinates)
-    state, idle, previous = solver.start(working, PENALTY, theta), 0, np.inf
-    for _ in range(steps * solver.inner_iterations):
-        report = solver.step(working, PENALTY, state)
-        # As over an outer iteration: ten idle inner ones in a row.
-        small = previous - report.objective <= solver.window * abs(report.objective)
-        idle, previous = idle + 1 if small else 0, report.objective
-        recorder.run.cut = recorder.watch.read().wall > cap
-        if report.converged or idle >= solver.inner_iterations or recorder.run.cut:
-            break
-    return recorder
-
-
 def gradient(loss: WorkingLoss, theta: NDArray[np.float64]) -> Cost:
     """Cost of one value and gradient."""
     with measured() as cost:
@@ -146,14 +120,15 @@ def gradient(loss: WorkingLoss, theta: NDArray[np.float64]) -> Cost:
 
 
 class Epochs:
-    """Epochs of SGD-L1 as in the warm start: on the weights of observed pairs.
+    """Epochs of SGD-L1 as in the warm start, on the same weights.
 
     eta: step of the first sequence; decay: of the step over an epoch (Wapiti's settings).
     """
 
     def __init__(self, problem: Problem, eta: float = 0.8, decay: float = 0.85) -> None:
         loss = chain_loss(problem)
-        self._descent = SequenceDescent(loss.restrict(loss.observed_coordinates()), PENALTY)
+        working = loss.restrict(loss.descent_coordinates(), stochastic=True)
+        self._descent = SequenceDescent(working, PENALTY)
         self._rng = np.random.default_rng(0)
         self._eta, self._decay, self._n = eta, decay, 0
 

@@ -37,16 +37,21 @@ class ChainLoss:
 
     corpus: encoded sequences; n_labels: Y; workers: threads to use; precision: "float64", or
     "float32" to store potentials, forward and backward vectors and marginals in half the memory;
-    sums over tokens, weights and the objective are float64 in any case.
+    sums over tokens, weights and the objective are float64 in any case; observed_only: whether
+    only pairs of a test and a gold label (or gold label pair) that occur may have weights.
     RAISES: SparseCRFError where no token has a gold label.
     """
 
     def __init__(
-        self, corpus: EncodedCorpus, n_labels: int, workers: Workers, precision: str = "float64"
+        self,
+        corpus: EncodedCorpus,
+        n_labels: int,
+        workers: Workers,
+        precision: str = "float64",
+        observed_only: bool = False,
     ) -> None:
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self.n_potential = corpus.n_potential(n_labels)
         self._lattice = build_lattice(corpus, n_labels)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
@@ -55,6 +60,10 @@ class ChainLoss:
         self._tokens = [
             block.tokens_by(self._lattice.context, n_contexts) for block in self._workspace.blocks
         ]
+        self._candidates = self.observed_coordinates() if observed_only else None
+        self.n_potential = (
+            corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
+        )
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
@@ -66,6 +75,8 @@ class ChainLoss:
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
+        if self._candidates is not None:
+            return self._candidates
         return np.arange(self.n_potential, dtype=np.int64)
 
     def observed_coordinates(self) -> Longs:
@@ -88,6 +99,8 @@ class ChainLoss:
 
         A test seen with many labels gets the weights of all: they add as a vector.
         """
+        if self._candidates is not None:
+            return self._candidates
         observed = self.observed_coordinates()
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
@@ -114,7 +127,14 @@ class ChainLoss:
         width = (self.n_labels + 1) * self._workspace.padded
         for run in _runs(_blocks(contexts, width), width):
             parts += self._screen_bigrams(working, theta, contexts, threshold, run)
-        return _largest(parts, limit)
+        return _largest([self._permitted(*part) for part in parts], limit)
+
+    def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
+        """Those coordinates that may have weights, and their gradients."""
+        if self._candidates is None:
+            return coordinates, gradients
+        kept = np.isin(coordinates, self._candidates, assume_unique=True)
+        return coordinates[kept], gradients[kept]
 
     def _screen_unigrams(self, threshold: float, first: int, last: int) -> tuple[Longs, Floats]:
         """Screen the unigram weights of tests first:last."""
