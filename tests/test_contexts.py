@@ -120,6 +120,20 @@ def test_blocks_change_nothing_but_memory(monkeypatch, layout):
     np.testing.assert_allclose(results[0][3], results[1][3], atol=1e-12)
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("n_labels", [3, 8, 25])
+def test_the_number_of_chunks_changes_only_the_order_of_sums(monkeypatch, n_labels, precision):
+    problem = sparse_problem(68, n_labels, [9, 3, 40, 1, 12, 7], n_bigram=2, missing=0.1)
+    results = []
+    for n_chunks in (1, 2, 7, 64):
+        for module in ("rows", "workspace", "pairs"):
+            monkeypatch.setattr(f"spacy_sparsecrf.loss.{module}.N_CHUNKS", n_chunks)
+        results.append(evaluate(problem, precision=precision, n_threads=2))
+    for value, gradient in results[1:]:
+        assert value == pytest.approx(results[0][0], rel=1e-13)
+        np.testing.assert_allclose(gradient, results[0][1], atol=1e-12 * len(gradient))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_screening_sees_entries(monkeypatch, layout):
     problem = sparse_problem(65, 4, [5, 4, 6], n_bigram=3)

@@ -1,6 +1,7 @@
 """Every solver reaches the same minimiser, with a certificate."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,14 +12,23 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN, _inverse_hessian_product
+from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.training import Training
 
 from .data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
 from .reference import Problem, random_problem
 
+# Batch solvers, as functions of the settings that all of them have.
+SOLVERS = {
+    "owlqn": OWLQN,
+    "rprop+": RPROP,
+    "rprop-": partial(RPROP, backtracking=False),
+}
 
-def train(problem: Problem, l1: float, l2: float, solver: OWLQN, **options) -> Training:
+
+def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options) -> Training:
     names = [f"L{y}" for y in range(problem.n_labels)]
     training = Training(problem.corpus, names, solver, l1=l1, l2=l2, **options)
     for _ in range(300):
@@ -27,8 +37,8 @@ def train(problem: Problem, l1: float, l2: float, solver: OWLQN, **options) -> T
     raise AssertionError("not converged in 300 outer iterations")
 
 
-def precise() -> OWLQN:
-    return OWLQN(tolerance=1e-7, window=0.0)
+def precise(solver: str = "owlqn") -> BatchSolver:
+    return SOLVERS[solver](tolerance=1e-7, window=0.0)
 
 
 def smooth_minimum(problem: Problem, l1: float, l2: float) -> tuple[float, np.ndarray]:
@@ -66,10 +76,11 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)])
 @pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True}])
-def test_minimiser_equals_scipy_on_the_split_variable_problem(l1, l2, options):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, options):
     problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
     expected_value, expected = smooth_minimum(problem, l1, l2)
-    training = train(problem, l1, l2, precise())
+    training = train(problem, l1, l2, precise(solver))
     assert training.objective == pytest.approx(expected_value, rel=1e-7)
     theta = dense_weights(training, len(expected))
     problem.theta = theta
@@ -79,13 +90,16 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(l1, l2, options):
         np.testing.assert_allclose(theta, expected, atol=1e-3)
 
 
-def test_the_certificate_is_of_the_full_problem():
+# RPROP crawls where the minimum is flat.
+@pytest.mark.parametrize(("solver", "reached"), [("owlqn", 1e-6), ("rprop+", 1e-3)])
+def test_the_certificate_is_of_the_full_problem(solver, reached):
     problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-    training = train(problem, 0.5, 0.01, precise())
+    settings = {"tolerance": 0.1 * reached, "window": 0.0}
+    training = train(problem, 0.5, 0.01, SOLVERS[solver](**settings))
     loss = ChainLoss(problem.corpus, 4, Workers(1))
     theta = dense_weights(training, loss.n_potential)
     _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
-    assert ElasticNet(0.5, 0.01).distance(theta, gradient) <= 1e-6
+    assert ElasticNet(0.5, 0.01).distance(theta, gradient) <= reached
     assert 0 < np.count_nonzero(theta) < loss.n_potential / 2
 
 
@@ -98,26 +112,32 @@ def test_every_outer_iteration_lowers_the_objective():
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.5])
-def test_training_does_not_depend_on_threads(l1):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_training_does_not_depend_on_threads(solver, l1):
     problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
     names = [str(y) for y in range(9)]
-    runs = [Training(problem.corpus, names, OWLQN(), l1=l1, l2=0.1, n_threads=n) for n in (1, 2, 7)]
+    runs = [
+        Training(problem.corpus, names, SOLVERS[solver](), l1=l1, l2=0.1, n_threads=n)
+        for n in (1, 2, 7)
+    ]
     for _ in range(4):
         assert len({run.step() for run in runs}) == 1
     assert len({run.model().to_bytes() for run in runs}) == 1
 
 
-def test_so_large_a_penalty_that_all_weights_vanish():
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_so_large_a_penalty_that_all_weights_vanish(solver):
     problem, _ = random_problem(25, 3, [5, 4], n_values=2)
-    training = train(problem, 1e6, 0.0, OWLQN())
+    training = train(problem, 1e6, 0.0, SOLVERS[solver]())
     assert training.model().n_active == 0
     problem.theta[:] = 0.0
     assert training.objective == pytest.approx(problem.loss()[0], rel=1e-12)
 
 
-def test_one_label_has_nothing_to_learn():
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_label_has_nothing_to_learn(solver):
     problem, _ = random_problem(26, 1, [5, 4])
-    training = train(problem, 0.5, 0.0, OWLQN())
+    training = train(problem, 0.5, 0.0, SOLVERS[solver]())
     assert training.objective == pytest.approx(0.0, abs=1e-12)
     assert training.model().n_active == 0
 
@@ -184,12 +204,40 @@ def test_settings_out_of_range_are_refused_by_name(settings, key):
         OWLQN(**settings)
 
 
-def test_start_weights_without_finite_objective_are_refused():
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"grow": 0.9}, "grow"),
+        ({"shrink": -0.1}, "shrink"),
+        ({"least_width": 1.0}, "first_width"),
+        ({"largest_width": 0.01}, "largest_width"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_settings_of_rprop_are_refused_by_name(settings, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        RPROP(**settings)
+
+
+def test_rprop_survives_a_point_without_finite_objective():
+    problem, _ = random_problem(30, 3, [6, 5])
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.0, 0.1)
+    solver = RPROP(first_width=1e7, largest_width=1e9)
+    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    first = state.value
+    for _ in range(60):
+        report = solver.step(working, penalty, state)
+    assert report.objective < first
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_start_weights_without_finite_objective_are_refused(solver):
     problem, _ = random_problem(29, 3, [5])
     loss = ChainLoss(problem.corpus, 3, Workers(1))
     theta = np.full(loss.n_potential, np.nan)
     with pytest.raises(SparseCRFError, match="SC307"):
-        OWLQN().start(loss.restrict(loss.all_coordinates()), ElasticNet(0.5, 0.0), theta)
+        SOLVERS[solver]().start(loss.restrict(loss.all_coordinates()), ElasticNet(0.5, 0.0), theta)
 
 
 @needs(ORACLE / "oracle.json")

@@ -1,28 +1,32 @@
-"""Benchmark 6: tokens a second from Doc to written labels, on the test part of English EWT.
+"""Benchmark 6: tokens a second from Doc to written labels, on test parts.
 
-All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
+Chunks (CoNLL-2000) have the same features on all sides: the pipeline's templates, which for
+CRFsuite are dicts that Python makes. Tags (English EWT) have the default templates here, and there
+the lighter features that users of CRFsuite write for tags. All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
 training part: words that are new in the test part are new to its caches in each repetition. The
 yardstick is spaCy's tokenizer on the same texts.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import spacy
 import typer
+from functions import GIVEN_TAGS
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from . import crfsuite
-from .crfsuite_features import items
+from .crfsuite_features import Item, chunking_items, tagging_items
 from .options import Output, Quick, Repeats
 from .records import OURS, Record
 from .timing import Cost, alternate, measured
 
-DATA, WHAT = "ud-en-ewt test", "Doc to labels"
+TAGS, CHUNKS, WHAT = "ud-en-ewt test", "conll2000 test", "Doc to labels"
 BATCH, EACH = f"{OURS}, in batches", f"{OURS}, Doc by Doc"
 USUAL, SAME = "CRFsuite, dict features", "CRFsuite, our features, made before"
 TOKENIZER = "spaCy's tokenizer"
@@ -30,14 +34,32 @@ PIPE = "sparse_crf"
 _ITERATIONS = 50
 _QUICK_DOCS = 200
 
-# A side tags Docs of the pipeline's vocab, which have no tags yet, and returns its cost.
+# A side labels Docs of the pipeline's vocab, which have at most given tags, and returns its cost.
 Side = Callable[[Language, list[Doc]], Cost]
+# Dict features of words and tags.
+Recipe = Callable[[Sequence[str], Sequence[str]], list[Item]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trained pipeline, the .spacy files of its data, and what users of CRFsuite do for it."""
+
+    data: str
+    model: Path
+    train: Path
+    test: Path
+    recipe: Recipe
 
 
 def fresh(nlp: Language, gold: list[Doc]) -> list[Doc]:
-    """Docs of the gold tokens, without annotation."""
+    """Docs of the gold tokens, without annotation but for tags that are given."""
     return [
-        Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        Doc(
+            nlp.vocab,
+            words=[token.text for token in doc],
+            spaces=[bool(token.whitespace_) for token in doc],
+            tags=doc.user_data.get(GIVEN_TAGS),
+        )
         for doc in gold
     ]
 
@@ -67,13 +89,18 @@ def tokenize(nlp: Language, docs: list[Doc]) -> Cost:
     return cost
 
 
-def with_dicts(tagger: Any) -> Side:
-    """python-crfsuite with dict features: from the Docs' words to their tags."""
+def dicts(recipe: Recipe, doc: Doc) -> list[Item]:
+    """Dict features of a Doc."""
+    return recipe([token.text for token in doc], [token.tag_ for token in doc])
+
+
+def with_dicts(tagger: Any, recipe: Recipe) -> Side:
+    """python-crfsuite with dict features: from the Docs' words to their labels."""
 
     def run(nlp: Language, docs: list[Doc]) -> Cost:
         with measured() as cost:
             for doc in docs:
-                labels = tagger.tag(items([token.text for token in doc]))
+                labels = tagger.tag(dicts(recipe, doc))
                 for token, label in zip(doc, labels, strict=True):
                     token.tag_ = label
         return cost
@@ -116,15 +143,17 @@ def train_tagger(sentences: list[Any], gold: list[Doc], model: Path, n_iteration
     return tagger
 
 
-def make_sides(nlp: Language, gold: list[Doc], scratch: Path, n_iterations: int) -> dict[str, Side]:
+def make_sides(
+    nlp: Language, gold: list[Doc], recipe: Recipe, scratch: Path, n_iterations: int
+) -> dict[str, Side]:
     """All sides; CRFsuite is trained with the usual features, and with ours."""
     sides: dict[str, Side] = {BATCH: in_batches, EACH: doc_by_doc}
     if crfsuite.available():
         plain = fresh(nlp, gold)
-        dicts = [items([token.text for token in doc]) for doc in plain]
-        usual = train_tagger(dicts, gold, scratch / "usual", n_iterations)
+        usual_items = [dicts(recipe, doc) for doc in plain]
+        usual = train_tagger(usual_items, gold, scratch / "usual", n_iterations)
         same = train_tagger(attributes(nlp, plain), gold, scratch / "same", n_iterations)
-        sides |= {USUAL: with_dicts(usual), SAME: with_our_features(same)}
+        sides |= {USUAL: with_dicts(usual, recipe), SAME: with_our_features(same)}
     return {**sides, TOKENIZER: tokenize}
 
 
@@ -144,32 +173,23 @@ def read_docs(path: Path, nlp: Language, quick: bool) -> list[Doc]:
     return docs[:_QUICK_DOCS] if quick else docs
 
 
-def main(
-    output: Output,
-    model: Annotated[Path, typer.Argument(help="Trained pipeline")],
-    train: Annotated[Path, typer.Argument(help=".spacy file that CRFsuite is trained on")],
-    test: Annotated[Path, typer.Argument(help=".spacy file to tag")],
-    repeats: Repeats = 3,
-    quick: Quick = False,
-) -> None:
-    """Tag the test part with all sides in turn."""
-    repeats, n_iterations = (1, 3) if quick else (repeats, _ITERATIONS)
-    nlp = spacy.load(model)
-    learnt, gold = read_docs(train, nlp, quick), read_docs(test, nlp, quick)
-    record = Record("decode", quick, {"repeats": repeats, "CRFsuite iterations": n_iterations})
+def compare(job: Job, record: Record, repeats: int, n_iterations: int, quick: bool) -> None:
+    """Label the test part with all sides in turn."""
+    nlp = spacy.load(job.model)
+    learnt, gold = read_docs(job.train, nlp, quick), read_docs(job.test, nlp, quick)
 
     def run(side: Side) -> Cost:
-        own = spacy.load(model)
+        own = spacy.load(job.model)
         side(own, fresh(own, learnt))
         return side(own, fresh(own, gold))
 
     with TemporaryDirectory() as scratch:
-        sides = make_sides(nlp, learnt, Path(scratch), n_iterations)
+        sides = make_sides(nlp, learnt, job.recipe, Path(scratch), n_iterations)
         in_batches(nlp, fresh(nlp, gold))  # kernels
         runs = {tool: lambda side=side: run(side) for tool, side in sides.items()}
         n_tokens = sum(map(len, gold))
-        record.add(DATA, WHAT, alternate(repeats, runs), items=n_tokens)
-        record.details = {
+        record.add(job.data, WHAT, alternate(repeats, runs), items=n_tokens)
+        record.details[job.data] = {
             "tokens": n_tokens,
             "accuracy": {
                 tool: accuracy(nlp, side, gold)
@@ -177,6 +197,25 @@ def main(
                 if tool not in (SAME, TOKENIZER)
             },
         }
+
+
+def main(
+    output: Output,
+    training: Annotated[Path, typer.Argument(help="Directory of ud and conll2000/model-best")],
+    corpus: Annotated[Path, typer.Argument(help="Directory of {ud,conll2000}-{train,test}.spacy")],
+    repeats: Repeats = 3,
+    quick: Quick = False,
+) -> None:
+    """Label the test parts."""
+    repeats, n_iterations = (1, 3) if quick else (repeats, _ITERATIONS)
+    record = Record("decode", quick, {"repeats": repeats, "CRFsuite iterations": n_iterations})
+    for data, name, recipe in (
+        (CHUNKS, "conll2000", chunking_items),
+        (TAGS, "ud", tagging_items),
+    ):
+        parts = (corpus / f"{name}-{part}.spacy" for part in ("train", "test"))
+        job = Job(data, training / name / "model-best", *parts, recipe)
+        compare(job, record, repeats, n_iterations, quick)
     record.write(output)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import crfsuite, wapiti
-from .decode import BATCH, DATA, EACH, TOKENIZER, USUAL
+from .decode import BATCH, CHUNKS, EACH, TAGS, TOKENIZER, USUAL
 from .decode import WHAT as DECODING
 from .gradient import DENSE, WORKING
 from .memory import ARITHMETIC
@@ -52,9 +52,9 @@ def _threads(data: str, what: str) -> Target:
     return Target(f"{data}: {what}, two threads against one", two, one, 1.7, 1.9)
 
 
-def _decoding(text: str, ours: str, other: str, at_least: float, aim: float) -> Target:
-    fast, slow = (Side("decode", DATA, DECODING, tool) for tool in (ours, other))
-    return Target(text, fast, slow, at_least, aim)
+def _decoding(data: str, text: str, ours: str, other: str, at_least: float, aim: float) -> Target:
+    fast, slow = (Side("decode", data, DECODING, tool) for tool in (ours, other))
+    return Target(f"{data}: Doc to labels {text}", fast, slow, at_least, aim)
 
 
 _W, _C = wapiti.NAME, crfsuite.NAME
@@ -80,9 +80,12 @@ TARGETS = (
         for data in (_CHUNKS, _LETTERS)
         for what in (f"gradient, {DENSE}", f"gradient, {WORKING}", OUTER)
     ),
-    _decoding("Doc to labels in batches, CRFsuite with dict features", BATCH, USUAL, 20, 30),
-    _decoding("Doc to labels in batches, spaCy's tokenizer", BATCH, TOKENIZER, 1, 1),
-    _decoding("Doc to labels, Doc by Doc, CRFsuite with dict features", EACH, USUAL, 20, 30),
+    _decoding(CHUNKS, "in batches, CRFsuite with the same dict features", BATCH, USUAL, 20, 30),
+    _decoding(CHUNKS, "Doc by Doc, CRFsuite with the same dict features", EACH, USUAL, 20, 30),
+    *(
+        _decoding(data, "in batches, spaCy's tokenizer", BATCH, TOKENIZER, 1, 1)
+        for data in (CHUNKS, TAGS)
+    ),
     _against("nettalk-5grm: peak memory, Wapiti", "memory", _FIVE, PEAK, ARITHMETIC, 10, 20),
 )
 # Seconds that start-up may take longer: what, at most, aim.

@@ -67,3 +67,14 @@ def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
         p = p * r + 1.0
         p = p * r + 1.0
         row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def largest(row: np.ndarray) -> float:
+    """Largest element of a row, whose length is a multiple of 8."""
+    # Four maxima: each comparison waits for the one before.
+    a, b, c, d = row[0], row[1], row[2], row[3]
+    for i in range(4, len(row), 4):
+        a, b = max(a, row[i]), max(b, row[i + 1])
+        c, d = max(c, row[i + 2]), max(d, row[i + 3])
+    return float(max(max(a, b), max(c, d)))

@@ -226,6 +226,7 @@ def matrix_residuals(
     alpha: np.ndarray,
     backward: np.ndarray,
     psi: np.ndarray,
+    is_first: bool,
     residual: np.ndarray,
 ) -> None:
     """Add expected minus observed pair counts of a block's tokens, as if no context had entries.
@@ -234,7 +235,8 @@ def matrix_residuals(
     from `sums[mat_spans[m]:mat_spans[m + 1]]`, in order, where the matrix's tokens were split into
     spans, else computed here. constant: [M] bool, matrices without weights, left out;
     inner_ptr/inner_tokens, start_ptr/start_tokens: CSR of a matrix's tokens that continue and that
-    begin a sequence; residual: [M, Y + 1, Yp] float64, added to.
+    begin a sequence; is_first: whether this is the first block; residual: [M, Y + 1, Yp] float64,
+    overwritten by the first block, added to by others.
     """
     total = np.empty((residual.shape[1], residual.shape[2]))
     for m in range(first, last):
@@ -252,7 +254,9 @@ def matrix_residuals(
         add_starts(start_tokens, start_ptr[m], start_ptr[m + 1], n_labels, backward, total)
         for i in range(n_labels + 1):
             for y in range(total.shape[1]):
-                residual[m, i, y] += psi[m, i, y] * total[i, y]
+                residual[m, i, y] = psi[m, i, y] * total[i, y] + (
+                    0.0 if is_first else residual[m, i, y]
+                )
         subtract_gold_pairs(
             m, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, residual[m]
         )

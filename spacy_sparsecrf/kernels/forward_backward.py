@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .exp import exp_shifted
+from .exp import exp_shifted, largest
 from .memory import fill
 from .potentials import add_scores
 
@@ -151,12 +151,7 @@ def _evidence(scores: np.ndarray, n_labels: int, allowed: int) -> float:
     allowed: the only label with a non-zero result, or -1 for all; padding becomes 0.
     """
     fill(scores, n_labels, len(scores), scores[0])
-    a, b, c, d = scores[0], scores[1], scores[2], scores[3]
-    # Four maxima: each comparison waits for the one before.
-    for y in range(4, len(scores), 4):
-        a, b = max(a, scores[y]), max(b, scores[y + 1])
-        c, d = max(c, scores[y + 2]), max(d, scores[y + 3])
-    top: float = max(max(a, b), max(c, d))
+    top: float = largest(scores)
     fill(scores, n_labels, len(scores), top)
     exp_shifted(scores, len(scores), top)
     fill(scores, n_labels, len(scores), 0.0)

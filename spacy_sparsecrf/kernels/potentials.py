@@ -8,7 +8,7 @@ its potential weights is *full*: its weights lie in the order of the scores and 
 import numpy as np
 from numba import njit
 
-from .exp import exp_shifted
+from .exp import exp_shifted, largest
 from .memory import fill, prefetch
 
 # How many rows ahead their position, and their weights, are asked for.
@@ -121,8 +121,8 @@ def context_matrices(
         )
         top = matrix[0, 0]
         for previous in range(n_previous):
-            for y in range(n_labels):
-                top = max(top, matrix[previous, y])
+            fill(matrix[previous], n_labels, padded, matrix[previous, 0])
+            top = max(top, largest(matrix[previous]))
         shift[m] = top
         for previous in range(n_previous):
             # The padding is overwritten: it may lie above the shift.

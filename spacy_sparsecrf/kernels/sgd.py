@@ -8,6 +8,7 @@ from numba import njit
 from .descent import pair_residual, update_entries, update_matrix, update_rows
 from .entries import correct
 from .forward_backward import forward_backward
+from .path_loss import path_loss
 from .potentials import context_matrices
 
 
@@ -80,48 +81,6 @@ def _build_potentials(
                 change,
                 rewritten,
             )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
-    """Potential of a pair of labels: the value of the context's entry at its place, if any."""
-    e = np.searchsorted(places, place)
-    if e < len(places) and places[e] == place:
-        return float(values[e])
-    return float(matrix.reshape(-1)[place])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _path_loss(
-    labels: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_place: np.ndarray,
-    value: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    marginals: np.ndarray,
-) -> float:
-    """-log p(y | x) of a sequence's gold labels, as the product of p(y_t | y_{t-1})."""
-    loss = 0.0
-    start = psi.shape[1] - 1
-    for i in range(len(labels)):
-        y = labels[i]
-        c = context[i]
-        previous = start if i == 0 else labels[i - 1]
-        first, last = ent_ptr[c], ent_ptr[c + 1]
-        place = previous * psi.shape[2] + y
-        pair = backward[i, y] * _pair(
-            psi[matrix_of[c]], place, ent_place[first:last], value[first:last]
-        )
-        before = 1.0
-        if i > 0:
-            pair *= alpha[i - 1, previous]
-            before = marginals[i - 1, previous]
-        loss += np.log(max(before, 1e-300)) - np.log(max(pair, 1e-300))
-    return loss
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -359,7 +318,7 @@ def sgd_pass(
             beta,
             scratch,
         )
-        loss += sequence_weights[s] * _path_loss(
+        loss += sequence_weights[s] * path_loss(
             gold,
             where,
             matrix_of,

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from ..corpus import EncodedCorpus
 from ..kernels.layout import transpose
 
+# Contexts by which sequences are sorted.
+_SORTED_BY = 4
+
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
@@ -120,11 +123,14 @@ class Lattice:
 
 
 def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
-    """Lay a corpus out for the loss; sequences without tokens or gold labels drop out."""
+    """Lay a corpus out for the loss; sequences without tokens or gold labels drop out.
+
+    The order of sequences is the lattice's own.
+    """
     lengths = np.diff(corpus.offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
     known = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths)).astype(np.int64)
-    used = np.flatnonzero(known > 0)
+    used = _with_like_contexts_together(corpus, np.flatnonzero(known > 0))
     partial = np.flatnonzero((known > 0) & (known < lengths))
     order = np.concatenate((used, partial))
     tokens = concatenated_ranges(corpus.offsets[order], lengths[order])
@@ -151,6 +157,16 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
         test_contexts=ctx_tests.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
     )
+
+
+def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:
+    """Sort sequences by their first contexts, whose matrices a cache then keeps for the next."""
+    lengths = np.diff(corpus.offsets)[sequences]
+    keys = np.full((_SORTED_BY, len(sequences)), -1, dtype=np.int32)
+    for i, key in enumerate(keys):
+        longer = lengths > i
+        key[longer] = corpus.context[corpus.offsets[:-1][sequences[longer]] + i]
+    return sequences[np.lexsort(keys[::-1])]
 
 
 def concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:

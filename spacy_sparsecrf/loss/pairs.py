@@ -136,7 +136,6 @@ class PairPotentials:
 
     def begin_sums(self) -> None:
         """Clear what is summed over blocks."""
-        self._residual[:, :, :] = 0.0
         self._entry_sums = np.zeros(self.contexts.n_entries)
 
     def add_block(self, i: int) -> None:
@@ -174,6 +173,7 @@ class PairPotentials:
                 space.alpha,
                 space.backward,
                 self.psi,
+                i == 0,
                 self._residual,
             ),
             tokens.chunks,

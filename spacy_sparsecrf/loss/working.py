@@ -20,6 +20,8 @@ Longs = NDArray[np.int64]
 # Unigram weights up to which every chunk of sequences sums a gradient of its own, which stays in
 # a cache; beyond, each weight's gradient is gathered over all its tokens.
 _MAX_SCATTERED = 1 << 18
+# Weights of which a copy is kept, to know where marginals were evaluated.
+_MAX_KEPT = 1 << 22
 
 
 class WorkingLoss:
@@ -88,7 +90,9 @@ class WorkingLoss:
                 gradient[: len(part)] += part
             self.pairs.add_block(i)
         value = dot(space.log_z, space.lattice.weights) - dot(theta, observed)
-        space.holder, self._evaluated = self, theta.copy()
+        # So many weights are never screened; a copy would take a tenth of the time.
+        kept = len(theta) <= _MAX_KEPT
+        space.holder, self._evaluated = self, theta.copy() if kept else None
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
         self._finish_gradient(gradient)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 
 Floats = NDArray[np.float64]
@@ -66,3 +67,60 @@ class BatchSolver(Protocol):
         not there (its weight is then zero); gradient: [K'] of loss + l2 at the point.
         """
         ...
+
+
+class BatchSettings:
+    """Settings that all batch solvers have.
+
+    tolerance: stop when no coordinate of -gradient is farther than this from the
+        subdifferential (unit: expected counts; compare l1).
+    window: stop when an outer iteration lowers the objective by less than this fraction.
+    inner_iterations: iterations of the solver in one outer iteration (one `update`).
+    warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
+        one; 0 for none. Without l1, or with init_weights, there are none.
+    seed: of the order in which the warm start visits sequences, >= 0.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    streaming = False
+
+    def __init__(
+        self,
+        tolerance: float,
+        window: float,
+        inner_iterations: int,
+        warm_start_epochs: int,
+        seed: int,
+    ) -> None:
+        self.tolerance = tolerance
+        self.window = window
+        self.inner_iterations = inner_iterations
+        self.warm_start_epochs = warm_start_epochs
+        self.seed = seed
+        self.require(1, "inner_iterations")
+        self.require(0, "tolerance", "window", "warm_start_epochs", "seed")
+
+    def require(self, low: float, *keys: str) -> None:
+        """Refuse settings below a number, and those that are not a number."""
+        for key in keys:
+            value = getattr(self, key)
+            if not value >= low:
+                raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
+
+
+def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
+    """The objective, and the gradient of its smooth part, loss + l2."""
+    value, gradient = loss.value_and_grad(theta)
+    return value + penalty.value(theta), gradient + penalty.l2 * theta
+
+
+def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
+    """The pseudo-gradient of the objective [K]; gradient: [K] of loss + l2 (see `evaluate`)."""
+    return penalty.pseudo_gradient(theta, gradient - penalty.l2 * theta)
+
+
+def take(array: Floats, source: NDArray[np.int64]) -> Floats:
+    """Select along the last axis, 0 where source is -1."""
+    taken = np.zeros((*array.shape[:-1], len(source)))
+    taken[..., source >= 0] = array[..., source[source >= 0]]
+    return taken

@@ -9,7 +9,7 @@ from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..vectors import dot
-from .base import Loss, StepReport
+from .base import BatchSettings, Loss, StepReport, evaluate, smallest_subgradient, take
 from .line_search import Point, projected_backtracking, wolfe
 
 Floats = NDArray[np.float64]
@@ -33,23 +33,15 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.OWLQN.v1")
-class OWLQN:
+class OWLQN(BatchSettings):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
     history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
         cost little).
-    tolerance: stop when no coordinate of -gradient is farther than this from the
-        subdifferential (unit: expected counts; compare l1).
-    window: stop when an outer iteration lowers the objective by less than this fraction.
-    inner_iterations: quasi-Newton iterations in one outer iteration (one `update`).
     max_line_search: evaluations that one line search may take.
-    warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
-        one; 0 for none. Without l1, or with init_weights, there are none.
-    seed: of the order in which the warm start visits sequences, >= 0.
+    The other settings: see `BatchSettings`.
     RAISES: SparseCRFError where a setting is out of range.
     """
-
-    streaming = False
 
     def __init__(
         self,
@@ -62,26 +54,17 @@ class OWLQN:
         warm_start_epochs: int = 10,
         seed: int = 0,
     ) -> None:
+        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
         self.history = history
-        self.tolerance = tolerance
-        self.window = window
-        self.inner_iterations = inner_iterations
         self.max_line_search = max_line_search
-        self.warm_start_epochs = warm_start_epochs
-        self.seed = seed
-        for key in ("history", "inner_iterations", "max_line_search"):
-            if getattr(self, key) < 1:
-                raise SparseCRFError(Errors.SC306.format(key=key, value=getattr(self, key), low=1))
-        for key in ("tolerance", "window", "warm_start_epochs", "seed"):
-            if not getattr(self, key) >= 0.0:
-                raise SparseCRFError(Errors.SC306.format(key=key, value=getattr(self, key), low=0))
+        self.require(1, "history", "max_line_search")
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
         """Evaluate the first point.
 
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
         """
-        value, gradient = _evaluate(loss, penalty, theta)
+        value, gradient = evaluate(loss, penalty, theta)
         if not np.isfinite(value):
             raise SparseCRFError(Errors.SC307)
         empty = np.empty((0, len(theta)))
@@ -95,17 +78,17 @@ class OWLQN:
         """
         return _without_flat_pairs(
             State(
-                theta=_take(state.theta, source),
+                theta=take(state.theta, source),
                 gradient=gradient,
                 value=state.value,
-                steps=_take(state.steps, source),
-                changes=_take(state.changes, source),
+                steps=take(state.steps, source),
+                changes=take(state.changes, source),
             )
         )
 
     def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
-        pseudo = _pseudo_gradient(penalty, state)
+        pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         direction = -_inverse_hessian_product(state.steps, state.changes, pseudo)
         if penalty.l1 > 0.0:
             direction[direction * pseudo >= 0.0] = 0.0
@@ -119,7 +102,9 @@ class OWLQN:
             state.stalled = True
         else:
             self._accept(state, point)
-        optimality = float(np.abs(_pseudo_gradient(penalty, state)).max(initial=0.0))
+        optimality = float(
+            np.abs(smallest_subgradient(penalty, state.theta, state.gradient)).max(initial=0.0)
+        )
         return StepReport(
             objective=state.value,
             optimality=optimality,
@@ -139,14 +124,14 @@ class OWLQN:
         fresh = len(state.steps) == 0
         first_step = 1.0 / length if fresh else 1.0
 
-        def evaluate(theta: Floats) -> tuple[float, Floats]:
-            return _evaluate(loss, penalty, theta)
+        def objective(theta: Floats) -> tuple[float, Floats]:
+            return evaluate(loss, penalty, theta)
 
         if penalty.l1 == 0.0:
-            return wolfe(evaluate, origin, direction, first_step, self.max_line_search)
+            return wolfe(objective, origin, direction, first_step, self.max_line_search)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
         return projected_backtracking(
-            evaluate,
+            objective,
             origin,
             pseudo,
             direction,
@@ -163,24 +148,6 @@ class OWLQN:
         state.changes = np.vstack((state.changes, point.gradient - state.gradient))[keep:]
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
         _without_flat_pairs(state)
-
-
-def _evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
-    """The objective, and the gradient of its smooth part, loss + l2."""
-    value, gradient = loss.value_and_grad(theta)
-    return value + penalty.value(theta), gradient + penalty.l2 * theta
-
-
-def _pseudo_gradient(penalty: ElasticNet, state: State) -> Floats:
-    # The state's gradient has l2 in it already.
-    return penalty.pseudo_gradient(state.theta, state.gradient - penalty.l2 * state.theta)
-
-
-def _take(array: Floats, source: NDArray[np.int64]) -> Floats:
-    """Select along the last axis, 0 where source is -1."""
-    taken = np.zeros((*array.shape[:-1], len(source)))
-    taken[..., source >= 0] = array[..., source[source >= 0]]
-    return taken
 
 
 def _without_flat_pairs(state: State) -> State:

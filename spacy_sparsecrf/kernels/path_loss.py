@@ -1,0 +1,46 @@
+"""The loss of one sequence, from what forward-backward has left."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
+    """Potential of a pair of labels: the value of the context's entry at its place, if any."""
+    e = np.searchsorted(places, place)
+    if e < len(places) and places[e] == place:
+        return float(values[e])
+    return float(matrix.reshape(-1)[place])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def path_loss(
+    labels: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    psi: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_place: np.ndarray,
+    value: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    marginals: np.ndarray,
+) -> float:
+    """-log p(y | x) of a sequence's gold labels, as the product of p(y_t | y_{t-1})."""
+    loss = 0.0
+    start = psi.shape[1] - 1
+    for i in range(len(labels)):
+        y = labels[i]
+        c = context[i]
+        previous = start if i == 0 else labels[i - 1]
+        first, last = ent_ptr[c], ent_ptr[c + 1]
+        place = previous * psi.shape[2] + y
+        pair = backward[i, y] * _pair(
+            psi[matrix_of[c]], place, ent_place[first:last], value[first:last]
+        )
+        before = 1.0
+        if i > 0:
+            pair *= alpha[i - 1, previous]
+            before = marginals[i - 1, previous]
+        loss += np.log(max(before, 1e-300)) - np.log(max(pair, 1e-300))
+    return loss
