@@ -171,9 +171,13 @@ def test_start_label_is_refused() -> None:
 
 
 def test_features_of_a_dict_user() -> None:
-    first, second = crfsuite_features.items(["The", "cats"])
+    first, second = crfsuite_features.tagging_items(["The", "cats"], ["", ""])
     assert first["begin"] and first["istitle"] and first["+1lower"] == "cats"
     assert second["suffix3"] == "ats" and second["-1istitle"] and second["end"]
+    first, second = crfsuite_features.chunking_items(["The", "cats"], ["DT", "NNS"])
+    assert len(first) == len(data.chunking_templates()) - 1
+    assert first["w-1|w"] == "_B-1|The" and first["t|t+1|t+2"] == "DT|NNS|_B+1"
+    assert second["w-1|w"] == "The|cats" and second["t-2|t-1"] == "_B-1|DT"
 
 
 # The same objective

@@ -2,7 +2,9 @@
 
 Chunks (CoNLL-2000) have the same features on all sides: the pipeline's templates, which for
 CRFsuite are dicts that Python makes. Tags (English EWT) have the default templates here, and there
-the lighter features that users of CRFsuite write for tags. All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
+the lighter features that users of CRFsuite write for tags.
+
+All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
 training part: words that are new in the test part are new to its caches in each repetition. The
 yardstick is spaCy's tokenizer on the same texts.
 """

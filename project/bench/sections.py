@@ -70,12 +70,12 @@ def threads(record: Record, absent: Sequence[str]) -> str:
 
 def decode(record: Record, absent: Sequence[str]) -> str:
     """Speed of each tool, and its accuracy."""
-    accuracies = record.details["accuracy"]
     rows = []
     for one in record.measurements:
-        accuracy = f"{100 * accuracies[one.tool]:.2f} %" if one.tool in accuracies else ""
-        rows.append([one.tool, cell(one), f"{number(one.median)} s", accuracy])
-    return table(["", "tokens", "the test part", "tags right"], rows)
+        right = record.details[one.data]["accuracy"].get(one.tool)
+        accuracy = "" if right is None else f"{100 * right:.2f} %"
+        rows.append([one.data, one.tool, cell(one), f"{number(one.median)} s", accuracy])
+    return table(["", "", "tokens", "the test part", "labels right"], rows)
 
 
 def startup(record: Record, absent: Sequence[str]) -> str:
