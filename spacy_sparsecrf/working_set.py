@@ -114,7 +114,9 @@ class WorkingSet:
         source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
         gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
         self._working = self._loss.restrict(coordinates[order])
-        self._state = self._solver.remap(self._state, source, gradient)
+        self._state = self._solver.remap(
+            self._working, self._penalty, self._state, source, gradient
+        )
 
     def _take_all(self) -> None:
         """Without l1 every weight is non-zero at the minimum: all of them work."""

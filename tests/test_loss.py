@@ -105,13 +105,50 @@ def test_results_do_not_depend_on_threads(n_labels):
         np.testing.assert_array_equal(other_gradient, gradient)
 
 
-def test_scattered_and_gathered_gradients_agree(monkeypatch):
-    problem, _ = random_problem(18, 5, [7, 1, 30] * 10, missing=0.1)
-    scattered = full_value_and_grad(problem)
-    monkeypatch.setattr("spacy_sparsecrf.loss.working._MAX_SCATTERED", 0)
-    gathered = full_value_and_grad(problem, n_threads=2)
-    assert scattered[0] == gathered[0]
-    np.testing.assert_allclose(scattered[1], gathered[1], atol=1e-12)
+@pytest.mark.parametrize("n_labels", [5, 8, 23])
+def test_a_table_of_frequent_tests_changes_nothing(monkeypatch, n_labels):
+    problem, _ = random_problem(18, n_labels, [7, 1, 30] * 10, missing=0.1)
+    tables = full_value_and_grad(problem, n_threads=2)
+    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 3 * 8 * 8)
+    loss = chain_loss(problem.corpus, n_labels)
+    heads = loss.restrict(loss.all_coordinates()).heads
+    assert len(heads) == (3 if n_labels <= 8 else 1)
+    some = full_value_and_grad(problem)
+    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 0)
+    none = full_value_and_grad(problem)
+    for value, gradient in (some, none):
+        assert value == pytest.approx(tables[0], rel=1e-13)
+        np.testing.assert_allclose(gradient, tables[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}])
+def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(options):
+    problem, _ = random_problem(19, 4, [1] * 12, n_bigram=2, **options)
+    loss = chain_loss(problem.corpus, 4)
+    working = loss.restrict(loss.all_coordinates())
+    _, gradient = working.value_and_grad(problem.theta)
+    curvature = working.curvature(gradient)
+    step = 1e-6
+    for k in range(len(problem.theta)):
+        moved = problem.theta.copy()
+        moved[k] += step
+        second = (working.value_and_grad(moved)[1][k] - gradient[k]) / step
+        if k < loss.n_unigram:
+            assert curvature[k] == pytest.approx(second, abs=1e-4)
+        else:
+            assert curvature[k] >= second - 1e-4
+
+
+def test_curvature_of_constrained_copies_is_left_out():
+    problem, _ = random_problem(20, 3, [4, 6, 5], missing=0.4)
+    loss = chain_loss(problem.corpus, 3)
+    working = loss.restrict(loss.all_coordinates())
+    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
+    problem.corpus.labels[:] = 0
+    complete = chain_loss(problem.corpus, 3)
+    working = complete.restrict(complete.all_coordinates())
+    expected = working.curvature(working.value_and_grad(problem.theta)[1])
+    np.testing.assert_allclose(curvature[: loss.n_unigram], expected[: loss.n_unigram], atol=1e-12)
 
 
 def test_contexts_larger_than_a_span_are_summed_in_parts():

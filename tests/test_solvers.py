@@ -13,8 +13,9 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.owlqn import OWLQN, _inverse_hessian_product
+from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.secants import inverse_hessian_product
 from spacy_sparsecrf.training import Training
 
 from .data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
@@ -23,6 +24,7 @@ from .reference import Problem, random_problem
 # Batch solvers, as functions of the settings that all of them have.
 SOLVERS = {
     "owlqn": OWLQN,
+    "owlqn-classic": partial(OWLQN, classic=True),
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
 }
@@ -90,8 +92,23 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, op
         np.testing.assert_allclose(theta, expected, atol=1e-3)
 
 
+def test_no_weight_crosses_zero_in_a_step():
+    problem, _ = random_problem(32, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.3, 0.01)
+    solver = OWLQN()
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(20):
+        before = state.theta
+        solver.step(working, penalty, state)
+        assert np.all(before * state.theta >= 0.0)
+    assert np.count_nonzero(state.theta) < np.count_nonzero(problem.theta)
+
+
 # RPROP crawls where the minimum is flat.
-@pytest.mark.parametrize(("solver", "reached"), [("owlqn", 1e-6), ("rprop+", 1e-3)])
+@pytest.mark.parametrize(
+    ("solver", "reached"), [("owlqn", 1e-6), ("owlqn-classic", 1e-6), ("rprop+", 1e-3)]
+)
 def test_the_certificate_is_of_the_full_problem(solver, reached):
     problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
     settings = {"tolerance": 0.1 * reached, "window": 0.0}
@@ -103,9 +120,11 @@ def test_the_certificate_is_of_the_full_problem(solver, reached):
     assert 0 < np.count_nonzero(theta) < loss.n_potential / 2
 
 
-def test_every_outer_iteration_lowers_the_objective():
+@pytest.mark.parametrize("classic", [False, True])
+def test_every_outer_iteration_lowers_the_objective(classic):
     problem, _ = random_problem(23, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-    training = Training(problem.corpus, list("abcd"), OWLQN(inner_iterations=2), l1=0.3, l2=0.01)
+    solver = OWLQN(inner_iterations=2, classic=classic)
+    training = Training(problem.corpus, list("abcd"), solver, l1=0.3, l2=0.01)
     values = [training.step().objective for _ in range(15)]
     assert all(b <= a for a, b in itertools.pairwise(values))
     assert values[-1] < values[0]
@@ -176,7 +195,8 @@ def test_weights_are_carried_over_by_the_names_of_labels():
     assert first.model().n_active > 0
 
 
-def test_inverse_hessian_product_is_exact_on_a_quadratic():
+@pytest.mark.parametrize("metric", [1.0, np.array([0.1, 1.0, 2.0, 9.0])])
+def test_inverse_hessian_product_is_exact_on_a_quadratic(metric):
     rng = np.random.default_rng(3)
     root = rng.normal(size=(4, 4))
     hessian = root @ root.T + np.eye(4)
@@ -185,7 +205,7 @@ def test_inverse_hessian_product_is_exact_on_a_quadratic():
     steps = steps.T.copy()
     changes = steps @ hessian
     vector = rng.normal(size=4)
-    got = _inverse_hessian_product(steps, changes, vector)
+    got = inverse_hessian_product(steps, changes, metric, vector)
     np.testing.assert_allclose(got, np.linalg.solve(hessian, vector), rtol=1e-9)
 
 

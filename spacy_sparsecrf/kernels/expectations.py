@@ -26,27 +26,25 @@ def subtract_gold(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scatter_unigrams(
+def scatter_heads(
     first: int,
     last: int,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
     residual: np.ndarray,
-    gradient: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """Add the residuals of tokens first:last to the gradient of their working weights.
+    """Add the residuals of tokens first:last to the sums of their frequent tests.
 
-    tok_ptr, tok_rows: CSR, unigram rows of a token; row_ptr, row_labels: weights of a row;
-    residual: [N, Yp]; gradient: [K] float64, added to; faster than the gather while it fits a
-    cache.
+    head_ptr, heads: CSR, heads of a token (see `potentials`); residual: [N, Yp]; sums: [H, Yp]
+    float64, added to. Faster than a gather while it fits a cache.
     """
     for t in range(first, last):
-        for j in range(tok_ptr[t], tok_ptr[t + 1]):
-            row = tok_rows[j]
-            for k in range(row_ptr[row], row_ptr[row + 1]):
-                gradient[k] += residual[t, row_labels[k]]
+        row = residual[t]
+        for j in range(head_ptr[t], head_ptr[t + 1]):
+            total = sums[heads[j]]
+            for y in range(len(total)):
+                total[y] += row[y]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

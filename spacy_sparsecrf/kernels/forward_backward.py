@@ -5,7 +5,7 @@ from numba import njit
 
 from .exp import exp_shifted, largest
 from .memory import fill
-from .potentials import add_scores
+from .potentials import add_heads, add_scores
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -182,6 +182,9 @@ def forward_backward(
     offsets: np.ndarray,
     weights: np.ndarray,
     allowed: np.ndarray,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
+    table: np.ndarray,
     tok_ptr: np.ndarray,
     tok_rows: np.ndarray,
     row_ptr: np.ndarray,
@@ -214,7 +217,8 @@ def forward_backward(
     context's entries in it (section 4.1).
 
     offsets [S + 1], weights [S], allowed [N] (label a token must have, -1 = any),
-    tok_ptr [N + 1] and tok_rows: CSR of a token's unigram rows, row_ptr, row_labels, theta: their
+    head_ptr [N + 1] and heads: CSR of a token's rows in `table` [H, Yp] (see `potentials`);
+    tok_ptr [N + 1] and tok_rows: CSR of its other unigram rows, row_ptr, row_labels, theta: their
     weights; context [N], matrix_of [C], psi [M, Y + 1, Yp], psi_shift [M], constant [M] (a matrix
     of ones), ent_*, rewritten: see `entries.correct`;
     alpha, backward, marginals: [N, Yp], out; `backward` is weight * E_t beta_t / n_t and
@@ -228,6 +232,7 @@ def forward_backward(
         for t in range(begin, end):
             evidence = backward[t]
             fill(evidence, 0, len(evidence), 0.0)
+            add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
             add_scores(
                 evidence,
                 tok_rows,

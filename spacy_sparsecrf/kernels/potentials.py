@@ -3,6 +3,7 @@
 Shapes: Y labels, Yp = Y padded to a multiple of 8. Row Y of a matrix belongs to the start label.
 A *row* is a test with at least one working weight; its weights are contiguous. A row with all of
 its potential weights is *full*: its weights lie in the order of the scores and add as a vector.
+A *head* is a row of a frequent test, whose weights are copied to a table of all labels.
 """
 
 import numpy as np
@@ -14,6 +15,25 @@ from .memory import fill, prefetch
 # How many rows ahead their position, and their weights, are asked for.
 _FAR = 24
 _NEAR = 12
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_heads(
+    scores: np.ndarray, heads: np.ndarray, first: int, last: int, table: np.ndarray
+) -> None:
+    """Add to one token's scores the rows heads[first:last] of a table, four at a time.
+
+    scores: [Yp]; heads: int32; table: [H, Yp], mu[o, y] of the frequent tests, zeros elsewhere.
+    """
+    unrolled = last - (last - first) % 4
+    for j in range(first, unrolled, 4):
+        a, b, c, d = table[heads[j]], table[heads[j + 1]], table[heads[j + 2]], table[heads[j + 3]]
+        for y in range(len(scores)):
+            scores[y] += (a[y] + b[y]) + (c[y] + d[y])
+    for j in range(unrolled, last):
+        a = table[heads[j]]
+        for y in range(len(scores)):
+            scores[y] += a[y]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

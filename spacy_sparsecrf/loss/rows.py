@@ -34,13 +34,16 @@ class Rows:
     def __len__(self) -> int:
         return len(self.tests)
 
-    def of(self, table: Csr) -> Csr:
-        """The rows in each line of a table of tests."""
+    def of(self, table: Csr, first: int = 0, last: int | None = None) -> Csr:
+        """The rows first:last in each line of a table of tests."""
+        last = len(self) if last is None else last
+        number = np.where((self.number >= first) & (self.number < last), self.number, -1)
         indptr = np.empty_like(table.indptr)
         indices = np.empty_like(table.indices)
-        kept = select(table.indptr, table.indices, self.number, indptr, indices)
+        kept = select(table.indptr, table.indices, number.astype(np.int32), indptr, indices)
         return Csr(indptr, indices[:kept].copy())
 
-    def chunks(self, sizes: Longs) -> Chunks:
-        """Runs of rows of about equal cost; sizes: [R], over how many items each row sums."""
-        return cut(sizes * np.diff(self.ptr), N_CHUNKS)
+    def chunks(self, sizes: Longs, first: int = 0) -> Chunks:
+        """Runs of the rows from `first` of about equal cost; sizes: [R], items each row sums."""
+        cost = (sizes * np.diff(self.ptr))[first:]
+        return [(begin + first, end + first) for begin, end in cut(cost, N_CHUNKS)]

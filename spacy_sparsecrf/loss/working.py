@@ -6,9 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.expectations import gather_unigrams, scatter_unigrams, subtract_gold
+from ..kernels.curvature import unigram_curvature
+from ..kernels.expectations import gather_unigrams, scatter_heads, subtract_gold
 from ..kernels.forward_backward import forward_backward
 from ..vectors import dot
+from .heads import Heads
 from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
@@ -17,9 +19,6 @@ from .workspace import Workspace
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Unigram weights up to which every chunk of sequences sums a gradient of its own, which stays in
-# a cache; beyond, each weight's gradient is gathered over all its tokens.
-_MAX_SCATTERED = 1 << 18
 # Weights of which a copy is kept, to know where marginals were evaluated.
 _MAX_KEPT = 1 << 22
 
@@ -49,10 +48,13 @@ class WorkingLoss:
             padded,
             len(lattice.test_contexts),
         )
-        self.token_rows = self.unigram.of(lattice.tests)
+        n_tokens = np.diff(lattice.test_tokens.indptr)[self.unigram.tests]
+        # Stochastic descent moves its weights too often for a copy of them.
+        self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
+        self.token_rows = self.unigram.of(lattice.tests, len(self.heads))
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
-        n_tokens = np.diff(lattice.test_tokens.indptr)
-        self._unigram_chunks = self.unigram.chunks(n_tokens[self.unigram.tests])
+        self._row_chunks = self.unigram.chunks(n_tokens)
+        self._tail_chunks = self.unigram.chunks(n_tokens, len(self.heads))
         self._evaluated: Floats | None = None
 
     @cached_property
@@ -64,14 +66,13 @@ class WorkingLoss:
         space.alpha[:, :] = 0.0
         space.backward[:, :] = 0.0
         self.pairs.clear()
-        gradient = np.zeros(len(self.coordinates))
+        sums = np.zeros(self.heads.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.blocks)):
             for part in space.workers.map(self._scatterer(i), space.chunks[i]):
-                gradient[: len(part)] += part
+                sums += part
             self.pairs.add_block(i)
-        self._finish_gradient(gradient)
-        return -gradient
+        return -self._gradient(sums)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
@@ -82,12 +83,13 @@ class WorkingLoss:
         """
         space = self.space
         observed = self.observed
-        gradient = np.zeros(len(theta))
+        sums = np.zeros(self.heads.table.shape)
+        self.heads.fill(theta)
         self.pairs.begin_sums()
         self.pairs.fill(theta[self.split :])
         for i in range(len(space.blocks)):
             for part in self.infer(theta, i):
-                gradient[: len(part)] += part
+                sums += part
             self.pairs.add_block(i)
         value = dot(space.log_z, space.lattice.weights) - dot(theta, observed)
         # So many weights are never screened; a copy would take a tenth of the time.
@@ -95,8 +97,7 @@ class WorkingLoss:
         space.holder, self._evaluated = self, theta.copy() if kept else None
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
-        self._finish_gradient(gradient)
-        return value, gradient
+        return value, self._gradient(sums)
 
     def prepare_screening(self, theta: Floats) -> None:
         """Leave marginals and potentials at theta in the workspace."""
@@ -104,10 +105,42 @@ class WorkingLoss:
         if known is None or not np.array_equal(theta, known):
             self.value_and_grad(theta)
 
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian, where marginals are in the workspace.
+
+        Of a unigram weight sum_t p (1 - p), of a bigram weight its expected count, which is no
+        less: tokens count as if they were independent.
+
+        gradient: [K] float64, of the loss at the point where marginals were evaluated last, on
+        these coordinates or others. RETURNS: [K] float64, >= 0.
+        """
+        space, tokens = self.space, self.space.lattice.test_tokens
+        curvature = np.empty(len(self.coordinates))
+        space.workers.map(
+            lambda first, last: unigram_curvature(
+                first,
+                last,
+                self.unigram.tests,
+                self.unigram.ptr,
+                self.unigram.places,
+                tokens.indptr,
+                tokens.indices,
+                space.lattice.labels,
+                space.lattice.token_weight,
+                space.residual,
+                curvature[: self.split],
+            ),
+            self._row_chunks,
+        )
+        # Only now: counting clears the marginals.
+        expected = gradient[self.split :] + self.observed[self.split :]
+        curvature[self.split :] = np.maximum(expected, 0.0)
+        return curvature
+
     def infer(self, theta: Floats, i: int) -> list[Floats]:
         """Forward-backward of block i; leaves residuals in the workspace.
 
-        RETURNS: of each chunk its part of the unigram gradient, as `_scatterer` does.
+        RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
         """
         space, block, scatter = self.space, self.space.blocks[i], self._scatterer(i)
 
@@ -128,6 +161,9 @@ class WorkingLoss:
             block.offsets,
             lattice.weights[block.first : block.last],
             lattice.allowed[begin:end],
+            self.heads.tokens.indptr[begin : end + 1],
+            self.heads.tokens.indices,
+            self.heads.table,
             self.token_rows.indptr[begin : end + 1],
             self.token_rows.indices,
             self.unigram.ptr,
@@ -153,10 +189,7 @@ class WorkingLoss:
         )
 
     def _scatterer(self, i: int) -> Callable[[int, int], Floats]:
-        """What subtracts gold labels and sums the unigram residuals of sequences of block i.
-
-        Its result: [K] of the unigram weights; empty where they are gathered instead.
-        """
+        """What subtracts gold labels and sums the heads' residuals of sequences of block i."""
         space, lattice, block = self.space, self.space.lattice, self.space.blocks[i]
         begin, end = block.begin, block.end
         residual = space.residual[begin:end]
@@ -170,31 +203,29 @@ class WorkingLoss:
                 lattice.labels[begin:end],
                 residual,
             )
-            if self.split > _MAX_SCATTERED:
-                return np.empty(0)
-            part = np.zeros(self.split)
-            scatter_unigrams(
+            sums = np.zeros(self.heads.table.shape)
+            scatter_heads(
                 block.offsets[first],
                 block.offsets[last],
-                self.token_rows.indptr[begin : end + 1],
-                self.token_rows.indices,
-                self.unigram.ptr,
-                self.unigram.places,
+                self.heads.tokens.indptr[begin : end + 1],
+                self.heads.tokens.indices,
                 residual,
-                part,
+                sums,
             )
-            return part
+            return sums
 
         return scatter
 
-    def _finish_gradient(self, gradient: Floats) -> None:
-        """Fill in the parts of the gradient [K] that are gathered."""
-        if self.split > _MAX_SCATTERED:
-            self._gather_unigrams(gradient[: self.split])
+    def _gradient(self, sums: Floats) -> Floats:
+        """The gradient [K] from the heads' sums of residuals and what the workspace has."""
+        gradient = np.zeros(len(self.coordinates))
+        gradient[: self.heads.n_weights] = self.heads.gradient(sums)
+        self._gather_unigrams(gradient[: self.split])
         self.pairs.finish(gradient[self.split :])
+        return gradient
 
     def _gather_unigrams(self, gradient: Floats) -> None:
-        """Sum the residuals of each unigram weight's tokens into gradient [K of unigrams]."""
+        """Sum the residuals of the tokens of weights that are not heads' into gradient."""
         space, tokens = self.space, self.space.lattice.test_tokens
         space.workers.map(
             lambda first, last: gather_unigrams(
@@ -209,5 +240,5 @@ class WorkingLoss:
                 space.residual,
                 gradient,
             ),
-            self._unigram_chunks,
+            self._tail_chunks,
         )

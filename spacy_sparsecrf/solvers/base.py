@@ -19,6 +19,13 @@ class Loss(Protocol):
         """The value, and the gradient [K] float64, at theta [K] float64."""
         ...
 
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian, [K], at the point that was evaluated last.
+
+        gradient: [K], of the loss at that point.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class StepReport:
@@ -60,11 +67,19 @@ class BatchSolver(Protocol):
         """Do one iteration, in place."""
         ...
 
-    def remap(self, state: Any, source: NDArray[np.int64], gradient: Floats) -> Any:
-        """Carry a state over to another working set at the same point.
+    def remap(
+        self,
+        loss: Loss,
+        penalty: ElasticNet,
+        state: Any,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> Any:
+        """Carry a state over to another working set at the same point, evaluated last.
 
-        source: [K'] int64, for each new coordinate its place in the old state, or -1 if it was
-        not there (its weight is then zero); gradient: [K'] of loss + l2 at the point.
+        loss: on the new working set; source: [K'] int64, for each new coordinate its place in the
+        old state, or -1 if it was not there (its weight is then zero); gradient: [K'] of loss +
+        l2 at the point.
         """
         ...
 
@@ -117,6 +132,22 @@ def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Flo
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
     """The pseudo-gradient of the objective [K]; gradient: [K] of loss + l2 (see `evaluate`)."""
     return penalty.pseudo_gradient(theta, gradient - penalty.l2 * theta)
+
+
+def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:
+    """Largest distance of a coordinate of -gradient to the subdifferential; 0 at a minimiser."""
+    return float(np.abs(smallest_subgradient(penalty, theta, gradient)).max(initial=0.0))
+
+
+def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
+    """`evaluate` at the first point.
+
+    RAISES: SparseCRFError where the objective is not finite there.
+    """
+    value, gradient = evaluate(loss, penalty, theta)
+    if not np.isfinite(value):
+        raise SparseCRFError(Errors.SC307)
+    return value, gradient
 
 
 def take(array: Floats, source: NDArray[np.int64]) -> Floats:

@@ -1,32 +1,56 @@
-"""OWL-QN: limited-memory quasi-Newton for l1 (Andrew & Gao 2007); L-BFGS where l1 = 0."""
+"""OWL-QN: limited-memory quasi-Newton for l1 (Andrew & Gao 2007); L-BFGS where l1 = 0.
+
+By default with two changes, which make it several times faster:
+
+- OWL-QN drops from a direction what disagrees in sign with steepest descent, and so spoils it. Here
+  the direction is that of L-BFGS among the weights that are free to move, and only the orthant
+  is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
+- The first model of the inverse Hessian is h^(-1/2), h its diagonal (see `Loss.curvature`), and not
+  a multiple of one: tests differ in frequency by orders of magnitude. The root is a compromise, as
+  h itself takes tests for independent which mostly occur together.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..vectors import dot
-from .base import BatchSettings, Loss, StepReport, evaluate, smallest_subgradient, take
+from .base import (
+    BatchSettings,
+    Loss,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    optimality,
+    smallest_subgradient,
+    take,
+)
 from .line_search import Point, projected_backtracking, wolfe
+from .secants import inverse_hessian_product, with_curvature
 
 Floats = NDArray[np.float64]
+
+# Added to curvatures, in expected counts: a weight whose label is certain has none.
+_FLOOR = 0.1
 
 
 @dataclass
 class State:
     """Where OWL-QN stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; steps,
-    changes: [m, K], the last differences of theta and of gradient, oldest first; stalled: no
-    step along any direction lowers the objective any more.
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; metric: [K], the
+    first model of the inverse Hessian, up to a factor; steps, changes: [m, K], the last
+    differences of theta and of gradient, oldest first; stalled: no step along any direction lowers
+    the objective any more.
     """
 
     theta: Floats
     gradient: Floats
     value: float
+    metric: Floats
     steps: Floats
     changes: Floats
     stalled: bool = False
@@ -38,6 +62,7 @@ class OWLQN(BatchSettings):
 
     history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
         cost little).
+    classic: whether to do as Andrew & Gao (2007) do, without the changes above.
     max_line_search: evaluations that one line search may take.
     The other settings: see `BatchSettings`.
     RAISES: SparseCRFError where a setting is out of range.
@@ -46,16 +71,18 @@ class OWLQN(BatchSettings):
     def __init__(
         self,
         *,
-        history: int = 10,
+        history: int = 20,
+        classic: bool = False,
         tolerance: float = 1e-3,
         window: float = 1e-5,
         inner_iterations: int = 10,
         max_line_search: int = 40,
-        warm_start_epochs: int = 10,
+        warm_start_epochs: int = 6,
         seed: int = 0,
     ) -> None:
         super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
         self.history = history
+        self.classic = classic
         self.max_line_search = max_line_search
         self.require(1, "history", "max_line_search")
 
@@ -64,54 +91,77 @@ class OWLQN(BatchSettings):
 
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
         """
-        value, gradient = evaluate(loss, penalty, theta)
-        if not np.isfinite(value):
-            raise SparseCRFError(Errors.SC307)
+        value, gradient = evaluate_start(loss, penalty, theta)
+        metric = self._metric(loss, penalty, theta, gradient)
         empty = np.empty((0, len(theta)))
-        return State(theta, gradient, value, empty, empty.copy())
+        return State(theta, gradient, value, metric, empty, empty.copy())
 
-    def remap(self, state: State, source: NDArray[np.int64], gradient: Floats) -> State:
+    def remap(
+        self,
+        loss: Loss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
         """Carry weights and curvature pairs over to another working set at the same point.
 
-        source: [K'] int64, old place of each coordinate or -1; gradient: [K'] of loss + l2.
-        Pairs know nothing of new coordinates: zero there.
+        Arguments: see `BatchSolver.remap`. Pairs know nothing of new coordinates: zero there.
         """
-        return _without_flat_pairs(
-            State(
-                theta=take(state.theta, source),
-                gradient=gradient,
-                value=state.value,
-                steps=take(state.steps, source),
-                changes=take(state.changes, source),
-            )
-        )
+        theta = take(state.theta, source)
+        metric = self._metric(loss, penalty, theta, gradient)
+        pairs = with_curvature(take(state.steps, source), take(state.changes, source))
+        return State(theta, gradient, state.value, metric, *pairs)
+
+    def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
+        """The first model of the inverse Hessian at the point that was evaluated last."""
+        if self.classic:
+            return np.ones_like(theta)
+        curvature = loss.curvature(gradient - penalty.l2 * theta) + penalty.l2
+        metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
+        return metric
 
     def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
-        direction = -_inverse_hessian_product(state.steps, state.changes, pseudo)
-        if penalty.l1 > 0.0:
-            direction[direction * pseudo >= 0.0] = 0.0
+        direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
         if point is None and len(state.steps):
             # The model of the curvature misleads: forget it and descend.
             state.steps, state.changes = state.steps[:0], state.changes[:0]
-            point, more = self._search(loss, penalty, state, pseudo, -pseudo)
+            direction = -state.metric * pseudo
+            point, more = self._search(loss, penalty, state, pseudo, direction)
             n_evaluations += more
         if point is None:
             state.stalled = True
         else:
             self._accept(state, point)
-        optimality = float(
-            np.abs(smallest_subgradient(penalty, state.theta, state.gradient)).max(initial=0.0)
-        )
+        distance = optimality(penalty, state.theta, state.gradient)
         return StepReport(
             objective=state.value,
-            optimality=optimality,
+            optimality=distance,
             n_active=int(np.count_nonzero(state.theta)),
             passes=float(n_evaluations),
-            converged=state.stalled or optimality <= self.tolerance,
+            converged=state.stalled or distance <= self.tolerance,
         )
+
+    def _direction(self, state: State, penalty: ElasticNet, pseudo: Floats) -> Floats:
+        """A direction of descent; pseudo: the pseudo-gradient [K]."""
+        pairs, metric = (state.steps, state.changes), state.metric
+        if penalty.l1 == 0.0:
+            return -inverse_hessian_product(*pairs, metric, pseudo)
+        if not self.classic:
+            free = np.flatnonzero((state.theta != 0.0) | (pseudo != 0.0))
+            pairs_there = with_curvature(state.steps[:, free], state.changes[:, free])
+            direction = np.zeros_like(pseudo)
+            direction[free] = -inverse_hessian_product(*pairs_there, metric[free], pseudo[free])
+            # A weight leaves zero only the way that its gradient points.
+            direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
+            if dot(direction, pseudo) < 0.0:
+                return direction
+        direction = -inverse_hessian_product(*pairs, metric, pseudo)
+        direction[direction * pseudo >= 0.0] = 0.0
+        return direction
 
     def _search(
         self, loss: Loss, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
@@ -144,33 +194,7 @@ class OWLQN(BatchSettings):
     def _accept(self, state: State, point: Point) -> None:
         """Move to a point and remember the last `history` pairs."""
         keep = -self.history
-        state.steps = np.vstack((state.steps, point.theta - state.theta))[keep:]
-        state.changes = np.vstack((state.changes, point.gradient - state.gradient))[keep:]
+        steps = np.vstack((state.steps, point.theta - state.theta))[keep:]
+        changes = np.vstack((state.changes, point.gradient - state.gradient))[keep:]
+        state.steps, state.changes = with_curvature(steps, changes)
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
-        _without_flat_pairs(state)
-
-
-def _without_flat_pairs(state: State) -> State:
-    """Drop pairs without positive curvature: they would break the positive definiteness."""
-    curvature = np.einsum("mk,mk->m", state.steps, state.changes)
-    scale = np.einsum("mk,mk->m", state.changes, state.changes)
-    keep = curvature > 1e-10 * scale
-    if not keep.all():
-        state.steps, state.changes = state.steps[keep], state.changes[keep]
-    return state
-
-
-def _inverse_hessian_product(steps: Floats, changes: Floats, vector: Floats) -> Floats:
-    """Two-loop recursion of L-BFGS (Nocedal & Wright 2006, algorithm 7.4), newest pair first."""
-    q = vector.copy()
-    if not len(steps):
-        return q
-    rho = 1.0 / np.einsum("mk,mk->m", steps, changes)
-    factors = np.empty(len(steps))
-    for i in range(len(steps) - 1, -1, -1):
-        factors[i] = rho[i] * dot(steps[i], q)
-        q -= factors[i] * changes[i]
-    q /= rho[-1] * dot(changes[-1], changes[-1])
-    for i in range(len(steps)):
-        q += (factors[i] - rho[i] * dot(changes[i], q)) * steps[i]
-    return q

@@ -5,10 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, Loss, StepReport, evaluate, smallest_subgradient, take
+from .base import (
+    BatchSettings,
+    Loss,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    optimality,
+    smallest_subgradient,
+    take,
+)
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +65,7 @@ class RPROP(BatchSettings):
         tolerance: float = 1e-3,
         window: float = 1e-5,
         inner_iterations: int = 10,
-        warm_start_epochs: int = 10,
+        warm_start_epochs: int = 6,
         seed: int = 0,
     ) -> None:
         super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
@@ -77,13 +85,18 @@ class RPROP(BatchSettings):
 
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
         """
-        value, gradient = evaluate(loss, penalty, theta)
-        if not np.isfinite(value):
-            raise SparseCRFError(Errors.SC307)
+        value, gradient = evaluate_start(loss, penalty, theta)
         widths = np.full(len(theta), self.first_width)
         return State(theta, gradient, value, widths, np.zeros_like(theta), np.zeros_like(theta))
 
-    def remap(self, state: State, source: NDArray[np.int64], gradient: Floats) -> State:
+    def remap(
+        self,
+        loss: Loss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
         """Carry a state over to another working set; new weights have the first width."""
         widths = take(state.widths, source)
         widths[source < 0] = self.first_width
@@ -117,13 +130,11 @@ class RPROP(BatchSettings):
             state.theta, state.gradient, state.value = theta, gradient, value
         else:
             state.widths = np.maximum(0.5 * state.widths, self.least_width)
-        optimality = float(
-            np.abs(smallest_subgradient(penalty, state.theta, state.gradient)).max(initial=0.0)
-        )
+        distance = optimality(penalty, state.theta, state.gradient)
         return StepReport(
             objective=state.value,
-            optimality=optimality,
+            optimality=distance,
             n_active=int(np.count_nonzero(state.theta)),
             passes=1.0,
-            converged=optimality <= self.tolerance,
+            converged=distance <= self.tolerance,
         )
