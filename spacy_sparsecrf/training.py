@@ -11,7 +11,7 @@ from .loss.chain import ChainLoss
 from .model import CRFModel, WeightTable
 from .parallel import Workers
 from .penalty import ElasticNet
-from .solvers.base import BatchSolver, StepReport
+from .solvers.base import BatchSolver, StepReport, check_supported
 from .stages import warm_start
 from .working_set import WorkingSet
 
@@ -26,7 +26,8 @@ class Training:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
     precision, observed_only: see `ChainLoss`; init: weights to
     continue from (those of tests and labels that this corpus does not have are dropped).
-    RAISES: SparseCRFError for bad penalties or threads, or a corpus without gold labels.
+    RAISES: SparseCRFError for bad penalties or threads, a penalty that the solver cannot minimise,
+    or a corpus without gold labels.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Training:
         self._labels = tuple(labels)
         self._dtype = dtype
         self._penalty = ElasticNet(l1, l2)
+        check_supported(solver, self._penalty)
         self._solver = solver
         self._loss = ChainLoss(
             corpus, len(self._labels), Workers(n_threads), precision, observed_only
@@ -70,10 +72,13 @@ class Training:
         """Do one outer iteration; the first has the warm start in it."""
         n_epochs = 0
         if self._working_set is None:
-            n_epochs = self._solver.warm_start_epochs if self._penalty.l1 > 0.0 else 0
-            self._working_set = self._start(
-                warm_start(self._loss, self._penalty, n_epochs, self._solver.seed)
-            )
+            sparse = self._penalty.l1 > 0.0
+            n_epochs = self._solver.warm_start_epochs if sparse else 0
+            first = warm_start(self._loss, self._penalty, n_epochs, self._solver.seed)
+            if self._solver.stochastic and n_epochs == 0 and sparse:
+                coordinates = self._loss.descent_coordinates()
+                first = coordinates, np.zeros(len(coordinates))
+            self._working_set = self._start(first)
         report = self._working_set.step()
         return replace(report, passes=report.passes + n_epochs)
 

@@ -47,7 +47,7 @@ class WorkingSet:
         self._penalty = penalty
         self._solver = solver
         coordinates, theta = initial
-        self._working = loss.restrict(coordinates)
+        self._working = loss.restrict(coordinates, solver.stochastic)
         self._state: Any = solver.start(self._working, penalty, theta)
         self._violation = np.inf
         self._previous = np.inf
@@ -113,7 +113,7 @@ class WorkingSet:
         order = np.argsort(coordinates)
         source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
         gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
-        self._working = self._loss.restrict(coordinates[order])
+        self._working = self._loss.restrict(coordinates[order], self._solver.stochastic)
         self._state = self._solver.remap(
             self._working, self._penalty, self._state, source, gradient
         )
@@ -127,5 +127,5 @@ class WorkingSet:
         everything = self._loss.all_coordinates()
         theta = np.zeros(len(everything))
         theta[np.searchsorted(everything, old)] = self._state.theta
-        self._working = self._loss.restrict(everything)
+        self._working = self._loss.restrict(everything, self._solver.stochastic)
         self._state = self._solver.start(self._working, self._penalty, theta)

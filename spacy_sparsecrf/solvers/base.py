@@ -49,10 +49,16 @@ class BatchSolver(Protocol):
 
     Its settings are plain scalars; its state is arrays and scalars only, so that it can be saved
     and resumed bit for bit. `streaming` tells whether it can learn from the batches of spaCy's
-    loop alone; a batch solver cannot.
+    loop alone; a batch solver cannot. `stochastic`: whether it visits a sequence at a time, and
+    wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
+    `supports_l1`, `needs_l2`: which penalties it minimises.
     """
 
     streaming: bool
+    stochastic: bool
+    exact: bool
+    supports_l1: bool
+    needs_l2: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -98,6 +104,10 @@ class BatchSettings:
     """
 
     streaming = False
+    stochastic = False
+    exact = True
+    supports_l1 = True
+    needs_l2 = False
 
     def __init__(
         self,
@@ -121,6 +131,18 @@ class BatchSettings:
             value = getattr(self, key)
             if not value >= low:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
+
+
+def check_supported(solver: BatchSolver, penalty: ElasticNet) -> None:
+    """Refuse a penalty that a solver cannot minimise.
+
+    RAISES: SparseCRFError.
+    """
+    name = type(solver).__name__
+    if penalty.l1 > 0.0 and not solver.supports_l1:
+        raise SparseCRFError(Errors.SC308.format(solver=name))
+    if penalty.l2 == 0.0 and solver.needs_l2:
+        raise SparseCRFError(Errors.SC309.format(solver=name))
 
 
 def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
