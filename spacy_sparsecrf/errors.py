@@ -147,8 +147,8 @@ class Errors(metaclass=_Coded):
         "large for this corpus: check [initialize.components.NAME] init_weights."
     )
     SC308 = (
-        "The solver {solver} minimises l1 = 0 only. Set [components.NAME] l1 = 0, or choose another "
-        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+        "The solver {solver} minimises l1 = 0 only. Set [components.NAME] l1 = 0, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC309 = (
         "The solver {solver} needs a quadratic penalty. Set [components.NAME] l2 > 0, or choose "
