@@ -171,6 +171,14 @@ class Errors(metaclass=_Coded):
         "The model file is damaged ({reason}): it was truncated or changed after it was written. "
         "Copy or train it again."
     )
+    SC315 = (
+        "{path} is not a checkpoint of a training run. Change [initialize.components.NAME] "
+        "checkpoint to a file that does not exist, or to one that training wrote."
+    )
+    SC316 = (
+        "The checkpoint {path} is of another training run: {differing} differ. Train with the "
+        "settings and the corpus that it was made with, or remove the file to begin anew."
+    )
 
 
 class Warnings(metaclass=_Coded):

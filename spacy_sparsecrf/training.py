@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoint import digest, fields_of, load, save
 from .corpus import EncodedCorpus
 from .loss.chain import ChainLoss
 from .model import CRFModel, WeightTable
@@ -47,6 +51,7 @@ class Training:
         self._corpus = corpus
         self._labels = tuple(labels)
         self._dtype = dtype
+        self._options = {"precision": precision, "observed_only": observed_only}
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty)
         self._solver = solver
@@ -81,6 +86,36 @@ class Training:
             self._working_set = self._start(first)
         report = self._working_set.step()
         return replace(report, passes=report.passes + n_epochs)
+
+    def save(self, path: Path) -> None:
+        """Write the state of the run to a file, once it has begun; see `resume`."""
+        if self._working_set is not None:
+            save(path, self._identity(), self._working_set.values())
+
+    def resume(self, path: Path) -> None:
+        """Go on where a run was saved: to the same weights, bit for bit.
+
+        path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
+        RAISES: SparseCRFError for another file, or one of another run.
+        """
+        values = load(path, self._identity())
+        parts = self._loss, self._penalty, self._solver
+        self._working_set = WorkingSet.restore(*parts, values)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a run and its continuation must have in common."""
+        return {
+            "corpus": self._corpus_digest,
+            "labels": list(self._labels),
+            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
+            "l1": repr(self._penalty.l1),
+            "l2": repr(self._penalty.l2),
+            **self._options,
+        }
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        return digest(*map(np.asarray, fields_of(self._corpus).values()))
 
     def _start(self, initial: tuple[Longs, Floats]) -> WorkingSet:
         return WorkingSet(self._loss, self._penalty, self._solver, initial)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoint import fields_of
 from .loss.chain import ChainLoss
 from .penalty import ElasticNet
 from .solvers.base import BatchSolver, StepReport
@@ -54,6 +55,32 @@ class WorkingSet:
         self._n_idle = 0
         self.converged = False
         self._regrow()
+
+    def values(self) -> dict[str, Any]:
+        """Arrays and scalars by name, from which `restore` makes the same working set."""
+        own = {
+            "coordinates": self._working.coordinates,
+            "violation": self._violation,
+            "previous": self._previous,
+            "n_idle": self._n_idle,
+            "converged": self.converged,
+        }
+        return own | {f"state.{name}": value for name, value in fields_of(self._state).items()}
+
+    @classmethod
+    def restore(
+        cls, loss: ChainLoss, penalty: ElasticNet, solver: BatchSolver, values: dict[str, Any]
+    ) -> "WorkingSet":
+        """Make a working set that goes on where another's `values` were taken."""
+        found = cls.__new__(cls)
+        found._loss, found._penalty, found._solver = loss, penalty, solver
+        found._working = loss.restrict(values["coordinates"], solver.stochastic)
+        found._violation, found._previous = values["violation"], values["previous"]
+        found._n_idle, found.converged = values["n_idle"], values["converged"]
+        prefix = "state."
+        state = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+        found._state = solver.state_type(**state)
+        return found
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..model import CRFModel
     from ..solvers.base import BatchSolver
     from ..targets.base import Target
-    from .compiling import Compiled, Features, LabelIds
+    from .compiling import Compiled, Features
 
 FORMAT = 1  # of `cfg`; a model file has its own
 
@@ -201,6 +201,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         nlp: Language | None = None,
         labels: Sequence[str] | None = None,
         init_weights: str | Path | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
@@ -209,16 +210,19 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_init_weights`.
-        RAISES: SparseCRFError for examples, labels or weights that do not fit, and for a
-            streamed corpus (max_epochs = -1).
+        checkpoint: path of a file, to which each step writes where training stands; if it is
+            there, training goes on from it.
+        RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
+            for a streamed corpus (max_epochs = -1).
         """
         from ..model import CRFModel
-        from .compiling import compile_corpus
+        from .compiling import checked, compile_corpus, make_label_ids
         from .init_weights import load_init_weights
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
-        label_ids = self._label_ids(labels, start)
-        examples = annotated(self._checked(get_examples), nlp, self)
+        learnt = () if start is None else start.labels
+        label_ids = make_label_ids(self.name, labels, self.labels, learnt)
+        examples = annotated(checked(self.name, get_examples), nlp, self)
         compiled = compile_corpus(
             examples, self.features, self.target, self.settings.sequences, label_ids
         )
@@ -231,32 +235,10 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self._session = Session(n_uncovered=compiled.n_tokens)
         if compiled.corpus is not None:
             self._check_not_streamed(nlp)
-            self._start_training(compiled.corpus, compiled, start)
+            self._start_training(compiled.corpus, compiled, start, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
-
-    def _label_ids(self, labels: Sequence[str] | None, start: "CRFModel | None") -> "LabelIds":
-        """Prepare the numbering of labels from those given, added and of earlier weights."""
-        from .compiling import LabelIds
-
-        learnt = () if start is None else start.labels
-        if labels is None:
-            return LabelIds(self.name, dict.fromkeys([*self.labels, *learnt]), fixed=False)
-        known = list(dict.fromkeys([*labels, *self.labels]))
-        lost = [label for label in learnt if label not in known]
-        if lost:
-            raise SparseCRFError(Errors.SC208.format(name=self.name, labels=", ".join(lost)))
-        return LabelIds(self.name, known, fixed=True)
-
-    def _checked(self, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
-        """Read the examples, checking that they are some."""
-        if not callable(get_examples):
-            raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(get_examples)))
-        for example in get_examples():
-            if not isinstance(example, Example):
-                raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(example)))
-            yield example
 
     def _check_not_streamed(self, nlp: Language | None) -> None:
         if nlp is None or self.solver.streaming:
@@ -265,7 +247,11 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC204.format(name=self.name))
 
     def _start_training(
-        self, corpus: "EncodedCorpus", compiled: "Compiled", start: "CRFModel | None"
+        self,
+        corpus: "EncodedCorpus",
+        compiled: "Compiled",
+        start: "CRFModel | None",
+        checkpoint: str | Path | None,
     ) -> None:
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
@@ -296,8 +282,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             len(compiled.labels),
             training.n_potential,
         )
-        self._session.training = training
-        self._session.stale = True
+        self._session.begin(self.name, training, checkpoint)
 
     def update(
         self,

@@ -79,6 +79,34 @@ class LabelIds:
         return labels, np.array([*(position[label] for label in self._ids), -1], np.int32)
 
 
+def make_label_ids(
+    name: str, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
+) -> LabelIds:
+    """Prepare the numbering of labels.
+
+    name: of the component; given: all labels, in order, or None; added: by `add_label`;
+    learnt: of earlier weights.
+    RAISES: SparseCRFError if labels are given, but not all that were learnt.
+    """
+    if given is None:
+        return LabelIds(name, dict.fromkeys([*added, *learnt]), fixed=False)
+    known = list(dict.fromkeys([*given, *added]))
+    lost = [label for label in learnt if label not in known]
+    if lost:
+        raise SparseCRFError(Errors.SC208.format(name=name, labels=", ".join(lost)))
+    return LabelIds(name, known, fixed=True)
+
+
+def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
+    """Read the examples of component `name`, checking that they are some."""
+    if not callable(get_examples):
+        raise SparseCRFError(Errors.SC216.format(name=name, got=type(get_examples)))
+    for example in get_examples():
+        if not isinstance(example, Example):
+            raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
+        yield example
+
+
 def compile_corpus(
     examples: Iterable[Example],
     features: Features,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spacy.util import logger
@@ -25,6 +26,7 @@ class Session:
     holder.
 
     training: the batch training run, or None where there is no corpus.
+    checkpoint: where each step of it is saved, or None.
     decoder: of the last prediction, or None; of no use once the model has changed.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
@@ -34,6 +36,7 @@ class Session:
     """
 
     training: Training | None = None
+    checkpoint: Path | None = None
     decoder: Decoder | None = None
     n_uncovered: int | None = None
     stepped: bool = False
@@ -43,6 +46,21 @@ class Session:
     def __reduce__(self) -> tuple[type[Session], tuple[()]]:
         """Pickle and copy as an empty session."""
         return type(self), ()
+
+    def begin(self, name: str, training: Training, checkpoint: str | Path | None) -> None:
+        """Begin a training run of component `name`, or go on with one that was cut off.
+
+        checkpoint: the file that knows of it, or will, or None.
+        RAISES: SparseCRFError if the file is of another run.
+        """
+        self.training, self.stale = training, True
+        if checkpoint is None:
+            return
+        self.checkpoint = Path(checkpoint)
+        if self.checkpoint.is_file():
+            training.resume(self.checkpoint)
+            values = (name, self.checkpoint, training.objective)
+            logger.info("%s: continues from %s, objective %.6g", *values)
 
     def advance(self, name: str) -> float:
         """Do one iteration, unless one was done since `finish_update` or none is needed.
@@ -63,6 +81,8 @@ class Session:
 
     def _step(self, training: Training, name: str) -> None:
         report = training.step()
+        if self.checkpoint is not None:
+            training.save(self.checkpoint)
         self.stepped = self.stale = True
         values = (name, report.objective, report.optimality, report.n_active)
         logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)

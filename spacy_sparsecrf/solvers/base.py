@@ -51,9 +51,11 @@ class BatchSolver(Protocol):
     and resumed bit for bit. `streaming` tells whether it can learn from the batches of spaCy's
     loop alone; a batch solver cannot. `stochastic`: whether it visits a sequence at a time, and
     wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
-    `supports_l1`, `needs_l2`: which penalties it minimises.
+    `supports_l1`, `needs_l2`: which penalties it minimises. `state_type`: the dataclass of its
+    state.
     """
 
+    state_type: type[Any]
     streaming: bool
     stochastic: bool
     exact: bool

@@ -68,6 +68,8 @@ class OWLQN(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
+
     def __init__(
         self,
         *,

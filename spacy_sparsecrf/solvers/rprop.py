@@ -53,6 +53,8 @@ class RPROP(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
+
     def __init__(
         self,
         *,
