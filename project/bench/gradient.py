@@ -26,11 +26,15 @@ _WARM_STEPS = 5
 Side = Callable[[], Cost]
 
 
+def costs_of_iterations(run: Run) -> list[Cost]:
+    """Costs of a peer's iterations."""
+    cpus = run.iteration_cpus or run.iteration_walls
+    return [Cost(*pair) for pair in zip(run.iteration_walls, cpus, strict=True)]
+
+
 def of_iterations(run: Run) -> Cost:
     """Median cost of a peer's iteration."""
-    cpus = run.iteration_cpus or run.iteration_walls
-    costs = [Cost(*pair) for pair in zip(run.iteration_walls, cpus, strict=True)]
-    return median_cost(costs)
+    return median_cost(costs_of_iterations(run))
 
 
 def ours(problem: Problem, kind: str, threads: int = 1) -> Side:
