@@ -179,6 +179,19 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
+    SC340 = (
+        "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
+        'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '
+        "spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.SAG.v1."
+    )
+    SC341 = (
+        "Without a penalty the solver {solver} has no minimum to reach: {n} pairs of a test and a "
+        "label never occur in the training corpus, so that their weights tend to -infinity. Set "
+        "[components.NAME] l1 or l2 > 0."
+    )
+    SC342 = (
+        "A model of kind {value!r} is not known. Change [components.NAME] model to one of: {known}."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -199,4 +212,11 @@ class Warnings(metaclass=_Coded):
         "Component '{name}' reads the annotations of '{upstream}' once, before '{upstream}' "
         "is trained in this run. Train '{upstream}' first, then source it and name it in "
         "[training] frozen_components as well as in annotating_components."
+    )
+
+    # SCW3xx: losses
+    SCW340 = (
+        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
+        "that templates conjoin with pairs of labels are left out. Remove b: templates and write "
+        'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
     )

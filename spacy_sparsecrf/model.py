@@ -14,6 +14,8 @@ from .errors import Errors, SparseCRFError
 
 # Labels are stored in 16 bits, the start label included.
 MAX_LABELS = np.iinfo(np.uint16).max - 1
+# A chain is normalised over paths; the others at each token, without or with the label before.
+KINDS = ("chain", "maxent", "memm")
 
 
 _PACKED = ("keys", "counts", "previous", "labels", "values")
@@ -81,11 +83,19 @@ def _check_dtype(dtype: str) -> str:
     return dtype
 
 
+def check_kind(kind: str) -> str:
+    """Refuse what is not one of KINDS."""
+    if kind not in KINDS:
+        raise SparseCRFError(Errors.SC342.format(value=kind, known=", ".join(KINDS)))
+    return kind
+
+
 class CRFModel:
-    """Labels and active weights of a linear-chain CRF.
+    """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
     labels: strings, their position is the label id. dtype: "float32" or "float64", how weights
-    are stored. RAISES: SparseCRFError for another dtype, repeated or too many labels.
+    are stored. kind: "chain", "maxent" or "memm" (see `loss.local`).
+    RAISES: SparseCRFError for another dtype or kind, repeated or too many labels.
     """
 
     def __init__(
@@ -94,21 +104,29 @@ class CRFModel:
         dtype: str = "float32",
         unigram: WeightTable | None = None,
         bigram: WeightTable | None = None,
+        kind: str = "chain",
     ) -> None:
         self._set(
             labels,
             _check_dtype(dtype),
+            check_kind(kind),
             WeightTable.empty(dtype) if unigram is None else unigram,
             WeightTable.empty(dtype) if bigram is None else bigram,
         )
 
     def _set(
-        self, labels: Sequence[str], dtype: str, unigram: WeightTable, bigram: WeightTable
+        self,
+        labels: Sequence[str],
+        dtype: str,
+        kind: str,
+        unigram: WeightTable,
+        bigram: WeightTable,
     ) -> None:
         if len(set(labels)) < len(labels) or len(labels) > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)
         self.dtype = dtype
+        self.kind = kind
         self.unigram = unigram
         self.bigram = bigram
 
@@ -132,7 +150,7 @@ class CRFModel:
             self.bigram.labels,
             self.bigram.values,
         )
-        self._set((*self.labels, label), self.dtype, self.unigram, bigram)
+        self._set((*self.labels, label), self.dtype, self.kind, self.unigram, bigram)
 
     def to_bytes(self) -> bytes:
         """Serialise; the same model gives the same bytes."""
@@ -142,7 +160,7 @@ class CRFModel:
             for kind, table in tables.items()
             for name, array in table.packed().items()
         }
-        meta = {"labels": list(self.labels), "dtype": self.dtype}
+        meta = {"labels": list(self.labels), "dtype": self.dtype, "kind": self.kind}
         return model_file.write(meta, arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
@@ -157,12 +175,14 @@ class CRFModel:
                 for kind in ("unigram", "bigram")
             }
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
+            # Files from before there were others have no kind.
+            kind = check_kind(meta.get("kind", "chain"))
         except (KeyError, TypeError) as error:
             raise SparseCRFError(Errors.SC314.format(reason=f"{error!r} is missing")) from error
-        for kind, table in tables.items():
-            if not table.is_sound(len(labels), pairs=kind == "bigram"):
-                raise SparseCRFError(Errors.SC314.format(reason=f"the {kind} table is unsound"))
-        self._set(labels, dtype, **tables)
+        for name, table in tables.items():
+            if not table.is_sound(len(labels), pairs=name == "bigram"):
+                raise SparseCRFError(Errors.SC314.format(reason=f"the {name} table is unsound"))
+        self._set(labels, dtype, kind, **tables)
         return self
 
     def to_disk(self, path: str | Path) -> None:

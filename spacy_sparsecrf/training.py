@@ -1,5 +1,6 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from .checkpoint import digest, fields_of, load, save
 from .corpus import EncodedCorpus
+from .errors import SparseCRFWarning, Warnings
 from .loss.chain import ChainLoss
-from .model import CRFModel, WeightTable
+from .loss.local import local_corpus
+from .model import CRFModel, WeightTable, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
 from .solvers.base import BatchSolver, StepReport, check_supported
@@ -24,14 +27,15 @@ Longs = NDArray[np.int64]
 
 
 class Training:
-    """Trains a linear-chain CRF on a corpus, one outer iteration a step.
+    """Trains a linear-chain CRF, or a per-position model, on a corpus, an outer iteration a step.
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
-    precision, observed_only: see `ChainLoss`; init: weights to
-    continue from (those of tests and labels that this corpus does not have are dropped).
-    RAISES: SparseCRFError for bad penalties or threads, a penalty that the solver cannot minimise,
-    or a corpus without gold labels.
+    precision, observed_only: see `ChainLoss`; kind: "chain", or "maxent" or "memm" for the loss of
+    a per-position model (see `loss.local`); init: weights to continue from (those of tests and
+    labels that this corpus does not have, or the model cannot have, are dropped).
+    RAISES: SparseCRFError for bad penalties or threads, a penalty or kind of model that the solver
+    cannot minimise, or a corpus without gold labels.
     """
 
     def __init__(
@@ -46,22 +50,33 @@ class Training:
         dtype: str = "float32",
         precision: str = "float64",
         observed_only: bool = False,
+        kind: str = "chain",
         init: CRFModel | None = None,
     ) -> None:
         self._corpus = corpus
         self._labels = tuple(labels)
         self._dtype = dtype
-        self._options = {"precision": precision, "observed_only": observed_only}
+        self._kind = check_kind(kind)
+        self._options = {"precision": precision, "observed_only": observed_only, "kind": kind}
         self._penalty = ElasticNet(l1, l2)
-        check_supported(solver, self._penalty)
+        check_supported(solver, self._penalty, kind)
         self._solver = solver
         self._loss = ChainLoss(
-            corpus, len(self._labels), Workers(n_threads), precision, observed_only
+            self._cut(corpus), len(self._labels), Workers(n_threads), precision, observed_only
         )
         self._working_set: WorkingSet | None = None
         self.n_potential = self._loss.n_potential
         if init is not None:
             self._working_set = self._start(self._coordinates_of(init))
+
+    def _cut(self, corpus: EncodedCorpus) -> EncodedCorpus:
+        """The corpus as the kind of model sees it."""
+        if self._kind == "chain":
+            return corpus
+        if self._kind == "maxent" and len(corpus.bigram_keys):
+            message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
+            warnings.warn(message, SparseCRFWarning, stacklevel=3)
+        return local_corpus(corpus, len(self._labels), pairs=self._kind == "memm")
 
     @property
     def converged(self) -> bool:
@@ -155,6 +170,7 @@ class Training:
                 pairs % n,
                 theta[~unigram],
             ),
+            self._kind,
         )
 
     def _table(
@@ -188,7 +204,7 @@ class Training:
         relabel[-1] = len(self._labels) if self._corpus.start_label else -1
         n = len(self._labels)
         parts = []
-        for table, keys, base, n_previous in (
+        tables = (
             (model.unigram, self._corpus.unigram_keys, 0, 1),
             (
                 model.bigram,
@@ -196,7 +212,8 @@ class Training:
                 len(self._corpus.unigram_keys) * n,
                 self._n_previous,
             ),
-        ):
+        )
+        for table, keys, base, n_previous in tables[: 1 if self._kind == "maxent" else 2]:
             test = np.repeat(_places(keys, table.keys), np.diff(table.indptr))
             label = relabel[:-1][table.labels]
             pair = relabel[table.previous] if n_previous > 1 else np.zeros_like(label)

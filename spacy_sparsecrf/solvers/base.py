@@ -51,8 +51,8 @@ class BatchSolver(Protocol):
     and resumed bit for bit. `streaming` tells whether it can learn from the batches of spaCy's
     loop alone; a batch solver cannot. `stochastic`: whether it visits a sequence at a time, and
     wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
-    `supports_l1`, `needs_l2`: which penalties it minimises. `state_type`: the dataclass of its
-    state.
+    `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
+    losses of per-position models only. `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -61,6 +61,7 @@ class BatchSolver(Protocol):
     exact: bool
     supports_l1: bool
     needs_l2: bool
+    local_only: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -110,6 +111,7 @@ class BatchSettings:
     exact = True
     supports_l1 = True
     needs_l2 = False
+    local_only = False
 
     def __init__(
         self,
@@ -135,8 +137,8 @@ class BatchSettings:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
 
 
-def check_supported(solver: BatchSolver, penalty: ElasticNet) -> None:
-    """Refuse a penalty that a solver cannot minimise.
+def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None:
+    """Refuse a penalty, or a kind of model (see `CRFModel`), that a solver cannot minimise.
 
     RAISES: SparseCRFError.
     """
@@ -145,6 +147,8 @@ def check_supported(solver: BatchSolver, penalty: ElasticNet) -> None:
         raise SparseCRFError(Errors.SC308.format(solver=name))
     if penalty.l2 == 0.0 and solver.needs_l2:
         raise SparseCRFError(Errors.SC309.format(solver=name))
+    if kind == "chain" and solver.local_only:
+        raise SparseCRFError(Errors.SC340.format(solver=name))
 
 
 def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:

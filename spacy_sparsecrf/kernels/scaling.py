@@ -1,0 +1,254 @@
+"""Iterative scaling of per-position models (Goodman 2002, figures 1 and 2)."""
+
+import numpy as np
+from numba import njit
+
+from .exp import exp_shifted, largest
+from .memory import fill
+from .potentials import add_heads, add_scores
+
+# Stands for an expectation that has underflowed to zero.
+_TINY = 1e-300
+# A step that multiplies an expectation by more than e to this is cut short.
+_LONGEST = 30.0
+# Masses of a token are normalised anew where their total has left this range, so that little is
+# lost when what is subtracted from the total is nearly all of it.
+_LOW, _HIGH = 1.0 / 16.0, 16.0
+# Newton steps; they converge from one side, and most often take less than ten.
+_MAX_NEWTON = 100
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve(expected: float, slope: float, target: float) -> float:
+    """The root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
+
+    By Newton's method from the right of the root, from where it descends to it, the function being
+    convex and increasing.
+    """
+    if slope == 0.0:
+        return float(np.log(max(target, _TINY) / expected))
+    t = 0.0
+    if target > expected:
+        t = min(np.log(target / expected), (target - expected) / slope)
+    for _ in range(_MAX_NEWTON):
+        growth = expected * np.exp(t)
+        step = (growth + slope * t - target) / (growth + slope)
+        t -= step
+        if not abs(step) > 1e-15 * (1.0 + abs(t)):
+            break
+    return float(t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scaled_weight(
+    weight: float, observed: float, expected: float, slowing: float, l1: float, l2: float
+) -> float:
+    """Move a weight w to w', the minimum of iterative scaling's bound on the objective.
+
+    With d = w' - w the bound is, up to a constant,
+    -O d + (E / f) (exp(f d) - 1) + l1 |w'| + l2 / 2 w'^2.
+
+    f = `slowing` is the most that the features that move at once sum to, f# or 1. Its derivative
+    at w' is h(w') + l1 sign(w'), h(w') = E exp(f (w' - w)) - O + l2 w', and h increases: w' = 0
+    where |h(0)| <= l1; else its sign is that of -h(0), and E exp(f d) + l2 w' = O - l1 sign(w').
+    Without l1 this is Goodman's Gaussian prior (1 / sigma^2 = l2), without l2 the log of a
+    ratio, d = log((O - l1 sign(w')) / E) / f; without both, equation 2.
+
+    RETURNS: w', or a point on the way there where it is far: the bound descends to it.
+    """
+    expected = max(expected, _TINY)
+    at_zero = expected * np.exp(-slowing * weight) - observed
+    if not abs(at_zero) > l1:
+        target, sign = 0.0, 0.0
+        t = -slowing * weight
+    else:
+        sign = -1.0 if at_zero > 0.0 else 1.0
+        target = observed - sign * l1
+        t = _solve(expected, l2 / slowing, target - l2 * weight)
+    if abs(t) > _LONGEST:
+        return float(weight + np.copysign(_LONGEST, t) / slowing)
+    # Rounding must not carry a weight across zero.
+    return float(max(0.0, sign * (weight + t / slowing)) * sign)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scale_weights(
+    theta: np.ndarray,
+    observed: np.ndarray,
+    expected: np.ndarray,
+    slowing: float,
+    l1: float,
+    l2: float,
+    scaled: np.ndarray,
+) -> None:
+    """Move all weights at once (Goodman 2002, figure 1); see `scaled_weight`.
+
+    theta, observed, expected: [K] float64; slowing: f#; scaled: [K] float64, out.
+    """
+    for k in range(len(theta)):
+        scaled[k] = scaled_weight(theta[k], observed[k], expected[k], slowing, l1, l2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def largest_sum(
+    n_labels: int,
+    token_ptr: np.ndarray,
+    token_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    ones: np.ndarray,
+    sums: np.ndarray,
+) -> float:
+    """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
+
+    token_ptr, token_rows: CSR, rows of a token; row_ptr, row_labels: weights of a row; ones: [K]
+    float64, all 1; sums: [Yp] float64, workspace.
+    """
+    most = 0.0
+    for t in range(len(token_ptr) - 1):
+        fill(sums, 0, len(sums), 0.0)
+        begin, end = token_ptr[t], token_ptr[t + 1]
+        add_scores(sums, token_rows, begin, end, n_labels, row_ptr, row_labels, ones)
+        most = max(most, largest(sums))
+    return most
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -> None:
+    """How often a test is at one token at most: most[o] = max_t f_o(x_t), 0 where nowhere.
+
+    col_ptr, col_tokens: CSC, tokens of a test, ascending; most: [O] int32, out.
+    """
+    for test in range(len(most)):
+        longest = run = 0
+        for j in range(col_ptr[test], col_ptr[test + 1]):
+            same = j > col_ptr[test] and col_tokens[j] == col_tokens[j - 1]
+            run = run + 1 if same else 1
+            longest = max(longest, run)
+        most[test] = longest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _normalise(row: np.ndarray) -> None:
+    """Divide a row by its sum."""
+    total = 0.0
+    for y in range(len(row)):
+        total += row[y]
+    for y in range(len(row)):
+        row[y] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def token_masses(
+    first: int,
+    last: int,
+    n_labels: int,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
+    table: np.ndarray,
+    token_ptr: np.ndarray,
+    token_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    theta: np.ndarray,
+    mass: np.ndarray,
+) -> None:
+    """Probabilities of the labels of tokens first:last, without pair potentials.
+
+    mass: [N, Yp] float64, out: exp(s[t, y]) / z[t], padding 0; the rest as in `potentials`.
+    """
+    padded = mass.shape[1]
+    for t in range(first, last):
+        row = mass[t]
+        fill(row, 0, padded, 0.0)
+        add_heads(row, heads, head_ptr[t], head_ptr[t + 1], table)
+        begin, end = token_ptr[t], token_ptr[t + 1]
+        add_scores(row, token_rows, begin, end, n_labels, row_ptr, row_labels, theta)
+        fill(row, n_labels, padded, row[0])
+        exp_shifted(row, padded, largest(row))
+        fill(row, n_labels, padded, 0.0)
+        _normalise(row)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _expect(
+    tokens: np.ndarray,
+    places: np.ndarray,
+    token_weight: np.ndarray,
+    mass: np.ndarray,
+    total: np.ndarray,
+    expected: np.ndarray,
+) -> None:
+    """expected[k] = sum over tokens of weight * mass[t, places[k]] / total[t]."""
+    fill(expected, 0, len(places), 0.0)
+    for t in tokens:
+        scale = token_weight[t] / total[t]
+        for k in range(len(places)):
+            expected[k] += scale * mass[t, places[k]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rescale(
+    tokens: np.ndarray,
+    places: np.ndarray,
+    factors: np.ndarray,
+    mass: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Multiply the masses at some places of tokens, and keep their totals."""
+    for t in tokens:
+        change = 0.0
+        for k in range(len(places)):
+            before = mass[t, places[k]]
+            after = before * factors[k]
+            mass[t, places[k]] = after
+            change += after - before
+        total[t] += change
+        if not _LOW < total[t] < _HIGH:
+            _normalise(mass[t])
+            total[t] = 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scale_in_turn(
+    by_test: bool,
+    row_tests: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    col_ptr: np.ndarray,
+    col_tokens: np.ndarray,
+    most: np.ndarray,
+    token_weight: np.ndarray,
+    observed: np.ndarray,
+    l1: float,
+    l2: float,
+    theta: np.ndarray,
+    mass: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """Move the weights one after the other, once each (Goodman 2002, figure 2).
+
+    by_test: whether the weights of a test move at once: at no label are two of them on, so that
+    their largest sum is that of each alone; row_tests, row_ptr, row_labels: weights of a test;
+    col_ptr, col_tokens: CSC, tokens of a test; most: [O], of `repetitions`; token_weight: [N];
+    observed: [K]; theta: [K], in and out; mass: [N, Yp], total: [N], in and out, exp(s[t, y])
+    and z[t], both divided by the same number.
+    """
+    factors = np.empty(mass.shape[1])
+    for row in range(len(row_tests)):
+        test, end = row_tests[row], row_ptr[row + 1]
+        tokens = col_tokens[col_ptr[test] : col_ptr[test + 1]]
+        width = end - row_ptr[row] if by_test else 1
+        for first in range(row_ptr[row], end, width):
+            places = row_labels[first : first + width]
+            _expect(tokens, places, token_weight, mass, total, factors)
+            moved = False
+            for i in range(width):
+                k = first + i
+                slowing = np.float64(max(most[test], 1))
+                scaled = scaled_weight(theta[k], observed[k], factors[i], slowing, l1, l2)
+                factors[i] = np.exp(scaled - theta[k])
+                moved |= scaled != theta[k]
+                theta[k] = scaled
+            if moved:
+                _rescale(tokens, places, factors, mass, total)

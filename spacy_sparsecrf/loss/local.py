@@ -1,0 +1,83 @@
+"""Per-position models as chains of one token: maximum entropy and maximum entropy Markov models.
+
+maxent: p(y | x) = prod_t p(y_t | x, t);    memm: p(y | x) = prod_t p(y_t | y_{t-1}, x, t)
+p(y | y', x, t) = psi_t(y', y) / sum_i psi_t(y', i)      (Goodman 2002, equation 1, at each token)
+
+In training y' is the gold label, so that every token is a sequence of its own, and a bigram test o
+of an MEMM is the *unigram* test "o, and the label before is y'". With number U + o P + y' it gives
+its weights the coordinates that they have in the chain loss (see `chain`): `ChainLoss` of the
+corpus made here is the loss of the per-position model, and what names weights needs no change.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import EncodedCorpus
+from ..errors import Errors, SparseCRFError
+from .lattice import Csr
+
+Longs = NDArray[np.int64]
+
+
+def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:
+    """Cut a corpus into its tokens, each with the weight of its sequence.
+
+    n_labels: Y; pairs: whether p depends on the label before (MEMM); otherwise bigram tests are
+    dropped (maxent). Left out are tokens without a gold label, and with `pairs` those that follow
+    such a token.
+    RETURNS: a corpus without bigram tests. Its unigram tests are the corpus's own, then, with
+        `pairs`, the bigram tests with each label before; those do not descend in frequency.
+    RAISES: SparseCRFError where the tests are too many to be numbered.
+    """
+    lengths = np.diff(corpus.offsets)
+    previous = np.roll(corpus.labels, 1)
+    previous[corpus.offsets[:-1][lengths > 0]] = n_labels
+    usable = corpus.labels >= 0
+    if pairs:
+        usable &= previous >= 0
+    tokens = np.flatnonzero(usable)
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    keys = corpus.unigram_keys
+    if pairs:
+        n_previous = n_labels + int(corpus.start_label)
+        n_tests = len(keys) + len(corpus.bigram_keys) * n_previous
+        if n_tests > np.iinfo(np.int32).max:
+            raise SparseCRFError(Errors.SC301.format(n=n_tests))
+        tests = _joined(tests, _pair_tests(corpus, tokens, previous[tokens], n_previous))
+        keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
+    return replace(
+        corpus,
+        offsets=np.arange(len(tokens) + 1, dtype=np.int64),
+        labels=corpus.labels[tokens],
+        weights=np.repeat(corpus.weights, lengths)[tokens],
+        uni_indptr=tests.indptr,
+        uni_indices=tests.indices,
+        context=np.zeros(len(tokens), dtype=np.int32),
+        ctx_indptr=np.zeros(2, dtype=np.int64),
+        ctx_indices=np.empty(0, dtype=np.int32),
+        unigram_keys=keys,
+        bigram_keys=np.empty(0, dtype=np.uint64),
+    )
+
+
+def _pair_tests(
+    corpus: EncodedCorpus, tokens: Longs, previous: NDArray[np.int32], n_previous: int
+) -> Csr:
+    """The bigram tests of tokens, conjoined with the gold labels before, as unigram tests.
+
+    previous: [n]; where it is the start label and pairs with it do not exist, a token has none.
+    """
+    tests = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(corpus.context[tokens].astype(np.int64))
+    label = np.repeat(previous, np.diff(tests.indptr))
+    number = tests.indices.astype(np.int64) * n_previous + label + len(corpus.unigram_keys)
+    return Csr(tests.indptr, number.astype(np.int32))
+
+
+def _joined(first: Csr, second: Csr) -> Csr:
+    """Append the rows of one table to those of another of the same length."""
+    rows = np.arange(len(first))
+    row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (first, second)])
+    indices = np.concatenate((first.indices, second.indices))
+    return Csr(first.indptr + second.indptr, indices[np.argsort(row, kind="stable")])

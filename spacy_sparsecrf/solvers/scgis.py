@@ -1,0 +1,147 @@
+"""SCGIS: one weight after the other, none slowed by the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.scaling import repetitions, scale_in_turn, token_masses
+from ..loss.rows import N_CHUNKS
+from ..loss.working import WorkingLoss
+from ..parallel import cut
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from .base import StepReport, evaluate, evaluate_start, take
+from .scaling import IterativeScaling
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class State:
+    """Where SCGIS stands.
+
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+
+
+@crf_solvers("spacy_sparsecrf.SCGIS.v1")
+class SCGIS(IterativeScaling):
+    """Sequential conditional generalized iterative scaling (Goodman 2002, figure 2).
+
+    For per-position models. A sweep goes through the weights in the order of their tests, the
+    frequent ones first: d_i = log(O_i / E_i) without penalty, with penalties see `scaled_weight`.
+    E_i is of the weights as they are then, from kept scores of all tokens and labels (N Y
+    numbers), which each sweep begins by computing anew. The objective never rises. A sweep counts
+    as one pass; the evaluation after it, for the report, does not. A sweep runs in one thread.
+
+    by_test: whether the weights of a test move at once, instead of one after the other. As no two
+    of them are on at the same label, they slow each other no more than one alone, and their
+    masses are read together.
+    The other settings: see `BatchSettings`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+
+    def __init__(
+        self,
+        *,
+        by_test: bool = False,
+        tolerance: float = 1e-3,
+        window: float = 1e-5,
+        inner_iterations: int = 10,
+        warm_start_epochs: int = 6,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
+        self.by_test = by_test
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there, and as `check`.
+        """
+        self.check(loss, penalty)
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return State(theta, gradient, value)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry a state over to another working set."""
+        return State(take(state.theta, source), gradient, state.value)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Do one sweep."""
+        mass = probabilities(loss, state.theta)
+        state.theta = state.theta.copy()
+        self.sweep(loss, penalty, state.theta, mass, np.ones(len(mass)))
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return self.report(penalty, state)
+
+    def sweep(
+        self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats, mass: Floats, total: Floats
+    ) -> None:
+        """Move each weight once.
+
+        theta: [K], in and out; mass: [N, Yp], total: [N], in and out: p(y | x) is mass / total.
+        """
+        lattice, rows = loss.space.lattice, loss.unigram
+        columns = lattice.test_tokens
+        most = np.empty(len(columns), dtype=np.int32)
+        repetitions(columns.indptr, columns.indices, most)
+        scale_in_turn(
+            self.by_test,
+            rows.tests,
+            rows.ptr,
+            rows.places,
+            columns.indptr,
+            columns.indices,
+            most,
+            lattice.token_weight,
+            loss.observed,
+            penalty.l1,
+            penalty.l2,
+            theta,
+            mass,
+            total,
+        )
+
+
+def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
+    """p(y | x) of each token, [N, Yp] float64, padding 0, of a per-position model.
+
+    theta: [K]. From the weights, not from the workspace, which may hold float32.
+    """
+    space, rows = loss.space, loss.unigram
+    lattice = space.lattice
+    loss.heads.fill(theta)
+    mass = np.empty((lattice.n_tokens, space.padded))
+    space.workers.map(
+        lambda first, last: token_masses(
+            first,
+            last,
+            space.n_labels,
+            loss.heads.tokens.indptr,
+            loss.heads.tokens.indices,
+            loss.heads.table,
+            loss.token_rows.indptr,
+            loss.token_rows.indices,
+            rows.ptr,
+            rows.places,
+            theta,
+            mass,
+        ),
+        cut(np.ones(lattice.n_tokens, np.int64), N_CHUNKS),
+    )
+    return mass
