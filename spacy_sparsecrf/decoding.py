@@ -34,6 +34,7 @@ class Decoder:
         from .model_rows import ModelRows
 
         self._source = model.labels, model.unigram, model.bigram
+        self._kind = model.kind
         self.n_labels = len(model.labels)
         self.padded = -(-self.n_labels // 8) * 8
         self._unigram = ModelRows(model.unigram, self.padded)
@@ -70,8 +71,10 @@ class Decoder:
         """
         from .kernels.marginals import marginals
 
-        scores = np.ascontiguousarray(self._token_scores(source)[:, : self.n_labels])
+        padded = self._token_scores(source)
         context, pairs = self._pairs(source)
+        self._normalise(source, padded, context, pairs)
+        scores = np.ascontiguousarray(padded[:, : self.n_labels])
         pairs = np.ascontiguousarray(pairs[:, :, : self.n_labels])
         marginals(source.offsets, scores, context, pairs, np.empty_like(scores))
         return scores
@@ -81,13 +84,27 @@ class Decoder:
         from .kernels.viterbi import viterbi
 
         scores = self._token_scores(source)
+        if self._kind == "maxent":
+            # Tokens are independent.
+            labels[:] = scores[:, : self.n_labels].argmax(axis=1)
+            return
         if isinstance(source, Readings) and source.templates.constant_pairs:
             context = np.zeros(len(labels), dtype=np.int32)
             pairs, slack = self._constant_pairs(source)
         else:
             context, pairs = self._pairs(source)
             slack = self._finish(pairs, prune=len(pairs) * PRUNE_FROM <= len(labels))
+        self._normalise(source, scores, context, pairs)
         viterbi(source.offsets, self.n_labels, scores, context, pairs, slack, labels)
+
+    def _normalise(
+        self, source: Observations | Readings, scores: Floats, context: Ints, pairs: Floats
+    ) -> None:
+        """Make the scores [N, Yp] of an MEMM those of a chain with the same distribution."""
+        if self._kind == "memm":
+            from .kernels.memm import normalise_steps
+
+            normalise_steps(source.offsets, self.n_labels, scores, context, pairs)
 
     def _token_scores(self, source: Observations | Readings) -> Floats:
         """Scores of the labels of tokens: [N, Yp]."""

@@ -1,19 +1,28 @@
 """Per-position models: losses and decoding equal enumeration; pipelines of them."""
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
+import spacy
 from scipy.special import logsumexp
 
+from spacy_sparsecrf import model_file
+from spacy_sparsecrf.decoding import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.kernels.memm import normalise_steps
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.training import Training
 
 from .reference import Problem, random_problem
+from .toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 OPTIONS = [
     {},
@@ -137,3 +146,147 @@ def make_training(problem: Problem, kind: str, **options) -> Training:
     options = {"l1": 0.05, "l2": 0.01, "dtype": "float64", "n_threads": 1} | options
     solver = options.pop("solver", None) or OWLQN(inner_iterations=5)
     return Training(problem.corpus, names, solver, kind=kind, **options)
+
+
+def trained(seed: int, kind: str, **options):
+    """A problem with the weights of a model that was trained a little, and the model."""
+    problem, observations = random_problem(seed, 3, [4, 1, 0, 5], **options)
+    with warnings_of(kind if options.get("n_bigram", 2) else "chain"):
+        training = make_training(problem, kind)
+    training.step()
+    problem.theta[:] = 0.0
+    coordinates, theta = training.weights
+    problem.theta[coordinates] = theta
+    return problem, observations, training.model()
+
+
+def path_probabilities(problem: Problem, tokens: range, pairs: bool) -> dict[tuple, float]:
+    """p(y | x) of every label sequence, as a product over tokens."""
+    return {
+        path: np.exp(
+            sum(
+                log_probabilities(problem, t, previous, pairs)[y]
+                for t, previous, y in zip(tokens, (problem.n_labels, *path), path, strict=False)
+            )
+        )
+        for path in itertools.product(range(problem.n_labels), repeat=len(tokens))
+    }
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.parametrize(
+    "options", [{}, {"start_label": False, "n_bigram": 3, "n_values": 4}, {"n_bigram": 0}]
+)
+def test_decoding_equals_enumeration(kind, options):
+    problem, observations, model = trained(66, kind, **options)
+    assert model.kind == kind
+    assert (model.bigram.n_active > 0) == (kind == "memm" and options.get("n_bigram") != 0)
+    decoder = Decoder(CRFModel().from_bytes(model.to_bytes()))
+    labels = decoder.viterbi(observations)
+    marginals = decoder.marginals(observations)
+    for tokens in problem.sequences():
+        probabilities = path_probabilities(problem, tokens, kind == "memm")
+        assert sum(probabilities.values()) == pytest.approx(1.0, abs=1e-12)
+        found = tuple(labels[tokens.start : tokens.stop].tolist())
+        assert probabilities[found] == pytest.approx(max(probabilities.values()), rel=1e-10)
+        expected = np.zeros((len(tokens), 3))
+        for path, probability in probabilities.items():
+            expected[np.arange(len(tokens)), list(path)] += probability
+        np.testing.assert_allclose(marginals[tokens.start : tokens.stop], expected, atol=1e-10)
+
+
+def test_an_memm_is_not_decoded_as_a_chain():
+    _, observations, model = trained(67, "memm")
+    tables = model.unigram, model.bigram
+    chain = Decoder(CRFModel(model.labels, "float64", *tables)).marginals(observations)
+    assert np.abs(Decoder(model).marginals(observations) - chain).max() > 1e-3
+
+
+def test_scores_far_apart_are_normalised():
+    scores = np.array([[0.0] * 8, [900.0, -900.0, 3.0, *[0.0] * 5]])
+    pairs = np.zeros((1, 4, 8))
+    pairs[0, 0] = [-900.0, 900.0, -3.0, *[0.0] * 5]
+    pairs[0, 1, :3] = -1000.0
+    normalise_steps(np.array([0, 2]), 3, scores, np.zeros(2, np.int32), pairs)
+    np.testing.assert_allclose(scores[0, :3], [-np.log(3.0), 100.0, -900.0], rtol=1e-12)
+
+
+def test_files_without_a_kind_are_of_chains():
+    model = CRFModel(["a", "b"])
+    meta, arrays = model_file.read(model.to_bytes())
+    assert meta.pop("kind") == "chain"
+    assert CRFModel(kind="memm").from_bytes(model_file.write(meta, arrays)).kind == "chain"
+    with pytest.raises(SparseCRFError, match=r"SC342.*'semi'.*chain, maxent, memm"):
+        CRFModel().from_bytes(model_file.write({**meta, "kind": "semi"}, arrays))
+    model = CRFModel(["a"], kind="memm")
+    model.add_label("b")
+    assert model.kind == "memm"
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+def test_training_continues_from_weights(kind):
+    problem, _ = random_problem(68, 3, [6, 5, 4], n_bigram=3)
+    with warnings_of(kind):
+        first = make_training(problem, kind)
+    while not first.step().converged:
+        pass
+    chain = make_training(problem, "chain")
+    chain.step()
+    for init in (first.model(), chain.model()):
+        with warnings_of(kind):
+            later = make_training(problem, kind, init=init)
+        if init.kind == kind:
+            assert later.objective == pytest.approx(first.objective, rel=1e-10)
+        while not later.step().converged:
+            pass
+        assert later.objective == pytest.approx(first.objective, rel=1e-5)
+
+
+def test_sequences_of_one_token_make_all_models_one():
+    """The MEMM of one-token sequences is the chain of them, warm start included."""
+    problem, _ = random_problem(69, 3, [1] * 30)
+    chain, memm = (make_training(problem, kind, l1=0.1) for kind in ("chain", "memm"))
+    for _ in range(3):
+        chain.step()
+        memm.step()
+    assert memm.objective == pytest.approx(chain.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.parametrize("solver", [OWLQN, SCGIS])
+def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver):
+    templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
+    config = {
+        "model": kind,
+        "n_threads": 1,
+        "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
+        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=config)
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 4)
+    assert losses[-1] < losses[0]
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert again.get_pipe("sparse_crf").model.kind == kind
+    assert again.config["components"]["sparse_crf"]["model"] == kind
+    docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
+    assert docs[0] == docs[1]
+    assert accuracy(again, corpus.dev) > 0.9
+
+
+def test_settings_of_pipelines_are_checked(corpus):
+    with pytest.raises(SparseCRFError, match="SC205.*model = 'semi'"):
+        spacy.blank("en").add_pipe("sparse_crf", config={"model": "semi"})
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"model": "maxent"})
+    examples = examples_of(nlp, corpus.train)
+    with pytest.warns(SparseCRFWarning, match="SCW340.*the 1 tests"):
+        nlp.initialize(lambda: examples)
+    nlp = spacy.blank("en")
+    solver = {"@crf_solvers": f"spacy_sparsecrf.{GIS.__name__}.v1"}
+    nlp.add_pipe("sparse_crf", config={"solver": solver})
+    with pytest.raises(SparseCRFError, match="SC340"):
+        nlp.initialize(lambda: examples)

@@ -58,7 +58,8 @@ def scaled_weight(
     """
     expected = max(expected, _TINY)
     at_zero = expected * np.exp(-slowing * weight) - observed
-    if not abs(at_zero) > l1:
+    # A feature that is nowhere has no expectation to scale.
+    if not abs(at_zero) > l1 + _TINY:
         target, sign = 0.0, 0.0
         t = -slowing * weight
     else:

@@ -37,7 +37,7 @@ FORMAT = 1  # of `cfg`; a model file has its own
 
 
 class SparseCRF(TrainablePipe):  # type: ignore[misc]
-    """A linear-chain CRF with an elastic-net penalty as a pipeline component.
+    """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
     The attribute `model` is brought up to date with the training run by `predict` and by
@@ -48,6 +48,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     features: hashes the observation tests of Docs.
     target: the annotation that is learnt and written.
     solver: a batch solver.
+    model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
+        or at each token, without or with the label before.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -66,6 +68,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         features: "Features",
         target: "Target",
         solver: "BatchSolver",
+        model: str = "chain",
         l1: float = 0.5,
         l2: float = 1e-5,
         sequences: str = "sents",
@@ -78,7 +81,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         from ..model import CRFModel
 
         self.settings = Settings(
-            float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
+            model, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
         )
         self.settings.check(name)
         self.vocab = vocab
@@ -87,7 +90,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.target = target
         self.solver = solver
         self.scorer = scorer
-        self.model = CRFModel((), dtype)
+        self.model = CRFModel((), dtype, kind=model)
         self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
         self._session = Session()
 
@@ -230,7 +233,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC217.format(name=self.name))
         for label in compiled.labels:
             self._check_label(label)
-        self.model = CRFModel((), self.settings.dtype) if start is None else start
+        empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
+        self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
         self._session = Session(n_uncovered=compiled.n_tokens)
         if compiled.corpus is not None:
@@ -272,6 +276,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             n_threads=settings.n_threads,
             dtype=settings.dtype,
             precision=settings.precision,
+            kind=settings.model,
             init=start,
         )
         logger.info(

@@ -10,6 +10,7 @@ from ..errors import Errors, SparseCRFError
 class Settings:
     """Settings of a component that are not blocks; see `SparseCRF`."""
 
+    model: str
     l1: float
     l2: float
     sequences: str
@@ -24,6 +25,8 @@ class Settings:
         name: of the component.
         RAISES: SparseCRFError that names the config key of a setting out of range.
         """
+        if self.model not in ("chain", "maxent", "memm"):
+            _refuse(name, "model", self.model, '"chain", "maxent" or "memm"')
         for key in ("l1", "l2"):
             value = getattr(self, key)
             if not (math.isfinite(value) and value >= 0):
