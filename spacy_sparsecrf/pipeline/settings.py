@@ -25,8 +25,11 @@ class Settings:
         name: of the component.
         RAISES: SparseCRFError that names the config key of a setting out of range.
         """
-        if self.model not in ("chain", "maxent", "memm"):
-            _refuse(name, "model", self.model, '"chain", "maxent" or "memm"')
+        from ..model import KINDS
+
+        if self.model not in KINDS:
+            known = ", ".join(f'"{kind}"' for kind in KINDS)
+            _refuse(name, "model", self.model, f"one of {known}")
         for key in ("l1", "l2"):
             value = getattr(self, key)
             if not (math.isfinite(value) and value >= 0):
