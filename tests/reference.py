@@ -6,6 +6,7 @@ A problem's weights are dense here: `mu` [O, Y] and `lam` [O, P, Y], P = Y + 1 w
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +125,40 @@ class Problem:
             backward[i - 1] = logsumexp(pairs[i][:n] + unary[i] + backward[i], axis=1)
         log_z = float(logsumexp(forward[-1]))
         return log_z, np.exp(forward + backward - log_z)
+
+
+def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool) -> np.ndarray:
+    """Log p(y | y', x, t), of all y."""
+    scores = problem.mu[problem.unigram_tests(t)].sum(axis=0)
+    if pairs and previous < problem.n_previous:
+        scores = scores + problem.lam[problem.bigram_tests(t), previous].sum(axis=0)
+    return scores - logsumexp(scores)
+
+
+def with_before(problem: Problem) -> Iterator[tuple[int, int, float]]:
+    """Tokens with the label before, -1 where it is not known, and the sequence's weight."""
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        for t in tokens:
+            yield t, problem.n_labels if t == tokens[0] else problem.corpus.labels[t - 1], weight
+
+
+def local_loss(problem: Problem, pairs: bool) -> tuple[float, np.ndarray]:
+    """The loss and its gradient, dense over the chain's coordinates."""
+    value = 0.0
+    total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
+    for t, previous, weight in with_before(problem):
+        gold = problem.corpus.labels[t]
+        if gold < 0 or (pairs and previous < 0):
+            continue
+        log_p = local_log_probabilities(problem, t, previous, pairs)
+        value -= weight * log_p[gold]
+        residual = weight * (np.exp(log_p) - np.eye(problem.n_labels)[gold])
+        for o in problem.unigram_tests(t):
+            total.mu[o] += residual
+        for o in problem.bigram_tests(t) if pairs else ():
+            if previous < problem.n_previous:
+                total.lam[o, previous] += residual
+    return value, total.theta
 
 
 def random_observations(

@@ -12,7 +12,7 @@ from spacy_sparsecrf.training import Training
 
 from .conftest import SHIPPED_CONFIG
 from .reference import random_problem
-from .test_solvers import SOLVERS
+from .test_solvers import ALL_SOLVERS, kind_of
 from .test_training_loop import run_training
 
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
@@ -24,17 +24,17 @@ def make_run(solver=None, **options) -> Training:
     return Training(PROBLEM.corpus, list("abcd"), solver, **options)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 @pytest.mark.parametrize("l1", [0.3, 0.0])
 @pytest.mark.parametrize("n_steps", [1, 3])
 def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1, n_steps):
-    make = SOLVERS[solver]
+    make, options = ALL_SOLVERS[solver], {"l1": l1, "kind": kind_of(solver)}
     path = tmp_path / "run"
-    whole = make_run(make(inner_iterations=2), l1=l1)
+    whole = make_run(make(inner_iterations=2), **options)
     for _ in range(n_steps):
         whole.step()
     whole.save(path)
-    later = make_run(make(inner_iterations=2), l1=l1, n_threads=2)
+    later = make_run(make(inner_iterations=2), n_threads=2, **options)
     later.resume(path)
     assert later.objective == whole.objective
     assert later.model().to_bytes() == whole.model().to_bytes()
@@ -55,6 +55,7 @@ def test_a_run_that_has_not_begun_leaves_no_file(tmp_path):
         ({"l1": 0.4}, "l1"),
         ({"l2": 0.2}, "l2"),
         ({"precision": "float32"}, "precision"),
+        ({"kind": "memm"}, "kind"),
         ({"solver": OWLQN(history=3)}, "solver"),
     ],
 )

@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 import spacy
-from scipy.special import logsumexp
 
 from spacy_sparsecrf import model_file
 from spacy_sparsecrf.decoding import Decoder
@@ -21,7 +20,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.training import Training
 
-from .reference import Problem, random_problem
+from .reference import Problem, local_log_probabilities, local_loss, random_problem
 from .toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 OPTIONS = [
@@ -35,40 +34,6 @@ OPTIONS = [
 
 def n_unigram(problem: Problem) -> int:
     return len(problem.corpus.unigram_keys) * problem.n_labels
-
-
-def log_probabilities(problem: Problem, t: int, previous: int, pairs: bool) -> np.ndarray:
-    """Log p(y | y', x, t), of all y."""
-    scores = problem.mu[problem.unigram_tests(t)].sum(axis=0)
-    if pairs and previous < problem.n_previous:
-        scores = scores + problem.lam[problem.bigram_tests(t), previous].sum(axis=0)
-    return scores - logsumexp(scores)
-
-
-def with_before(problem: Problem):
-    """Tokens with the label before, -1 where it is not known, and the sequence's weight."""
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
-        for t in tokens:
-            yield t, problem.n_labels if t == tokens[0] else problem.corpus.labels[t - 1], weight
-
-
-def local_loss(problem: Problem, pairs: bool) -> tuple[float, np.ndarray]:
-    """The loss and its gradient, dense over the chain's coordinates."""
-    value = 0.0
-    total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
-    for t, previous, weight in with_before(problem):
-        gold = problem.corpus.labels[t]
-        if gold < 0 or (pairs and previous < 0):
-            continue
-        log_p = log_probabilities(problem, t, previous, pairs)
-        value -= weight * log_p[gold]
-        residual = weight * (np.exp(log_p) - np.eye(problem.n_labels)[gold])
-        for o in problem.unigram_tests(t):
-            total.mu[o] += residual
-        for o in problem.bigram_tests(t) if pairs else ():
-            if previous < problem.n_previous:
-                total.lam[o, previous] += residual
-    return value, total.theta
 
 
 def make_loss(problem: Problem, pairs: bool, **options) -> ChainLoss:
@@ -165,7 +130,7 @@ def path_probabilities(problem: Problem, tokens: range, pairs: bool) -> dict[tup
     return {
         path: np.exp(
             sum(
-                log_probabilities(problem, t, previous, pairs)[y]
+                local_log_probabilities(problem, t, previous, pairs)[y]
                 for t, previous, y in zip(tokens, (problem.n_labels, *path), path, strict=False)
             )
         )
@@ -278,7 +243,7 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, 
 
 
 def test_settings_of_pipelines_are_checked(corpus):
-    with pytest.raises(SparseCRFError, match="SC205.*model = 'semi'"):
+    with pytest.raises(SparseCRFError, match="SC205.*model = 'semi'.*\"memm\""):
         spacy.blank("en").add_pipe("sparse_crf", config={"model": "semi"})
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"model": "maxent"})

@@ -18,8 +18,7 @@ from spacy_sparsecrf.solvers.scgis import SCGIS, probabilities
 from spacy_sparsecrf.training import Training
 
 from .reference import Problem, random_problem
-
-SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-test": partial(SCGIS, by_test=True)}
+from .test_solvers import LOCAL_SOLVERS
 
 
 def local_problem(seed: int = 71, **options) -> tuple[Problem, ChainLoss]:
@@ -76,13 +75,13 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
 @pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.5), (0.3, 0.0), (0.2, 0.1)])
 @pytest.mark.parametrize("options", [{}, {"start_label": False, "n_bigram": 3}])
 def test_the_objective_never_rises(solver, l1, l2, options):
     _, loss = local_problem(**options)
     penalty = ElasticNet(l1, l2)
-    solver = SOLVERS[solver]()
+    solver = LOCAL_SOLVERS[solver]()
     working = loss.restrict(loss.all_coordinates())
     theta = 2.0 * np.random.default_rng(0).normal(size=loss.n_potential)
     state = solver.start(working, penalty, theta)
@@ -96,13 +95,13 @@ def test_the_objective_never_rises(solver, l1, l2, options):
 
 
 @pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
 @pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
 @pytest.mark.filterwarnings("ignore:.SCW340")
 def test_the_minimiser_is_that_of_owlqn(solver, kind, l1, l2):
     problem, _ = local_problem()
     trained = []
-    for make in (partial(OWLQN, window=0.0), partial(SOLVERS[solver], window=0.0)):
+    for make in (partial(OWLQN, window=0.0), partial(LOCAL_SOLVERS[solver], window=0.0)):
         training = Training(
             problem.corpus, list("abc"), make(tolerance=1e-7), l1=l1, l2=l2, kind=kind
         )
@@ -153,6 +152,7 @@ def test_masses_kept_over_a_sweep_equal_those_computed_anew(by_test):
     np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
     total = np.ones(len(mass))
     SCGIS(by_test=by_test).sweep(working, penalty, theta, mass, total)
+    np.testing.assert_allclose(total, mass.sum(axis=1), rtol=1e-9)
     np.testing.assert_allclose(mass / total[:, None], probabilities(working, theta), atol=1e-9)
 
 
@@ -164,7 +164,7 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
     loss = make_loss(problem)
     penalty = ElasticNet(0.0, 0.01)
     working = loss.restrict(loss.all_coordinates())
-    for make in SOLVERS.values():
+    for make in LOCAL_SOLVERS.values():
         solver = make()
         state = solver.start(working, penalty, np.zeros(loss.n_potential))
         for _ in range(200):
@@ -174,14 +174,14 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
 
 
 def begin(loss: ChainLoss, solver, penalty: ElasticNet):
-    """What does one pass of a solver, from zero weights."""
+    """What does one pass of a solver, from zero weights, and tells the objective."""
     working = loss.restrict(loss.all_coordinates())
     state = solver.start(working, penalty, np.zeros(loss.n_potential))
     return lambda: solver.step(working, penalty, state).objective
 
 
 def test_scgis_is_ahead_of_gis_the_more_features_are_on():
-    """GIS needs the more passes for what SCGIS reaches in ten, as in Goodman 2002, section 4."""
+    """After ten sweeps it is much closer, and GIS takes long to follow (Goodman 2002, table 1)."""
     penalty = ElasticNet(0.0, 0.1)
     needed = []
     for n_tests in (2, 5, 12):
@@ -189,16 +189,17 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
         for t in range(problem.corpus.n_tokens):
             problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
         loss = make_loss(problem)
-        gis, scgis = (begin(loss, make(), penalty) for make in (GIS, SCGIS))
+        owlqn, gis, scgis = (begin(loss, make(), penalty) for make in (OWLQN, GIS, SCGIS))
+        lowest = [owlqn() for _ in range(200)][-1]
         reached = [scgis() for _ in range(10)][-1]
         after_ten = [gis() for _ in range(10)][-1]
-        assert reached < after_ten
+        assert lowest < reached
+        assert after_ten - lowest > 3.0 * (reached - lowest)
         n = 10
         while gis() > reached:
             n += 1
         needed.append(n)
-    assert 20 < needed[0] < needed[1] < needed[2]
-    assert needed[2] > 100
+    assert 20 < needed[0] < needed[1] / 2 < needed[2] / 4
 
 
 @pytest.mark.parametrize("make", [GIS, SCGIS])
@@ -217,26 +218,3 @@ def test_what_scaling_cannot_minimise_is_refused(make):
     # Weights of what occurs have no penalty to fear.
     options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
     assert np.isfinite(Training(problem.corpus, names, make(), **options).step().objective)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("l1", [0.3, 0.0])
-def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1):
-    problem, _ = local_problem()
-
-    def make_run(n_threads: int) -> Training:
-        made = SOLVERS[solver](inner_iterations=2)
-        options = {"l1": l1, "l2": 0.1, "kind": "memm", "n_threads": n_threads}
-        return Training(problem.corpus, list("abc"), made, **options)
-
-    whole = make_run(1)
-    whole.step()
-    whole.save(tmp_path / "run")
-    later = make_run(2)
-    later.resume(tmp_path / "run")
-    for _ in range(3):
-        assert later.step() == whole.step()
-    np.testing.assert_array_equal(later.weights[1], whole.weights[1])
-    chain = Training(problem.corpus, list("abc"), OWLQN(), l1=l1, l2=0.1)
-    with pytest.raises(SparseCRFError, match=r"SC316.*kind"):
-        chain.resume(tmp_path / "run")

@@ -10,16 +10,19 @@ from scipy.optimize import minimize
 from spacy_sparsecrf.corpus import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.solvers.secants import inverse_hessian_product
 from spacy_sparsecrf.training import Training
 
 from .data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
-from .reference import Problem, random_problem
+from .reference import Problem, local_loss, random_problem
 
 # Batch solvers, as functions of the settings that all of them have.
 SOLVERS = {
@@ -28,6 +31,25 @@ SOLVERS = {
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
 }
+# Those of per-position models only.
+LOCAL_SOLVERS = {
+    "gis": GIS,
+    "scgis": SCGIS,
+    "scgis-by-test": partial(SCGIS, by_test=True),
+}
+ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
+
+
+def kind_of(solver: str) -> str:
+    """The kind of model that a solver is tested on."""
+    return "memm" if solver in LOCAL_SOLVERS else "chain"
+
+
+def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
+    corpus = problem.corpus
+    if kind != "chain":
+        corpus = local_corpus(corpus, problem.n_labels, pairs=kind == "memm")
+    return ChainLoss(corpus, problem.n_labels, Workers(1))
 
 
 def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options) -> Training:
@@ -40,12 +62,17 @@ def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options
 
 
 def precise(solver: str = "owlqn") -> BatchSolver:
+    if solver in LOCAL_SOLVERS:
+        # Scaling crawls where the minimum is flat.
+        return LOCAL_SOLVERS[solver](tolerance=9e-7, window=0.0, inner_iterations=50)
     return SOLVERS[solver](tolerance=1e-7, window=0.0)
 
 
-def smooth_minimum(problem: Problem, l1: float, l2: float) -> tuple[float, np.ndarray]:
+def smooth_minimum(
+    problem: Problem, l1: float, l2: float, kind: str = "chain"
+) -> tuple[float, np.ndarray]:
     """The optimum by scipy on theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003)."""
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+    loss = make_loss(problem, kind)
     working = loss.restrict(loss.all_coordinates())
 
     def objective(both):
@@ -78,15 +105,16 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)])
 @pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True}])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, options):
     problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
-    expected_value, expected = smooth_minimum(problem, l1, l2)
-    training = train(problem, l1, l2, precise(solver))
+    kind = kind_of(solver)
+    expected_value, expected = smooth_minimum(problem, l1, l2, kind)
+    training = train(problem, l1, l2, precise(solver), kind=kind)
     assert training.objective == pytest.approx(expected_value, rel=1e-7)
     theta = dense_weights(training, len(expected))
     problem.theta = theta
-    _, gradient = problem.loss()
+    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
     assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
     if l2 >= 0.01:
         np.testing.assert_allclose(theta, expected, atol=1e-3)
@@ -131,12 +159,13 @@ def test_every_outer_iteration_lowers_the_objective(classic):
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.5])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_training_does_not_depend_on_threads(solver, l1):
     problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
     names = [str(y) for y in range(9)]
+    options = {"l1": l1, "l2": 0.1, "kind": kind_of(solver)}
     runs = [
-        Training(problem.corpus, names, SOLVERS[solver](), l1=l1, l2=0.1, n_threads=n)
+        Training(problem.corpus, names, ALL_SOLVERS[solver](), n_threads=n, **options)
         for n in (1, 2, 7)
     ]
     for _ in range(4):
@@ -144,19 +173,19 @@ def test_training_does_not_depend_on_threads(solver, l1):
     assert len({run.model().to_bytes() for run in runs}) == 1
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_so_large_a_penalty_that_all_weights_vanish(solver):
     problem, _ = random_problem(25, 3, [5, 4], n_values=2)
-    training = train(problem, 1e6, 0.0, SOLVERS[solver]())
+    training = train(problem, 1e6, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
     assert training.model().n_active == 0
     problem.theta[:] = 0.0
     assert training.objective == pytest.approx(problem.loss()[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_label_has_nothing_to_learn(solver):
     problem, _ = random_problem(26, 1, [5, 4])
-    training = train(problem, 0.5, 0.0, SOLVERS[solver]())
+    training = train(problem, 0.5, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
     assert training.objective == pytest.approx(0.0, abs=1e-12)
     assert training.model().n_active == 0
 
@@ -251,13 +280,13 @@ def test_rprop_survives_a_point_without_finite_objective():
     assert report.objective < first
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_start_weights_without_finite_objective_are_refused(solver):
     problem, _ = random_problem(29, 3, [5])
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    theta = np.full(loss.n_potential, np.nan)
+    loss = make_loss(problem, kind_of(solver))
+    working, theta = loss.restrict(loss.all_coordinates()), np.full(loss.n_potential, np.nan)
     with pytest.raises(SparseCRFError, match="SC307"):
-        SOLVERS[solver]().start(loss.restrict(loss.all_coordinates()), ElasticNet(0.5, 0.0), theta)
+        ALL_SOLVERS[solver]().start(working, ElasticNet(0.5, 0.0), theta)
 
 
 @needs(ORACLE / "oracle.json")
