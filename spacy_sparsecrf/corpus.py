@@ -134,6 +134,15 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray
     return first.astype(np.int64), inverse.astype(np.int32).reshape(-1)
 
 
+def places(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Position [n] int64 of each wanted key [n] among distinct keys, -1 where it is not there."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys)
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == wanted, place, -1)
+
+
 class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`."""
 

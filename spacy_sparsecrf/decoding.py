@@ -35,8 +35,9 @@ class Decoder:
 
         self._source = model.labels, model.unigram, model.bigram
         self._kind = model.kind
+        self._bounds = np.array(model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
-        self.padded = -(-self.n_labels // 8) * 8
+        self.padded = -(-model.n_outcomes // 8) * 8
         self._unigram = ModelRows(model.unigram, self.padded)
         self._bigram = ModelRows(model.bigram, self.padded)
         self._words: WordSums | None = None
@@ -108,6 +109,13 @@ class Decoder:
 
     def _token_scores(self, source: Observations | Readings) -> Floats:
         """Scores of the labels of tokens: [N, Yp]."""
+        scores = self._outcome_scores(source)
+        if len(self._bounds):
+            _join_clusters(scores, self._bounds)
+        return scores
+
+    def _outcome_scores(self, source: Observations | Readings) -> Floats:
+        """Scores of the labels, and of clusters of labels, of tokens: [N, Yp]."""
         if isinstance(source, Observations):
             return self._unigram.score(self._unigram.find(source.unigram_hashes), self.padded)
         words = self._words
@@ -152,6 +160,16 @@ class Decoder:
         slack = np.empty((len(pairs), self.padded))
         finish_pairs(self.n_labels, prune, pairs, slack)
         return slack
+
+
+def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
+    """Make scores of labels given their clusters those of log p(y | x), up to a constant.
+
+    scores: [N, Yp], in and out, labels and then clusters; bounds: see `CRFModel`.
+    """
+    n, sizes = bounds[-1], np.diff(bounds)
+    log_z = np.logaddexp.reduceat(scores[:, :n], bounds[:-1], axis=1)
+    scores[:, :n] += np.repeat(scores[:, n : n + len(sizes)] - log_z, sizes, axis=1)
 
 
 def _bigram_hashes(source: Observations | Readings) -> NDArray[np.uint64]:

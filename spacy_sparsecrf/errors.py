@@ -192,6 +192,15 @@ class Errors(metaclass=_Coded):
     SC342 = (
         "A model of kind {value!r} is not known. Change [components.NAME] model to one of: {known}."
     )
+    SC343 = (
+        "Labels are put in clusters only where they do not depend on each other, not with "
+        '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
+    )
+    SC344 = (
+        "{n_labels} labels cannot be put in {value} clusters: there must be at least 0, at most as "
+        "many as labels, and with them at most {most}. Change [components.NAME] clusters; about "
+        "the square root of the number of labels is fastest."
+    )
 
 
 class Warnings(metaclass=_Coded):

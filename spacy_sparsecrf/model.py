@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +91,32 @@ def check_kind(kind: str) -> str:
     return kind
 
 
+def n_clusters(bounds: Sequence[int]) -> int:
+    """Number of clusters, from their bounds."""
+    return max(0, len(bounds) - 1)
+
+
+def check_clusters(kind: str, number: int) -> None:
+    """Refuse a number of clusters, other than 0, for all kinds but "maxent"."""
+    if number and kind != "maxent":
+        raise SparseCRFError(Errors.SC343.format(kind=kind))
+
+
+def _are_bounds(bounds: Sequence[int], n_labels: int) -> bool:
+    """Whether clusters have labels, and all labels a cluster."""
+    ascend = all(a < b for a, b in pairwise(bounds))
+    return ascend and len(bounds) > 1 and (bounds[0], bounds[-1]) == (0, n_labels)
+
+
 class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
     labels: strings, their position is the label id. dtype: "float32" or "float64", how weights
-    are stored. kind: "chain", "maxent" or "memm" (see `loss.local`).
-    RAISES: SparseCRFError for another dtype or kind, repeated or too many labels.
+    are stored. kind: "chain", "maxent" or "memm" (see `loss.local`). bounds: of clusters of
+    labels, see `loss.parts`: the first label of each and the number of labels, empty for none;
+    the unigram weights of cluster c are those of a label of the id Y + c.
+    RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
+    another kind than "maxent".
     """
 
     def __init__(
@@ -105,11 +126,13 @@ class CRFModel:
         unigram: WeightTable | None = None,
         bigram: WeightTable | None = None,
         kind: str = "chain",
+        bounds: Sequence[int] = (),
     ) -> None:
         self._set(
             labels,
             _check_dtype(dtype),
             check_kind(kind),
+            bounds,
             WeightTable.empty(dtype) if unigram is None else unigram,
             WeightTable.empty(dtype) if bigram is None else bigram,
         )
@@ -119,14 +142,17 @@ class CRFModel:
         labels: Sequence[str],
         dtype: str,
         kind: str,
+        bounds: Sequence[int],
         unigram: WeightTable,
         bigram: WeightTable,
     ) -> None:
-        if len(set(labels)) < len(labels) or len(labels) > MAX_LABELS:
+        check_clusters(kind, len(bounds))
+        if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)
         self.dtype = dtype
         self.kind = kind
+        self.bounds: tuple[int, ...] = tuple(bounds)
         self.unigram = unigram
         self.bigram = bigram
 
@@ -135,22 +161,24 @@ class CRFModel:
         """Number of stored weights, all non-zero."""
         return self.unigram.n_active + self.bigram.n_active
 
+    @property
+    def n_outcomes(self) -> int:
+        """Number of labels and of clusters of labels."""
+        return len(self.labels) + n_clusters(self.bounds)
+
     def add_label(self, label: str) -> None:
-        """Append a label, whose weights are all zero.
+        """Append a label, whose weights are all zero; it joins the last cluster of labels.
 
         RAISES: SparseCRFError where the label is there already.
         """
         n = len(self.labels)
         previous = self.bigram.previous.copy()
         previous[previous == n] = n + 1  # the start label moves up
-        bigram = WeightTable(
-            self.bigram.keys,
-            self.bigram.indptr,
-            previous,
-            self.bigram.labels,
-            self.bigram.values,
-        )
-        self._set((*self.labels, label), self.dtype, self.kind, self.unigram, bigram)
+        bigram = replace(self.bigram, previous=previous)
+        moved = (self.unigram.labels >= n).astype(np.uint16)  # clusters move up
+        unigram = replace(self.unigram, labels=self.unigram.labels + moved)
+        bounds = (*self.bounds[:-1], n + 1) if self.bounds else ()
+        self._set((*self.labels, label), self.dtype, self.kind, bounds, unigram, bigram)
 
     def to_bytes(self) -> bytes:
         """Serialise; the same model gives the same bytes."""
@@ -160,7 +188,12 @@ class CRFModel:
             for kind, table in tables.items()
             for name, array in table.packed().items()
         }
-        meta = {"labels": list(self.labels), "dtype": self.dtype, "kind": self.kind}
+        meta = {
+            "labels": list(self.labels),
+            "dtype": self.dtype,
+            "kind": self.kind,
+            "bounds": list(self.bounds),
+        }
         return model_file.write(meta, arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
@@ -175,14 +208,17 @@ class CRFModel:
                 for kind in ("unigram", "bigram")
             }
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
-            # Files from before there were others have no kind.
-            kind = check_kind(meta.get("kind", "chain"))
+            # Files from before there were others have no kind, and no clusters.
+            kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
         except (KeyError, TypeError) as error:
             raise SparseCRFError(Errors.SC314.format(reason=f"{error!r} is missing")) from error
+        if bounds and not _are_bounds(bounds, len(labels)):
+            raise SparseCRFError(Errors.SC314.format(reason="the clusters are unsound"))
+        n_outcomes = {"unigram": len(labels) + n_clusters(bounds), "bigram": len(labels)}
         for name, table in tables.items():
-            if not table.is_sound(len(labels), pairs=name == "bigram"):
+            if not table.is_sound(n_outcomes[name], pairs=name == "bigram"):
                 raise SparseCRFError(Errors.SC314.format(reason=f"the {name} table is unsound"))
-        self._set(labels, dtype, kind, **tables)
+        self._set(labels, dtype, kind, bounds, **tables)
         return self
 
     def to_disk(self, path: str | Path) -> None:

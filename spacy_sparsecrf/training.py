@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import digest, fields_of, load, save
-from .corpus import EncodedCorpus
+from .corpus import EncodedCorpus, places
 from .errors import SparseCRFWarning, Warnings
 from .loss.chain import ChainLoss
 from .loss.local import local_corpus
-from .model import CRFModel, WeightTable, check_kind
+from .loss.parts import Part, cluster_bounds, cluster_parts
+from .model import CRFModel, WeightTable, check_clusters, check_kind, n_clusters
 from .parallel import Workers
 from .penalty import ElasticNet
+from .run import Run
 from .solvers.base import BatchSolver, StepReport, check_supported
-from .stages import warm_start
-from .working_set import WorkingSet
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -32,10 +31,11 @@ class Training:
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
     precision, observed_only: see `ChainLoss`; kind: "chain", or "maxent" or "memm" for the loss of
-    a per-position model (see `loss.local`); init: weights to continue from (those of tests and
-    labels that this corpus does not have, or the model cannot have, are dropped).
-    RAISES: SparseCRFError for bad penalties or threads, a penalty or kind of model that the solver
-    cannot minimise, or a corpus without gold labels.
+    a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`),
+    0 for none; init: weights to continue from (those of tests and labels that this corpus does
+    not have, or the model cannot have, are dropped).
+    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty or kind of model that
+    the solver cannot minimise, or a corpus without gold labels.
     """
 
     def __init__(
@@ -51,23 +51,41 @@ class Training:
         precision: str = "float64",
         observed_only: bool = False,
         kind: str = "chain",
+        clusters: int = 0,
         init: CRFModel | None = None,
     ) -> None:
+        check_clusters(check_kind(kind), clusters)
         self._corpus = corpus
         self._labels = tuple(labels)
         self._dtype = dtype
-        self._kind = check_kind(kind)
-        self._options = {"precision": precision, "observed_only": observed_only, "kind": kind}
+        self._kind = kind
+        self._bounds = cluster_bounds(len(self._labels), clusters)
+        self._options = {
+            "precision": precision,
+            "observed_only": observed_only,
+            "kind": kind,
+            "clusters": clusters,
+        }
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
         self._solver = solver
-        self._loss = ChainLoss(
-            self._cut(corpus), len(self._labels), Workers(n_threads), precision, observed_only
-        )
-        self._working_set: WorkingSet | None = None
-        self.n_potential = self._loss.n_potential
+        workers = Workers(n_threads)
+        self._runs = []
+        for part in self._divide(corpus):
+            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only)
+            self._runs.append(Run(part, loss, self._penalty, solver))
+        self.n_potential = sum(run.n_potential for run in self._runs)
         if init is not None:
-            self._working_set = self._start(self._coordinates_of(init))
+            weights = self._coordinates_of(init)
+            for run in self._runs:
+                run.begin(*weights)
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+        """The problems that are to be solved, each with its corpus."""
+        whole = self._cut(corpus)
+        if self._bounds:
+            return cluster_parts(whole, self._bounds)
+        return [Part(whole, len(self._labels))]
 
     def _cut(self, corpus: EncodedCorpus) -> EncodedCorpus:
         """The corpus as the kind of model sees it."""
@@ -81,31 +99,42 @@ class Training:
     @property
     def converged(self) -> bool:
         """Whether further steps change nothing."""
-        return self._working_set is not None and self._working_set.converged
+        return all(run.converged for run in self._runs)
 
     @property
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
-        return np.inf if self._working_set is None else self._working_set.objective
+        return sum(run.objective for run in self._runs)
 
     def step(self) -> StepReport:
-        """Do one outer iteration; the first has the warm start in it."""
-        n_epochs = 0
-        if self._working_set is None:
-            sparse = self._penalty.l1 > 0.0
-            n_epochs = self._solver.warm_start_epochs if sparse else 0
-            first = warm_start(self._loss, self._penalty, n_epochs, self._solver.seed)
-            if self._solver.stochastic and n_epochs == 0 and sparse:
-                coordinates = self._loss.descent_coordinates()
-                first = coordinates, np.zeros(len(coordinates))
-            self._working_set = self._start(first)
-        report = self._working_set.step()
-        return replace(report, passes=report.passes + n_epochs)
+        """Do one outer iteration; the first has the warm start in it.
+
+        Parts that have converged rest until all have.
+        """
+        rest = not self.converged
+        n_sequences = sum(run.n_sequences for run in self._runs)
+        reports, passes = [], 0.0
+        for run in self._runs:
+            report = run.reached if rest and run.converged else run.step()
+            passes += report.passes * (run.n_sequences / n_sequences)
+            reports.append(report)
+        return StepReport(
+            objective=sum(report.objective for report in reports),
+            optimality=max(report.optimality for report in reports),
+            n_active=sum(report.n_active for report in reports),
+            passes=passes,
+            converged=self.converged,
+        )
 
     def save(self, path: Path) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`."""
-        if self._working_set is not None:
-            save(path, self._identity(), self._working_set.values())
+        values = {
+            f"{i}.{name}": value
+            for i, run in enumerate(self._runs)
+            for name, value in run.values().items()
+        }
+        if values:
+            save(path, self._identity(), values)
 
     def resume(self, path: Path) -> None:
         """Go on where a run was saved: to the same weights, bit for bit.
@@ -114,8 +143,10 @@ class Training:
         RAISES: SparseCRFError for another file, or one of another run.
         """
         values = load(path, self._identity())
-        parts = self._loss, self._penalty, self._solver
-        self._working_set = WorkingSet.restore(*parts, values)
+        for i, run in enumerate(self._runs):
+            prefix = f"{i}."
+            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+            run.restore(own)
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""
@@ -132,15 +163,19 @@ class Training:
     def _corpus_digest(self) -> str:
         return digest(*map(np.asarray, fields_of(self._corpus).values()))
 
-    def _start(self, initial: tuple[Longs, Floats]) -> WorkingSet:
-        return WorkingSet(self._loss, self._penalty, self._solver, initial)
-
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
-        if self._working_set is None:
-            return np.empty(0, np.int64), np.empty(0)
-        return self._working_set.weights
+        parts = [run.weights for run in self._runs]
+        if not self._bounds:
+            return parts[0]
+        coordinates, theta = _concatenated(parts)
+        order = np.argsort(coordinates)
+        return coordinates[order], theta[order]
+
+    @property
+    def _n_outcomes(self) -> int:
+        return len(self._labels) + n_clusters(self._bounds)
 
     @property
     def _n_previous(self) -> int:
@@ -149,8 +184,8 @@ class Training:
     def model(self) -> CRFModel:
         """The model with the weights that are active now."""
         coordinates, theta = self.weights
-        n = len(self._labels)
-        split = len(self._corpus.unigram_keys) * n
+        n, n_outcomes = len(self._labels), self._n_outcomes
+        split = len(self._corpus.unigram_keys) * n_outcomes
         unigram = coordinates < split
         pairs = coordinates[~unigram] - split
         return CRFModel(
@@ -158,9 +193,9 @@ class Training:
             self._dtype,
             self._table(
                 self._corpus.unigram_keys,
-                coordinates[unigram] // n,
+                coordinates[unigram] // n_outcomes,
                 None,
-                coordinates[unigram] % n,
+                coordinates[unigram] % n_outcomes,
                 theta[unigram],
             ),
             self._table(
@@ -171,6 +206,7 @@ class Training:
                 theta[~unigram],
             ),
             self._kind,
+            self._bounds,
         )
 
     def _table(
@@ -198,37 +234,30 @@ class Training:
 
     def _coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
         """Coordinates and weights of a model's tests and labels that this corpus has."""
-        here = {label: i for i, label in enumerate(self._labels)}
-        # The last entry maps the start label.
-        relabel = np.array([*(here.get(label, -1) for label in model.labels), -1], np.int64)
-        relabel[-1] = len(self._labels) if self._corpus.start_label else -1
         n = len(self._labels)
+        here = {label: i for i, label in enumerate(self._labels)}
+        relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)
+        clusters = np.arange(n, n + n_clusters(model.bounds))
+        if (model.labels, model.bounds) != (self._labels, self._bounds):
+            # Clusters of other labels are others.
+            clusters = np.full_like(clusters, -1)
+        outcome = np.concatenate((relabel, clusters))[model.unigram.labels]
+        tables = [(model.unigram, self._corpus.unigram_keys, 0, outcome, self._n_outcomes)]
+        if self._kind != "maxent":
+            start = n if self._corpus.start_label else -1
+            previous = np.append(relabel, start)[model.bigram.previous]
+            label = relabel[model.bigram.labels]
+            pair = np.where((previous >= 0) & (label >= 0), previous * n + label, -1)
+            keys, base = self._corpus.bigram_keys, len(self._corpus.unigram_keys) * n
+            tables.append((model.bigram, keys, base, pair, self._n_previous * n))
         parts = []
-        tables = (
-            (model.unigram, self._corpus.unigram_keys, 0, 1),
-            (
-                model.bigram,
-                self._corpus.bigram_keys,
-                len(self._corpus.unigram_keys) * n,
-                self._n_previous,
-            ),
-        )
-        for table, keys, base, n_previous in tables[: 1 if self._kind == "maxent" else 2]:
-            test = np.repeat(_places(keys, table.keys), np.diff(table.indptr))
-            label = relabel[:-1][table.labels]
-            pair = relabel[table.previous] if n_previous > 1 else np.zeros_like(label)
-            known = (test >= 0) & (label >= 0) & (pair >= 0)
-            coordinates = base + (test * n_previous + pair) * n + label
-            parts.append((coordinates[known], table.values[known].astype(np.float64)))
-        coordinates = np.concatenate([part[0] for part in parts])
-        order = np.argsort(coordinates)
-        return coordinates[order], np.concatenate([part[1] for part in parts])[order]
+        for table, keys, base, place, width in tables:
+            test = np.repeat(places(keys, table.keys), np.diff(table.indptr))
+            known = (test >= 0) & (place >= 0)
+            coordinates = base + test[known] * width + place[known]
+            parts.append((coordinates, table.values[known].astype(np.float64)))
+        return _concatenated(parts)
 
 
-def _places(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Longs:
-    """Position of each wanted key among distinct keys, -1 where it is not there."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys)
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[place] == wanted, place, -1)
+def _concatenated(parts: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -47,14 +47,30 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
             raise SparseCRFError(Errors.SC301.format(n=n_tests))
         tests = _joined(tests, _pair_tests(corpus, tokens, previous[tokens], n_previous))
         keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
+    weights = np.repeat(corpus.weights, lengths)[tokens]
+    return tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
+
+
+def tokens_as_corpus(
+    corpus: EncodedCorpus,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    tests: Csr,
+    keys: NDArray[np.uint64],
+) -> EncodedCorpus:
+    """A corpus of n sequences of one token, without bigram tests.
+
+    corpus: what it is made from; labels, weights: [n]; tests: of the n tokens; keys: [O] of tests.
+    """
+    n = len(labels)
     return replace(
         corpus,
-        offsets=np.arange(len(tokens) + 1, dtype=np.int64),
-        labels=corpus.labels[tokens],
-        weights=np.repeat(corpus.weights, lengths)[tokens],
+        offsets=np.arange(n + 1, dtype=np.int64),
+        labels=labels,
+        weights=weights,
         uni_indptr=tests.indptr,
         uni_indices=tests.indices,
-        context=np.zeros(len(tokens), dtype=np.int32),
+        context=np.zeros(n, dtype=np.int32),
         ctx_indptr=np.zeros(2, dtype=np.int64),
         ctx_indices=np.empty(0, dtype=np.int32),
         unigram_keys=keys,

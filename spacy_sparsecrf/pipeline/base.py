@@ -50,6 +50,9 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     solver: a batch solver.
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
         or at each token, without or with the label before.
+    clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
+        is that of y's cluster times that of y in it, which trains faster; 0 for none. Clusters are
+        runs of labels in their order.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -69,6 +72,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         target: "Target",
         solver: "BatchSolver",
         model: str = "chain",
+        clusters: int = 0,
         l1: float = 0.5,
         l2: float = 1e-5,
         sequences: str = "sents",
@@ -81,7 +85,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         from ..model import CRFModel
 
         self.settings = Settings(
-            model, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
+            model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
         )
         self.settings.check(name)
         self.vocab = vocab
@@ -277,6 +281,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             dtype=settings.dtype,
             precision=settings.precision,
             kind=settings.model,
+            clusters=settings.clusters,
             init=start,
         )
         logger.info(

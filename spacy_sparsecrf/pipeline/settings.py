@@ -11,6 +11,7 @@ class Settings:
     """Settings of a component that are not blocks; see `SparseCRF`."""
 
     model: str
+    clusters: int
     l1: float
     l2: float
     sequences: str
@@ -25,11 +26,14 @@ class Settings:
         name: of the component.
         RAISES: SparseCRFError that names the config key of a setting out of range.
         """
-        from ..model import KINDS
+        from ..model import KINDS, check_clusters
 
         if self.model not in KINDS:
             known = ", ".join(f'"{kind}"' for kind in KINDS)
             _refuse(name, "model", self.model, f"one of {known}")
+        if self.clusters < 0:
+            _refuse(name, "clusters", self.clusters, "0 (none) or a number of clusters of labels")
+        check_clusters(self.model, self.clusters)
         for key in ("l1", "l2"):
             value = getattr(self, key)
             if not (math.isfinite(value) and value >= 0):
