@@ -51,8 +51,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
         or at each token, without or with the label before.
     clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
-        is that of y's cluster times that of y in it, which trains faster; 0 for none. Clusters are
-        runs of labels in their order.
+        is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
+        Clusters are runs of labels in their order.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
