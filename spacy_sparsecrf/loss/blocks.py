@@ -106,8 +106,9 @@ class BlockDescent:
 
     working: laid out for a stochastic solver, so that token_rows has all rows; penalty: l1 and l2;
     least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
-    counts: [3] int64, evaluations of a sequence so far, tokens that forward steps and that
-    backward steps went over.
+    gradient, curvature: [K], of the loss, and what stands for the diagonal of its Hessian, when the
+    block of a weight was last visited. counts: [3] int64, evaluations of a sequence so far, tokens
+    that forward steps and that backward steps went over.
     """
 
     def __init__(
@@ -132,8 +133,16 @@ class BlockDescent:
         # No vector is true at first.
         self._known = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
         self._partial = np.zeros(len(lattice.weights))
-        self._work = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
+        self._old, self.gradient, self.curvature = (np.zeros(len(theta)) for _ in range(3))
         self.counts = np.zeros(3, np.int64)
+        self._evaluate_potentials()
+
+    def _evaluate_potentials(self) -> None:
+        working = self._working
+        # They are no longer those of the workspace's last evaluation.
+        working.space.holder = None
+        working.pairs.fill(self.theta[working.split :])
+        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.
@@ -141,20 +150,17 @@ class BlockDescent:
         As blocks of a level have no sequence in common, nor any potential, it makes no difference
         in which order or thread they are done.
         """
-        working, layout, workers = self._working, self._layout, self._working.space.workers
-        # Potentials are overwritten: they are no longer those of the last evaluation.
-        working.space.holder = None
-        working.pairs.fill(self.theta[working.split :])
-        workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
+        layout, workers = self._layout, self._working.space.workers
         if workers.n_threads == 1:
-            self.counts += self.descend(np.arange(len(layout)))
+            self.descend(np.arange(len(layout)))
             return
+
+        def descend(first: int, last: int) -> Longs:
+            return self._descend(layout.by_level[first:last])
+
         for level in layout.levels:
-            for part in workers.map(
-                lambda first, last: self.descend(layout.by_level[first:last]),
-                layout.chunks(level),
-            ):
-                self.counts += part
+            for counts in workers.map(descend, layout.chunks(level)):
+                self.counts += counts
 
     def _weigh(self, first: int, last: int) -> None:
         working, lattice = self._working, self._working.space.lattice
@@ -171,8 +177,12 @@ class BlockDescent:
             self._top,
         )
 
-    def descend(self, order: Longs) -> Longs:
-        """Descend on some blocks, one after the other; returns what to add to `counts`."""
+    def descend(self, order: Longs) -> None:
+        """Descend on some blocks, one after the other. order: [n] int64."""
+        self.counts += self._descend(order)
+
+    def _descend(self, order: Longs) -> Longs:
+        """Do `descend`, and return what to add to `counts`."""
         working, layout, lattice = self._working, self._layout, self._working.space.lattice
         pairs, contexts, space = working.pairs, working.pairs.contexts, working.space
         counts = np.zeros(3, np.int64)
@@ -227,7 +237,9 @@ class BlockDescent:
             self._scale,
             *self._known,
             self._partial,
-            *self._work,
+            self._old,
+            self.gradient,
+            self.curvature,
             np.zeros(space.padded, space.dtype),
             np.zeros(pairs.psi.shape[1:], space.dtype),
             counts,

@@ -48,18 +48,28 @@ class BCD(BatchSettings):
     def __init__(
         self,
         *,
-        kappa: float = 1.5,
+        kappa: float = 1.0,
         common: bool = False,
         tolerance: float = 1e-3,
         window: float = 1e-5,
-        inner_iterations: int = 1,
+        inner_iterations: int = 5,
         warm_start_epochs: int = 6,
         seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
         self.kappa = kappa
         self.common = common
-        self.require(1.0, "kappa")
+        self.require(1e-3, "kappa")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
         """Evaluate the first point.
