@@ -1,15 +1,17 @@
 """Block coordinate descent: all weights of one test at a time."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..loss.blocks import BlockDescent
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+
+if TYPE_CHECKING:
+    from ..loss.working import WorkingLoss
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +45,7 @@ class BCD(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
     stochastic = True
 
     def __init__(
@@ -71,7 +74,7 @@ class BCD(BatchSettings):
         self.common = common
         self.require(1e-3, "kappa")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: "WorkingLoss", penalty: ElasticNet, theta: Floats) -> State:
         """Evaluate the first point.
 
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
@@ -81,7 +84,7 @@ class BCD(BatchSettings):
 
     def remap(
         self,
-        loss: WorkingLoss,
+        loss: "WorkingLoss",
         penalty: ElasticNet,
         state: State,
         source: NDArray[np.int64],
@@ -92,8 +95,11 @@ class BCD(BatchSettings):
         kappa[source < 0] = self.kappa
         return State(take(state.theta, source), gradient, state.value, kappa)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: State) -> StepReport:
         """Do one sweep."""
+        # Only now: settings are to be read without numba.
+        from ..loss.blocks import BlockDescent
+
         # A copy: whoever has the weights of the last step keeps them.
         state.theta = state.theta.copy()
         descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
