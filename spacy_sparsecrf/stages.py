@@ -72,7 +72,7 @@ def _calibrate(descent: SequenceDescent, sample: Longs) -> float:
 def polish(
     loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, l2: float
 ) -> tuple[Longs, Floats]:
-    """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3).
+    """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3.1).
 
     l1 has chosen the weights but also shrunk them; here they only have a small l2 penalty.
 

@@ -59,7 +59,6 @@ class Training:
             corpus, len(self._labels), Workers(n_threads), precision, observed_only
         )
         self._working_set: WorkingSet | None = None
-        self._polished: tuple[Longs, Floats] | None = None
         self.n_potential = self._loss.n_potential
         if init is not None:
             self._working_set = self._start(self._coordinates_of(init))
@@ -77,7 +76,6 @@ class Training:
     def step(self) -> StepReport:
         """Do one outer iteration; the first has the warm start in it."""
         n_epochs = 0
-        self._polished = None
         if self._working_set is None:
             sparse = self._penalty.l1 > 0.0
             n_epochs = self._solver.warm_start_epochs if sparse else 0
@@ -136,10 +134,13 @@ class Training:
     def model(self) -> CRFModel:
         """The model with the weights that are active now, polished where the solver says so.
 
-        Whenever it is taken, as spaCy's loop keeps the model that it has evaluated, not the last.
-        Training continues from the weights as they were.
+        Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
+        best, not the last. Training goes on from the weights as they were.
         """
-        coordinates, theta = self._polished = self._polished or self._polish()
+        solver = self._solver
+        coordinates, theta = polish(
+            self._loss, self.weights, solver.polish_iterations, solver.polish_l2
+        )
         n = len(self._labels)
         split = len(self._corpus.unigram_keys) * n
         unigram = coordinates < split
@@ -162,10 +163,6 @@ class Training:
                 theta[~unigram],
             ),
         )
-
-    def _polish(self) -> tuple[Longs, Floats]:
-        solver = self._solver
-        return polish(self._loss, self.weights, solver.polish_iterations, solver.polish_l2)
 
     def _table(
         self,
