@@ -43,9 +43,10 @@ def test_no_sweep_ascends(seed, n_labels, lengths, missing, penalty, scale, kapp
         assert np.isfinite(state.theta).all()
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)])
+# Plain problems are among those of all solvers.
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 1e-5), (0.5, 0.1), (0.0, 1.0)])
 @pytest.mark.parametrize(
-    "options", [{}, {"n_bigram": 3, "weighted": True}, {"start_label": False}, {"n_unigram": 0}]
+    "options", [{"n_bigram": 3, "weighted": True}, {"start_label": False}, {"n_unigram": 0}]
 )
 def test_minimiser_equals_scipy(l1, l2, options):
     problem, _ = random_problem(64, 3, [6, 4, 7, 5, 8], n_values=2, **options)
