@@ -10,7 +10,7 @@ from .loss.chain import ChainLoss
 from .loss.parts import Part
 from .penalty import ElasticNet
 from .solvers.base import BatchSolver, StepReport
-from .stages import warm_start
+from .stages import polish, warm_start
 from .working_set import WorkingSet
 
 Floats = NDArray[np.float64]
@@ -52,6 +52,15 @@ class Run:
         if self._working_set is None:
             return np.empty(0, np.int64), np.empty(0)
         coordinates, theta = self._working_set.weights
+        return self._part.outer(coordinates), theta
+
+    def polished(self) -> tuple[Longs, Floats]:
+        """`weights`, polished where the solver says so; the run goes on from what they were."""
+        if self._working_set is None:
+            return self.weights
+        solver = self._solver
+        settings = solver.polish_iterations, solver.polish_l2
+        coordinates, theta = polish(self._loss, self._working_set.weights, *settings)
         return self._part.outer(coordinates), theta
 
     @property

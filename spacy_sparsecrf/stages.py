@@ -1,4 +1,4 @@
-"""Stages of a training run: the stochastic warm start of a batch solver."""
+"""Stages of a training run: the stochastic warm start before a batch solver, polishing after."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from .loss.chain import ChainLoss
 from .loss.stochastic import SequenceDescent
 from .penalty import ElasticNet
+from .solvers.owlqn import OWLQN
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -66,3 +67,25 @@ def _calibrate(descent: SequenceDescent, sample: Longs) -> float:
             break
     descent.reset()
     return best
+
+
+def polish(
+    loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, l2: float
+) -> tuple[Longs, Floats]:
+    """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3.1).
+
+    l1 has chosen the weights but also shrunk them; here they only have a small l2 penalty.
+
+    weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights;
+    n_iterations: a handful: without l1, more would fit the corpus too closely; l2: >= 0.
+    RETURNS: the same coordinates, and the new values. The workspace's marginals are overwritten.
+    """
+    coordinates, theta = weights
+    if n_iterations == 0 or len(coordinates) == 0:
+        return weights
+    working, penalty, solver = loss.restrict(coordinates), ElasticNet(0.0, l2), OWLQN()
+    state = solver.start(working, penalty, theta)
+    for _ in range(n_iterations):
+        if solver.step(working, penalty, state).converged:
+            break
+    return coordinates, state.theta

@@ -166,7 +166,10 @@ class Training:
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
-        parts = [run.weights for run in self._runs]
+        return self._joined([run.weights for run in self._runs])
+
+    def _joined(self, parts: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        """The weights of all runs, ascending."""
         if not self._bounds:
             return parts[0]
         coordinates, theta = _concatenated(parts)
@@ -182,8 +185,12 @@ class Training:
         return len(self._labels) + int(self._corpus.start_label)
 
     def model(self) -> CRFModel:
-        """The model with the weights that are active now."""
-        coordinates, theta = self.weights
+        """The model with the weights that are active now, polished where the solver says so.
+
+        Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
+        best, not the last. Training goes on from the weights as they were.
+        """
+        coordinates, theta = self._joined([run.polished() for run in self._runs])
         n, n_outcomes = len(self._labels), self._n_outcomes
         split = len(self._corpus.unigram_keys) * n_outcomes
         unigram = coordinates < split

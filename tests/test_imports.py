@@ -19,6 +19,6 @@ def test_the_numerics_import_without_spacy():
 
 def test_importing_the_package_and_solver_settings_imports_no_numba():
     run(
-        "import sys, spacy_sparsecrf, spacy_sparsecrf.solvers.owlqn, spacy_sparsecrf.model, "
-        "spacy_sparsecrf.decoding; assert 'numba' not in sys.modules"
+        "import sys, spacy_sparsecrf, spacy_sparsecrf.solvers.owlqn, spacy_sparsecrf.solvers.bcd, "
+        "spacy_sparsecrf.model, spacy_sparsecrf.decoding; assert 'numba' not in sys.modules"
     )

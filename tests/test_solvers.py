@@ -14,6 +14,7 @@ from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
@@ -30,6 +31,7 @@ SOLVERS = {
     "owlqn-classic": partial(OWLQN, classic=True),
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
+    "bcd": BCD,
 }
 # Those of per-position models only.
 LOCAL_SOLVERS = {
@@ -133,9 +135,10 @@ def test_no_weight_crosses_zero_in_a_step():
     assert np.count_nonzero(state.theta) < np.count_nonzero(problem.theta)
 
 
-# RPROP crawls where the minimum is flat.
+# RPROP and BCD crawl where the minimum is flat.
 @pytest.mark.parametrize(
-    ("solver", "reached"), [("owlqn", 1e-6), ("owlqn-classic", 1e-6), ("rprop+", 1e-3)]
+    ("solver", "reached"),
+    [("owlqn", 1e-6), ("owlqn-classic", 1e-6), ("rprop+", 1e-3), ("bcd", 1e-3)],
 )
 def test_the_certificate_is_of_the_full_problem(solver, reached):
     problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)

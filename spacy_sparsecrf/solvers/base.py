@@ -67,6 +67,8 @@ class BatchSolver(Protocol):
     inner_iterations: int
     warm_start_epochs: int
     seed: int
+    polish_iterations: int
+    polish_l2: float
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point theta [K] and return the state there."""
@@ -103,6 +105,9 @@ class BatchSettings:
     warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
         one; 0 for none. Without l1, or with init_weights, there are none.
     seed: of the order in which the warm start visits sequences, >= 0.
+    polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, of each model
+        that is taken from the run (see `stages.polish`); 0 for none.
+    polish_l2: the l2 penalty of these.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
@@ -120,14 +125,19 @@ class BatchSettings:
         inner_iterations: int,
         warm_start_epochs: int,
         seed: int,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
         self.tolerance = tolerance
         self.window = window
         self.inner_iterations = inner_iterations
         self.warm_start_epochs = warm_start_epochs
         self.seed = seed
+        self.polish_iterations = polish_iterations
+        self.polish_l2 = polish_l2
         self.require(1, "inner_iterations")
         self.require(0, "tolerance", "window", "warm_start_epochs", "seed")
+        self.require(0, "polish_iterations", "polish_l2")
 
     def require(self, low: float, *keys: str) -> None:
         """Refuse settings below a number, and those that are not a number."""

@@ -51,8 +51,18 @@ class GIS(IterativeScaling):
         inner_iterations: int = 10,
         warm_start_epochs: int = 6,
         seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
         """Evaluate the first point.

@@ -81,8 +81,18 @@ class OWLQN(BatchSettings):
         max_line_search: int = 40,
         warm_start_epochs: int = 6,
         seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
         self.history = history
         self.classic = classic
         self.max_line_search = max_line_search

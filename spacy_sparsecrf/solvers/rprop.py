@@ -69,8 +69,18 @@ class RPROP(BatchSettings):
         inner_iterations: int = 10,
         warm_start_epochs: int = 6,
         seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs, seed)
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
         self.backtracking = backtracking
         self.first_width = first_width
         self.least_width = least_width

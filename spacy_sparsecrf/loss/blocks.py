@@ -1,0 +1,304 @@
+"""The chain loss a block at a time, a block being all working weights of one test."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.bcd import descend_blocks, order_levels
+from ..kernels.refresh import weigh_tokens
+from ..parallel import Chunks, cut
+from ..penalty import ElasticNet
+from .lattice import Csr, Lattice
+from .rows import N_CHUNKS, Rows
+from .working import Floats, Longs, WorkingLoss
+
+Ints = NDArray[np.int32]
+
+# Tokens that a thread must at least be given, for the time that it takes to start it.
+_LEAST_TOKENS = 256
+# Rounding errors of one token's log-potential and normalisation, in units in the last place.
+_NOISE = 8.0
+
+
+class BlockLayout:
+    """Where the blocks of working weights are.
+
+    A block has the row of a unigram test, of a bigram test, or of both where the two occur at the
+    same tokens, as those of one test do: what matters is that its weights need the same marginals.
+    Blocks are in descending order of their tokens.
+
+    unigram, bigram: [B] int32, rows, -1 = none; tokens: of each block, ascending; sequence_of: [N]
+    int32; row_matrices, row_contexts: of a bigram row, the matrices that have it, and the contexts
+    whose entries depend on it.
+    """
+
+    def __init__(self, working: WorkingLoss) -> None:
+        lattice = working.space.lattice
+        lengths = np.diff(lattice.offsets)
+        self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        starts = lattice.n_previous > working.space.n_labels
+        unigram = lattice.test_tokens.take(working.unigram.tests.astype(np.int64))
+        bigram = _bigram_tokens(lattice, working.bigram, starts)
+        inner = unigram if starts else _without(unigram, lattice.begins)
+        partner = _partners(inner, bigram, lattice.n_tokens)
+        alone = np.setdiff1d(np.arange(len(bigram)), partner)
+        tokens = _joined(unigram, bigram.take(alone))
+        rows = np.concatenate((np.arange(len(unigram)), np.full(len(alone), -1)))
+        pairs = np.concatenate((partner, alone))
+        order = np.argsort(-np.diff(tokens.indptr), kind="stable")
+        self.tokens = tokens.take(order)
+        self.unigram: Ints = rows[order].astype(np.int32)
+        self.bigram: Ints = pairs[order].astype(np.int32)
+        self._lay_out_potentials(working)
+        self._order_levels(len(lengths))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def _lay_out_potentials(self, working: WorkingLoss) -> None:
+        """Find the matrices, and the contexts with entries, of bigram rows."""
+        contexts, rows = working.pairs.contexts, working.bigram
+        self.row_matrices = contexts.matrix_rows.transposed(len(rows))
+        columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
+        row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
+        n_contexts = len(contexts.matrix_of)
+        distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
+        distinct = distinct[np.diff(contexts.ent_ptr)[distinct % n_contexts] > 0]
+        bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
+        self.row_contexts = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
+
+    def _order_levels(self, n_sequences: int) -> None:
+        """Divide the blocks into levels, whose blocks have no sequence in common."""
+        level = np.zeros(len(self), np.int64)
+        order_levels(
+            self.tokens.indptr,
+            self.tokens.indices,
+            self.sequence_of,
+            np.zeros(n_sequences, np.int64),
+            level,
+        )
+        self.by_level = np.argsort(level, kind="stable")
+        bounds = np.searchsorted(level[self.by_level], np.arange(1, level.max(initial=0) + 2))
+        self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+    def chunks(self, level: tuple[int, int]) -> Chunks:
+        """Runs of the blocks of a level, in `by_level`, for threads."""
+        first, last = level
+        cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
+        n_chunks = min(N_CHUNKS, 1 + int(cost.sum()) // _LEAST_TOKENS)
+        return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
+
+
+_LAYOUTS: WeakKeyDictionary[WorkingLoss, BlockLayout] = WeakKeyDictionary()
+
+
+def block_layout(working: WorkingLoss) -> BlockLayout:
+    """The blocks of a working loss, which are kept as long as it is."""
+    layout = _LAYOUTS.get(working)
+    if layout is None:
+        layout = _LAYOUTS[working] = BlockLayout(working)
+    return layout
+
+
+class BlockDescent:
+    """A sweep over the blocks of a working loss, from the weights theta [K].
+
+    working: laid out for a stochastic solver, so that token_rows has all rows; penalty: l1 and l2;
+    least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
+    gradient, curvature: [K], of the loss, and what stands for the diagonal of its Hessian, when the
+    block of a weight was last visited. counts: [3] int64, evaluations of a sequence so far, tokens
+    that forward steps and that backward steps went over.
+    """
+
+    def __init__(
+        self,
+        working: WorkingLoss,
+        penalty: ElasticNet,
+        least_kappa: float,
+        common: bool,
+        theta: Floats,
+        kappa: Floats,
+    ) -> None:
+        space = working.space
+        self._working, self._layout = working, block_layout(working)
+        noise = _NOISE * float(np.finfo(space.dtype).eps)
+        self._settings = penalty.l1, penalty.l2, least_kappa, common, noise
+        self.theta, self._kappa = theta, kappa
+        self._observed = working.observed
+        n_tokens, lattice = space.lattice.n_tokens, space.lattice
+        self._evidence = np.zeros((n_tokens, space.padded), space.dtype)
+        self._alpha, self._beta = np.zeros_like(self._evidence), np.zeros_like(self._evidence)
+        self._top, self._scale = np.zeros(n_tokens), np.zeros(n_tokens)
+        # No vector is true at first.
+        self._known = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
+        self._partial = np.zeros(len(lattice.weights))
+        self._old, self.gradient, self.curvature = (np.zeros(len(theta)) for _ in range(3))
+        self.counts = np.zeros(3, np.int64)
+        self._evaluate_potentials()
+
+    def _evaluate_potentials(self) -> None:
+        working = self._working
+        # They are no longer those of the workspace's last evaluation.
+        working.space.holder = None
+        working.pairs.fill(self.theta[working.split :])
+        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
+
+    def run(self) -> None:
+        """Descend on all blocks once, those of one level in parallel.
+
+        As blocks of a level have no sequence in common, nor any potential, it makes no difference
+        in which order or thread they are done.
+        """
+        layout, workers = self._layout, self._working.space.workers
+        if workers.n_threads == 1:
+            self.descend(np.arange(len(layout)))
+            return
+
+        def descend(first: int, last: int) -> Longs:
+            return self._descend(layout.by_level[first:last])
+
+        for level in layout.levels:
+            for counts in workers.map(descend, layout.chunks(level)):
+                self.counts += counts
+
+    def _weigh(self, first: int, last: int) -> None:
+        working, lattice = self._working, self._working.space.lattice
+        weigh_tokens(
+            np.arange(first, last, dtype=np.int32),
+            working.space.n_labels,
+            lattice.allowed,
+            working.token_rows.indptr,
+            working.token_rows.indices,
+            working.unigram.ptr,
+            working.unigram.places,
+            self.theta[: working.split],
+            self._evidence,
+            self._top,
+        )
+
+    def descend(self, order: Longs) -> None:
+        """Descend on some blocks, one after the other. order: [n] int64."""
+        self.counts += self._descend(order)
+
+    def _descend(self, order: Longs) -> Longs:
+        """Do `descend`, and return what to add to `counts`."""
+        working, layout, lattice = self._working, self._layout, self._working.space.lattice
+        pairs, contexts, space = working.pairs, working.pairs.contexts, working.space
+        counts = np.zeros(3, np.int64)
+        descend_blocks(
+            order,
+            layout.unigram,
+            layout.bigram,
+            layout.tokens.indptr,
+            layout.tokens.indices,
+            space.n_labels,
+            lattice.n_previous,
+            working.split,
+            layout.sequence_of,
+            lattice.offsets,
+            lattice.weights,
+            lattice.allowed,
+            working.token_rows.indptr,
+            working.token_rows.indices,
+            working.unigram.ptr,
+            working.unigram.places,
+            layout.row_matrices.indptr,
+            layout.row_matrices.indices,
+            layout.row_contexts.indptr,
+            layout.row_contexts.indices,
+            contexts.matrix_rows.indptr,
+            contexts.matrix_rows.indices,
+            working.bigram.ptr,
+            working.bigram.places,
+            contexts.context,
+            contexts.matrix_of,
+            contexts.constant,
+            contexts.ent_ptr,
+            contexts.ent_start,
+            contexts.ent_previous,
+            contexts.ent_label,
+            contexts.ent_place,
+            contexts.entry_weights.indptr,
+            contexts.entry_weights.indices,
+            self._observed,
+            *self._settings,
+            self.theta,
+            self._kappa,
+            pairs.psi,
+            pairs.psi_shift,
+            pairs.ent_value,
+            pairs.ent_change,
+            pairs.rewritten,
+            self._evidence,
+            self._top,
+            self._alpha,
+            self._beta,
+            self._scale,
+            *self._known,
+            self._partial,
+            self._old,
+            self.gradient,
+            self.curvature,
+            np.zeros(space.padded, space.dtype),
+            np.zeros(pairs.psi.shape[1:], space.dtype),
+            counts,
+        )
+        return counts
+
+
+def _bigram_tokens(lattice: Lattice, rows: Rows, starts: bool) -> Csr:
+    """The tokens of each row of bigram weights, ascending.
+
+    starts: whether pairs of the start label and the first label of a sequence have weights.
+    """
+    tokens = np.flatnonzero(~lattice.begins | starts)
+    by_context = tokens[np.argsort(lattice.context[tokens], kind="stable")]
+    bounds = np.arange(len(lattice.ctx_tests) + 1)
+    indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
+    contexts = lattice.test_contexts.take(rows.tests.astype(np.int64))
+    found = Csr(indptr, by_context.astype(np.int32)).take(contexts.indices.astype(np.int64))
+    row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
+    row = np.repeat(row, np.diff(indptr)[contexts.indices])
+    bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
+    return Csr(bounds, found.indices[np.lexsort((found.indices, row))])
+
+
+def _without(table: Csr, dropped: NDArray[np.bool_]) -> Csr:
+    """A ragged table of tokens without some tokens [N]."""
+    kept = ~dropped[table.indices]
+    indptr = np.concatenate(([0], np.cumsum(kept)))[table.indptr].astype(np.int64)
+    return Csr(indptr, table.indices[kept])
+
+
+def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
+    """For each unigram row the bigram row with the same tokens, or -1; no row has two partners.
+
+    unigram, bigram: tokens of the rows.
+    """
+    # Rows are compared by the sums of random numbers of their tokens, modulo 2**64.
+    marks = np.random.default_rng(0).integers(1, 1 << 63, n_tokens, dtype=np.uint64)
+    keys, rows = np.unique(_sums(marks, unigram), return_index=True)
+    wanted = _sums(marks, bigram)
+    partner = np.full(len(unigram), -1, np.int64)
+    if len(keys) == 0:
+        return partner
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    pairs = np.flatnonzero((keys[place] == wanted) & (wanted != 0))
+    own, first = np.unique(rows[place[pairs]], return_index=True)
+    a, b = unigram.take(own), bigram.take(pairs[first])
+    if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
+        partner[own] = pairs[first]
+    return partner
+
+
+def _sums(marks: NDArray[np.uint64], table: Csr) -> NDArray[np.uint64]:
+    """Sum the marks of the tokens of each row."""
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(marks[table.indices])))
+    return sums[table.indptr[1:]] - sums[table.indptr[:-1]]
+
+
+def _joined(a: Csr, b: Csr) -> Csr:
+    """The rows of a, then those of b."""
+    indptr = np.concatenate((a.indptr, a.indptr[-1] + b.indptr[1:]))
+    return Csr(indptr, np.concatenate((a.indices, b.indices)))
