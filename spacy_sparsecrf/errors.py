@@ -179,6 +179,10 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
+    SC335 = (
+        "The schedule {value!r} of the solver's steps is not known. Change "
+        "[components.NAME.solver] schedule to one of: {known}."
+    )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
         'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '

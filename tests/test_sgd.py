@@ -6,12 +6,16 @@ import dataclasses
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.kernels.updates import catch_up_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.stochastic import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training import Training
 
@@ -108,7 +112,9 @@ def clip(w: float, u: float, q: float) -> tuple[float, float]:
 def lattice_order(problem: Problem, working: WorkingLoss) -> np.ndarray:
     """The corpus' number of each sequence of the lattice, whose lengths are all distinct."""
     lengths = np.diff(problem.corpus.offsets).tolist()
-    return np.array([lengths.index(n) for n in np.diff(working.space.lattice.offsets)])
+    found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
+    # Copies come last.
+    return np.array(found[: len(lengths)])
 
 
 @pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.0), ElasticNet(0.3, 0.5)])
@@ -159,8 +165,117 @@ def test_the_penalty_does_not_depend_on_the_unit_of_weights():
     np.testing.assert_allclose(results[0], results[1], atol=1e-12)
 
 
+def slow_gradients(problem, working, seed, epoch, batch):
+    """The minibatches of a pass, as functions of the weights."""
+    numbers = lattice_order(problem, working)
+    order = np.random.default_rng([seed, epoch]).permutation(np.arange(len(numbers)))
+    for first in range(0, len(order), batch):
+        members = numbers[order[first : first + batch]]
+        yield lambda theta, members=members: sum(
+            problem.corpus.weights[i] * example_loss(problem, i, theta)[1] for i in members
+        )
+
+
+def small_problem() -> Problem:
+    """Weighted sequences of distinct lengths, one with a missing label, several bigram tests."""
+    problem, _ = random_problem(
+        71, 3, [4, 3, 5, 2, 1], n_values=6, n_bigram=3, n_unigram=1, weighted=True
+    )
+    problem.corpus.labels[5] = -1
+    return problem
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_passes_of_sgd_equal_a_slow_twin(monkeypatch, schedule, batch, layout):
+    force_layout(monkeypatch, layout)
+    problem, l2, eta = small_problem(), 0.7, 0.1
+    working, penalty = stochastic_loss(problem), ElasticNet(0.0, l2)
+    solver = SGD(schedule=schedule, eta0=eta, batch=batch, decay=0.6, average_from=2, seed=2)
+    state = solver.start(working, penalty, problem.theta)
+    theta, iterates, k, n = problem.theta.copy(), [], 0, 5
+    n_batches = -(-n // batch)
+    for epoch in range(3):
+        solver.step(working, penalty, state)
+        k = epoch * n
+        for gradient in slow_gradients(problem, working, 2, epoch, batch):
+            rate = {
+                "constant": eta,
+                "annealed": eta / (1 + k / n),
+                "exponential": eta * 0.6 ** (k / n),
+                "pegasos": eta / (l2 / n * (1 + k / batch)) / batch,
+            }[schedule]
+            theta = (theta - rate * gradient(theta)) / (1 + rate * l2 / n_batches)
+            k += batch
+            if epoch >= 1:
+                iterates.append(theta)
+        np.testing.assert_allclose(state.iterate, theta, atol=1e-11)
+        expected = np.mean(iterates, axis=0) if iterates else theta
+        np.testing.assert_allclose(state.theta, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.3), ElasticNet(0.4, 0.0)])
+def test_passes_of_adagrad_equal_a_slow_twin(penalty, batch):
+    problem = small_problem()
+    working = stochastic_loss(problem)
+    solver = AdaGrad(eta0=0.4, delta=0.5, batch=batch, seed=2)
+    state = solver.start(working, penalty, problem.theta)
+    theta, squares = problem.theta.copy(), np.zeros_like(problem.theta)
+    share = ElasticNet(penalty.l1 / -(-5 // batch), penalty.l2 / -(-5 // batch))
+    for epoch in range(3):
+        solver.step(working, penalty, state)
+        for gradient in slow_gradients(problem, working, 2, epoch, batch):
+            g = gradient(theta)
+            squares += g * g
+            rates = 0.4 / (0.5 + np.sqrt(squares))
+            theta = np.array(
+                [share.prox(theta[k] - rates[k] * g[k], rates[k]) for k in range(len(theta))]
+            )
+        np.testing.assert_allclose(state.squares, squares, atol=1e-11)
+        np.testing.assert_allclose(state.theta, theta, atol=1e-11)
+    assert 0 < np.count_nonzero(theta) < len(theta)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
+@pytest.mark.parametrize("missed", [1, 2, 30])
+def test_missed_proximal_steps_in_one(l2, missed):
+    penalty, rate = ElasticNet(0.02, l2), 0.4 / 1.5
+    weights = np.array([-0.7, -0.01, 0.0, 0.02, 3.0])
+    expected = weights
+    for _ in range(missed):
+        expected = penalty.prox(expected, rate)
+    squares = np.ones(5)
+    catch_up_adagrad(0, 5, missed, 0.4, 0.5, 0.02, l2, weights, squares)
+    np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_settings_out_of_range_are_refused_by_name():
+    with pytest.raises(SparseCRFError, match=r"SC335.*'fast'.*pegasos"):
+        SGD(schedule="fast")
+    with pytest.raises(SparseCRFError, match="SC306.*batch"):
+        SGD(batch=0)
+    with pytest.raises(SparseCRFError, match="SC306.*delta"):
+        AdaGrad(delta=0.0)
+    with pytest.raises(SparseCRFError, match="SC306.*eta0"):
+        SGDL1(eta0=-1.0)
+    problem, _ = random_problem(70, 3, [4])
+    with pytest.raises(SparseCRFError, match="SC308.*SGD"):
+        Training(problem.corpus, list("abc"), SGD(), l1=0.5, l2=0.1)
+    with pytest.raises(SparseCRFError, match="SC309.*SGD"):
+        Training(problem.corpus, list("abc"), SGD(schedule="pegasos"), l1=0.0, l2=0.0)
+
+
 SOLVERS = {
     "sgd-l1": (SGDL1(), ElasticNet(0.5, 0.01)),
+    "sgd-constant": (SGD(schedule="constant", eta0=0.02), ElasticNet(0.0, 1.0)),
+    "sgd-annealed": (SGD(batch=3), ElasticNet(0.0, 1.0)),
+    "sgd-exponential": (SGD(schedule="exponential"), ElasticNet(0.0, 1.0)),
+    "sgd-pegasos": (SGD(schedule="pegasos"), ElasticNet(0.0, 3.0)),
+    "asg": (SGD(schedule="constant", average_from=2), ElasticNet(0.0, 1.0)),
+    "adagrad": (AdaGrad(), ElasticNet(0.5, 0.01)),
+    "adagrad-l2": (AdaGrad(batch=3), ElasticNet(0.0, 1.0)),
 }
 
 
@@ -185,7 +300,7 @@ def test_resuming_is_bit_identical_and_seeds_matter(name):
 
 
 def settings_of(solver) -> dict:
-    return dict(vars(solver))
+    return {key: value for key, value in vars(solver).items() if key != "needs_l2"}
 
 
 @pytest.mark.parametrize("name", SOLVERS)
