@@ -17,6 +17,7 @@ from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training import Training
 
 from .layouts import LAYOUTS, force_layout
@@ -274,6 +275,7 @@ SOLVERS = {
     "sgd-exponential": (SGD(schedule="exponential"), ElasticNet(0.0, 1.0)),
     "sgd-pegasos": (SGD(schedule="pegasos"), ElasticNet(0.0, 3.0)),
     "asg": (SGD(schedule="constant", average_from=2), ElasticNet(0.0, 1.0)),
+    "smd": (SMD(eta0=0.02), ElasticNet(0.0, 1.0)),
     "adagrad": (AdaGrad(), ElasticNet(0.5, 0.01)),
     "adagrad-l2": (AdaGrad(batch=3), ElasticNet(0.0, 1.0)),
 }
