@@ -51,6 +51,7 @@ class AdaGrad(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
     stochastic = True
     exact = False
 

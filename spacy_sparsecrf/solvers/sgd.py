@@ -59,6 +59,7 @@ class SGD(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
     stochastic = True
     exact = False
     supports_l1 = False

@@ -50,6 +50,7 @@ class SGDL1(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
     stochastic = True
     exact = False
 

@@ -48,6 +48,7 @@ class SMD(BatchSettings):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
+    state_type = State
     stochastic = True
     exact = False
     supports_l1 = False
