@@ -183,6 +183,15 @@ class Errors(metaclass=_Coded):
         "The schedule {value!r} of the solver's steps is not known. Change "
         "[components.NAME.solver] schedule to one of: {known}."
     )
+    SC336 = (
+        "The solver {solver} has no penalty, but l2 = {l2}. Set [components.NAME] l2 = 0, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
+    )
+    SC337 = (
+        "The solver {solver} needs sequences all of whose tokens have gold labels, and the corpus "
+        "has none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.SGD.v1."
+    )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
         'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '
