@@ -1,4 +1,4 @@
-"""The gradient of a minibatch of examples, and the rows of weights it is on."""
+"""The gradients of examples, and the rows of weights they are on."""
 
 import numpy as np
 from numba import njit
@@ -169,6 +169,125 @@ def add_gradient(
         no_dues,
     )
     return float(weight * loss)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_gradients(
+    members: np.ndarray,
+    visit: int,
+    n_labels: int,
+    n_previous: int,
+    offsets: np.ndarray,
+    twin: np.ndarray,
+    labels: np.ndarray,
+    allowed: np.ndarray,
+    sequence_weights: np.ndarray,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
+    table: np.ndarray,
+    tok_ptr: np.ndarray,
+    tok_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    constant: np.ndarray,
+    mat_ptr: np.ndarray,
+    mat_rows: np.ndarray,
+    pair_ptr: np.ndarray,
+    pair_places: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_place: np.ndarray,
+    weight_ptr: np.ndarray,
+    weights: np.ndarray,
+    split: int,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    nothing: np.ndarray,
+    no_dues: np.ndarray,
+    tokens: np.ndarray,
+    psi: np.ndarray,
+    shift: np.ndarray,
+    value: np.ndarray,
+    change: np.ndarray,
+    rewritten: np.ndarray,
+    stamp: np.ndarray,
+    sums: np.ndarray,
+    residual: np.ndarray,
+    scratch: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    marginals: np.ndarray,
+    beta: np.ndarray,
+    bounds: np.ndarray,
+    signs: np.ndarray,
+    log_z: np.ndarray,
+) -> float:
+    """Add the weighted gradients of examples `members`, at the same weights, to gradient [K].
+
+    visit: a number of its own for each theta; the rest: see `add_gradient`.
+    RETURNS: the weighted sum of the losses.
+    """
+    loss = 0.0
+    for s in members:
+        loss += add_gradient(
+            s,
+            visit,
+            n_labels,
+            n_previous,
+            offsets,
+            twin,
+            labels,
+            allowed,
+            sequence_weights,
+            head_ptr,
+            heads,
+            table,
+            tok_ptr,
+            tok_rows,
+            row_ptr,
+            row_labels,
+            context,
+            matrix_of,
+            constant,
+            mat_ptr,
+            mat_rows,
+            pair_ptr,
+            pair_places,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            ent_place,
+            weight_ptr,
+            weights,
+            split,
+            theta,
+            gradient,
+            nothing,
+            no_dues,
+            tokens,
+            psi,
+            shift,
+            value,
+            change,
+            rewritten,
+            stamp,
+            sums,
+            residual,
+            scratch,
+            alpha,
+            backward,
+            marginals,
+            beta,
+            bounds,
+            signs,
+            log_z,
+        )
+    return loss
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -12,12 +12,16 @@ from ..penalty import ElasticNet
 Floats = NDArray[np.float64]
 
 
-class Loss(Protocol):
-    """A smooth convex function of K weights, as a gradient solver sees it."""
+class Function(Protocol):
+    """A smooth function of K weights."""
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [K] float64, at theta [K] float64."""
         ...
+
+
+class Loss(Function, Protocol):
+    """The loss of a corpus on K weights, as a gradient solver sees it."""
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian, [K], at the point that was evaluated last.
@@ -151,7 +155,7 @@ def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None
         raise SparseCRFError(Errors.SC340.format(solver=name))
 
 
-def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
+def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """The objective, and the gradient of its smooth part, loss + l2."""
     value, gradient = loss.value_and_grad(theta)
     return value + penalty.value(theta), gradient + penalty.l2 * theta
