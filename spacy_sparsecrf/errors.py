@@ -192,6 +192,11 @@ class Errors(metaclass=_Coded):
         "has none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
         "spacy_sparsecrf.SGD.v1."
     )
+    SC338 = (
+        "The weights of the solver {solver} have grown without bounds. Lower its step, "
+        "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
         'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '

@@ -182,6 +182,20 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     return value, gradient
 
 
+def evaluate_pass(
+    loss: Function, penalty: ElasticNet, theta: Floats, solver: BatchSettings
+) -> tuple[float, Floats]:
+    """`evaluate` after a pass of a stochastic solver.
+
+    RAISES: SparseCRFError where weights or objective are not finite.
+    """
+    if np.isfinite(theta).all():
+        value, gradient = evaluate(loss, penalty, theta)
+        if np.isfinite(value):
+            return value, gradient
+    raise SparseCRFError(Errors.SC338.format(solver=type(solver).__name__))
+
+
 def take(array: Floats, source: NDArray[np.int64]) -> Floats:
     """Select along the last axis, 0 where source is -1."""
     taken = np.zeros((*array.shape[:-1], len(source)))

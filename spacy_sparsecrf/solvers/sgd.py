@@ -11,7 +11,7 @@ from ..loss.minibatch import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
 from .calibration import calibrate
 
 Floats = NDArray[np.float64]
@@ -114,7 +114,10 @@ class SGD(BatchSettings):
         return State(theta, gradient, state.value, iterate, *rest)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate."""
+        """Pass over all examples once, in a random order, and evaluate.
+
+        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
+        """
         minibatches = Minibatches(loss, penalty, self.batch)
         n = len(minibatches.sequences)
         order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
@@ -134,7 +137,7 @@ class SGD(BatchSettings):
             state.theta = (before * state.theta + total) / state.n_averaged
         else:
             state.theta = state.iterate
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
         distance = optimality(penalty, state.theta, state.gradient)
         return StepReport(
             objective=state.value,

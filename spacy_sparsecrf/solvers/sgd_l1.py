@@ -9,7 +9,7 @@ from ..loss.stochastic import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
 from .calibration import calibrate
 
 Floats = NDArray[np.float64]
@@ -98,7 +98,10 @@ class SGDL1(BatchSettings):
         return State(theta, gradient, state.value, received, state.due, state.eta, state.epoch)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate."""
+        """Pass over all examples once, in a random order, and evaluate.
+
+        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
+        """
         descent = SequenceDescent(loss, penalty, missing=True)
         descent.resume(state.theta, state.received, state.due)
         n = len(descent.sequences)
@@ -112,7 +115,7 @@ class SGDL1(BatchSettings):
         state.theta = descent.settle()
         state.received, state.due = descent.received, float(descent.due[0])
         state.epoch += 1
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
         distance = optimality(penalty, state.theta, state.gradient)
         return StepReport(
             objective=state.value,

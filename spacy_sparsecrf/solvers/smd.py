@@ -10,7 +10,7 @@ from ..loss.curved import CurvedMinibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,10 @@ class SMD(BatchSettings):
         return State(theta, gradient, state.value, gains, v, state.epoch)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate."""
+        """Pass over all examples once, in a random order, and evaluate.
+
+        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
+        """
         minibatches = CurvedMinibatches(loss)
         sequences = minibatches.sequences
         order = np.random.default_rng([self.seed, state.epoch]).permutation(sequences)
@@ -114,7 +117,7 @@ class SMD(BatchSettings):
             minibatches.add(members, theta, v, gradient, product)
             step_smd(self.mu, self.decay, l2, gradient, product, theta, gains, v)
         state.theta, state.gains, state.v = theta, gains, v
-        state.value, state.gradient = evaluate(loss, penalty, theta)
+        state.value, state.gradient = evaluate_pass(loss, penalty, theta, self)
         distance = optimality(penalty, theta, state.gradient)
         return StepReport(
             objective=state.value,
