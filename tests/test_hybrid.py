@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subset import ExampleSums, Subset
+from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from .layouts import LAYOUTS, force_layout
 from .reference import random_problem
 from .test_sgd import MISSING, example_loss, lattice_order, stochastic_loss
+from .test_smd import corpus_of_rare_tests
 from .test_stages import learnable
 
 
@@ -89,7 +94,7 @@ def test_samples_grow_and_have_those_before(monkeypatch):
 def test_remapped_samples_are_evaluated_anew(l1):
     problem, penalty = learnable(), ElasticNet(l1, 1.0)
     working = stochastic_loss(problem)
-    solver = Hybrid()
+    solver = Hybrid(growth=1.1)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
     solver.step(working, penalty, state)
     assert 0 < state.known == state.size < 80
@@ -108,14 +113,26 @@ def test_remapped_samples_are_evaluated_anew(l1):
     assert min(passes) >= 1.0
 
 
-def passes_to(solver, working, penalty, goal: float) -> float:
-    """Passes until the objective is at most a goal."""
-    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    passes = 0.0
-    while state.value > goal:
-        passes += solver.step(working, penalty, state).passes
-        assert passes < 200.0
-    return passes
+def test_it_needs_fewer_passes_than_the_whole_corpus_from_the_start():
+    corpus, penalty = corpus_of_rare_tests(), ElasticNet(0.0, 1.0)
+    loss = ChainLoss(corpus, 4, Workers(1))
+    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    exact = OWLQN()
+    state = exact.start(working, penalty, np.zeros(loss.n_potential))
+    while not exact.step(working, penalty, state).converged:
+        pass
+
+    def passes(solver: BatchSolver, goal: float) -> float:
+        here = solver.start(working, penalty, np.zeros(loss.n_potential))
+        total = 0.0
+        while here.value > goal:
+            total += solver.step(working, penalty, here).passes
+            assert total < 100.0
+        return total
+
+    for gap in (1e-2, 1e-3):
+        goal = (1.0 + gap) * state.value
+        assert passes(Hybrid(), goal) < 0.9 * passes(OWLQN(), goal)
 
 
 def test_settings_out_of_range_are_refused_by_name():

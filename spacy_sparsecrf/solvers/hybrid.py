@@ -42,7 +42,8 @@ class Hybrid(BatchSettings):
     one sample each. When all examples are in it, it is OWL-QN. Examples with missing gold labels
     take part.
 
-    growth: >= 1; 1.1 is the paper's. first_share: share of the examples in the first sample.
+    growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
+    first_share: share of the examples in the first sample.
     history, classic, max_line_search: see `OWLQN`.
     The other settings: see `BatchSettings`. One of the `inner_iterations` is iterations that
     visit as many examples as the corpus has, or one iteration on all of them.
@@ -55,7 +56,7 @@ class Hybrid(BatchSettings):
     def __init__(
         self,
         *,
-        growth: float = 1.1,
+        growth: float = 1.5,
         first_share: float = 0.01,
         history: int = 20,
         classic: bool = False,
