@@ -179,6 +179,24 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
+    SC335 = (
+        "The schedule {value!r} of the solver's steps is not known. Change "
+        "[components.NAME.solver] schedule to one of: {known}."
+    )
+    SC336 = (
+        "The solver {solver} has no penalty, but l2 = {l2}. Set [components.NAME] l2 = 0, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
+    )
+    SC337 = (
+        "The solver {solver} needs sequences all of whose tokens have gold labels, and the corpus "
+        "has none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.SGD.v1."
+    )
+    SC338 = (
+        "The weights of the solver {solver} have grown without bounds. Lower its step, "
+        "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
         'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '

@@ -16,6 +16,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.scgis import SCGIS
@@ -28,6 +29,7 @@ from .reference import Problem, local_loss, random_problem
 # Batch solvers, as functions of the settings that all of them have.
 SOLVERS = {
     "owlqn": OWLQN,
+    "hybrid": Hybrid,
     "owlqn-classic": partial(OWLQN, classic=True),
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),

@@ -60,9 +60,27 @@ def penalise(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _add_masses(
+    t: int,
+    begin: int,
+    end: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
+    for e in range(begin, end):
+        i, y = ent_previous[e], ent_label[e]
+        sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def pair_residual(
     first: int,
     last: int,
+    n_parts: int,
     n_labels: int,
     tokens: np.ndarray,
     labels: np.ndarray,
@@ -75,27 +93,37 @@ def pair_residual(
     value: np.ndarray,
     alpha: np.ndarray,
     backward: np.ndarray,
+    sums: np.ndarray,
     residual: np.ndarray,
 ) -> None:
-    """Expected minus observed pairs of the tokens first:last of a sequence, which share a matrix.
+    """Expected minus observed pairs of the tokens first:last of an example, which share a matrix.
 
-    tokens: 0, 1, 2, ...; residual: [Y + 1, Yp], out.
+    n_parts: 2 with a constrained copy, else 1; tokens: 0, 1, 2, ...; alpha, backward: [2, T, Yp],
+    see `infer_example`; sums: [entries of a context] workspace; residual:
+    [Y + 1, Yp], out.
     """
     fill(residual.reshape(-1), 0, residual.size, 0.0)
     inner = max(first, 1)
-    add_outer_products(tokens, inner, last, n_labels, alpha, backward, residual)
-    add_starts(tokens, first, inner, n_labels, backward, residual)
+    for part in range(n_parts):
+        add_outer_products(tokens, inner, last, n_labels, alpha[part], backward[part], residual)
+        add_starts(tokens, first, inner, n_labels, backward[part], residual)
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
             residual[i, y] *= matrix[i, y]
     for t in range(first, last):
         c = context[t]
         begin, end = _entries_of(t, c, ent_ptr, ent_start)
+        if begin < end:
+            fill(sums, 0, end - begin, 0.0)
+            for part in range(n_parts):
+                _add_masses(
+                    t, begin, end, ent_previous, ent_label, alpha[part], backward[part], sums
+                )
         for e in range(begin, end):
             i, y = ent_previous[e], ent_label[e]
-            mass = backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
-            residual[i, y] += (value[e] - matrix[i, y]) * mass
-        residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
+            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
+        if labels[t] >= 0:
+            residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -184,6 +212,7 @@ def update_matrix(
 def update_entries(
     first: int,
     last: int,
+    n_parts: int,
     labels: np.ndarray,
     c: int,
     n_labels: int,
@@ -208,16 +237,17 @@ def update_entries(
 
     Either all of the tokens begin the sequence, or none. sums: [entries of a context] workspace.
     """
-    padded = backward.shape[1]
+    padded = backward.shape[2]
     begin, end = _entries_of(first, c, ent_ptr, ent_start)
     fill(sums, 0, end - begin, 0.0)
-    for t in range(first, last):
-        for e in range(begin, end):
-            i, y = ent_previous[e], ent_label[e]
-            sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
+    for part in range(n_parts):
+        for t in range(first, last):
+            _add_masses(t, begin, end, ent_previous, ent_label, alpha[part], backward[part], sums)
     for e in range(begin, end):
         sums[e - begin] *= value[e]
     for t in range(first, last):
+        if labels[t] < 0:
+            continue
         place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
         e = np.searchsorted(ent_place[begin:end], place)
         if begin + e < end and ent_place[begin + e] == place:

@@ -84,7 +84,8 @@ class Lattice:
     labels; the copy stands for the second term: it has weight -w, and `allowed` restricts it.
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
-    allowed [N] (-1 = any label), token_weight [N]; tests: unigram tests of a token; context [N];
+    allowed [N] (-1 = any label), token_weight [N]; twin [S] int64, the copy of a sequence, -1 = it
+    has none; tests: unigram tests of a token; context [N];
     ctx_tests: bigram tests of a context; test_tokens, test_contexts: their transposes; inner
     and starts: tokens of a context that continue and that begin a sequence.
     """
@@ -94,6 +95,7 @@ class Lattice:
     labels: Ints
     allowed: Ints
     token_weight: NDArray[np.float64]
+    twin: Longs
     begins: NDArray[np.bool_]
     tests: Csr
     context: Ints
@@ -141,6 +143,10 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
     labels = corpus.labels[tokens]
     begins = np.zeros(len(tokens), dtype=np.bool_)
     begins[offsets[:-1]] = True
+    twin = np.full(len(order), -1, dtype=np.int64)
+    twin[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
+        len(used), len(order)
+    )
     tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
     ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     return Lattice(
@@ -149,6 +155,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
         labels=np.where(incomplete, -1, labels).astype(np.int32),
         allowed=np.where(copied, labels, -1).astype(np.int32),
         token_weight=np.repeat(weights, lengths[order]),
+        twin=twin,
         begins=begins,
         tests=tests,
         context=corpus.context[tokens],

@@ -1,4 +1,4 @@
-"""The chain loss a sequence at a time: what stochastic solvers need."""
+"""The chain loss an example at a time: what stochastic solvers need."""
 
 from typing import Any
 
@@ -11,66 +11,26 @@ from ..penalty import ElasticNet
 from .working import Floats, Longs, WorkingLoss
 
 
-class SequenceDescent:
-    """Weights under stochastic gradient descent with the cumulative l1 penalty.
+class Examples:
+    """The examples of a working loss, and what kernels take to visit them.
 
-    working: the loss on the weights to learn, [K]; penalty: applied a sequence's share at a time.
-    Sequences with missing gold labels are left out.
+    working: the loss on the weights to learn, laid out for a stochastic solver. An *example* is
+    a sequence with gold labels, or one with missing labels and its constrained copy.
+    sequences: [S] int64, those that are examples; complete: [S] bool, whether all gold labels are
+    known; tables, workspaces: arguments of `kernels.sgd.sgd_pass`.
     """
 
-    def __init__(self, working: WorkingLoss, penalty: ElasticNet) -> None:
+    def __init__(self, working: WorkingLoss) -> None:
         lattice = working.space.lattice
-        self._working = working
-        lengths = np.diff(lattice.offsets)
-        complete = np.minimum.reduceat(lattice.labels, lattice.offsets[:-1]) >= 0
-        self.sequences: Longs = np.flatnonzero(complete)
-        share = 1.0 / max(1, len(self.sequences))
-        self._rates = (share * penalty.l1, share * penalty.l2)
-        longest = int(lengths.max())
-        space, pairs = working.space, working.pairs
-        shape = pairs.psi.shape[1:]
-        # Matrices of ones are not built again.
-        psi = np.zeros(pairs.psi.shape)
-        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
-        n_entries = pairs.contexts.n_entries
-        self._workspaces: tuple[NDArray[Any], ...] = (
-            np.arange(longest, dtype=np.int32),
-            psi,
-            np.zeros(len(psi)),
-            np.zeros(n_entries),
-            np.zeros(n_entries),
-            np.zeros(len(pairs.rewritten), dtype=np.bool_),
-            np.zeros(len(psi) + len(pairs.rewritten), dtype=np.int64),
-            np.zeros(int(np.diff(pairs.contexts.ent_ptr).max(initial=0))),
-            np.zeros(shape),
-            np.zeros(shape),
-            *(np.zeros((longest, space.padded)) for _ in range(3)),
-            np.zeros(space.padded),
-        )
-        self.reset()
-
-    def reset(self) -> None:
-        """Set all weights to zero."""
-        n = len(self._working.coordinates)
-        self.theta = np.zeros(n)
-        self._received = np.zeros(n)
-        self._row_shrunk = np.zeros(len(self._working.unigram))
-        self._pair_shrunk = np.zeros(n - self._working.split)
-        self._due = np.zeros(2)
-
-    def run(self, order: Longs, eta: float, decay: float) -> float:
-        """Pass over sequences once.
-
-        order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
-        RETURNS: sum of -log p(y | x) of the sequences, each before its update.
-        """
-        working, lattice = self._working, self._working.space.lattice
+        copies = lattice.twin[lattice.twin >= 0]
+        self.sequences: Longs = np.setdiff1d(np.arange(len(lattice.twin)), copies)
+        self.complete: NDArray[np.bool_] = lattice.twin[self.sequences] < 0
         contexts = working.pairs.contexts
-        loss: float = sgd_pass(
-            order,
+        self.tables: tuple[Any, ...] = (
             working.space.n_labels,
             lattice.n_previous,
             lattice.offsets,
+            lattice.twin,
             lattice.labels,
             lattice.allowed,
             lattice.weights,
@@ -96,24 +56,101 @@ class SequenceDescent:
             contexts.entry_weights.indptr,
             contexts.entry_weights.indices,
             working.split,
+        )
+        self.workspaces = self._workspaces(working)
+
+    def _workspaces(self, working: WorkingLoss) -> tuple[NDArray[Any], ...]:
+        """Arrays that a pass writes to and that mean nothing between passes."""
+        space, pairs = working.space, working.pairs
+        longest = int(np.diff(space.lattice.offsets).max())
+        shape = pairs.psi.shape[1:]
+        # Matrices of ones are not built again.
+        psi = np.zeros(pairs.psi.shape)
+        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
+        n_entries = pairs.contexts.n_entries
+        return (
+            np.arange(longest, dtype=np.int32),
+            psi,
+            np.zeros(len(psi)),
+            np.zeros(n_entries),
+            np.zeros(n_entries),
+            np.zeros(len(pairs.rewritten), dtype=np.bool_),
+            np.zeros(len(psi) + len(pairs.rewritten), dtype=np.int64),
+            np.zeros(int(np.diff(pairs.contexts.ent_ptr).max(initial=0))),
+            np.zeros(shape),
+            np.zeros(shape),
+            *(np.zeros((2, longest, space.padded)) for _ in range(3)),
+            np.zeros(space.padded),
+            np.zeros(2, dtype=np.int64),
+            np.array([1.0, -1.0]),
+            np.zeros(2),
+        )
+
+
+class SequenceDescent:
+    """Weights under stochastic gradient descent with the cumulative l1 penalty.
+
+    working: the loss on the weights to learn, [K]; penalty: applied an example's share at a time;
+    missing: whether examples with missing gold labels take part.
+    theta: [K] weights; received: [K], the l1 penalty that each has received; due: [2], the l1 and
+    l2 rates cumulated so far. Once settled, these are the whole state.
+    """
+
+    def __init__(self, working: WorkingLoss, penalty: ElasticNet, missing: bool = False) -> None:
+        self._working = working
+        self._examples = Examples(working)
+        known = self._examples.complete
+        self.sequences: Longs = self._examples.sequences[known | missing]
+        share = 1.0 / max(1, len(self.sequences))
+        self._rates = (share * penalty.l1, share * penalty.l2)
+        n = len(working.coordinates)
+        self.resume(np.zeros(n), np.zeros(n), 0.0)
+
+    def resume(self, theta: Floats, received: Floats, due: float) -> None:
+        """Continue from settled weights; theta, received: [K]; due: the cumulated l1 rate."""
+        self.theta = theta.copy()
+        self.received = received.copy()
+        # Settled weights have been shrunk by all that was due.
+        self._row_shrunk = np.zeros(len(self._working.unigram))
+        self._pair_shrunk = np.zeros(len(theta) - self._working.split)
+        self.due = np.array([due, 0.0])
+
+    def run(self, order: Longs, eta: float, decay: float) -> float:
+        """Pass over examples once.
+
+        order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
+        RETURNS: the weighted sum of the losses of the examples, each before its update.
+        """
+        arguments = (
+            order,
+            *self._examples.tables,
             self.theta,
-            self._received,
+            self.received,
             self._row_shrunk,
             self._pair_shrunk,
-            self._due,
+            self.due,
             *self._rates,
             eta,
             decay,
-            *self._workspaces,
+            *self._examples.workspaces,
         )
+        return float(sgd_pass(*arguments))
+
+    def loss_after(self, sample: Longs, eta: float) -> float:
+        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        before = self.theta, self.received, float(self.due[0])
+        self.resume(*before)
+        self.run(sample, eta, 1.0)
+        loss = self.run(sample, 0.0, 1.0)
+        self.resume(*before)
         return loss
 
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
         working, split = self._working, self._working.split
-        unigram = (working.unigram.ptr, self.theta[:split], self._received[:split])
-        penalise(*unigram, self._row_shrunk, self._due)
+        unigram = (working.unigram.ptr, self.theta[:split], self.received[:split])
+        penalise(*unigram, self._row_shrunk, self.due)
         # Each bigram weight shrinks by itself.
-        bigram = (np.arange(len(self._pair_shrunk) + 1), self.theta[split:], self._received[split:])
-        penalise(*bigram, self._pair_shrunk, self._due)
+        bigram = (np.arange(len(self._pair_shrunk) + 1), self.theta[split:], self.received[split:])
+        penalise(*bigram, self._pair_shrunk, self.due)
         return self.theta

@@ -12,12 +12,16 @@ from ..penalty import ElasticNet
 Floats = NDArray[np.float64]
 
 
-class Loss(Protocol):
-    """A smooth convex function of K weights, as a gradient solver sees it."""
+class Function(Protocol):
+    """A smooth function of K weights."""
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [K] float64, at theta [K] float64."""
         ...
+
+
+class Loss(Function, Protocol):
+    """The loss of a corpus on K weights, as a gradient solver sees it."""
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian, [K], at the point that was evaluated last.
@@ -161,7 +165,7 @@ def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None
         raise SparseCRFError(Errors.SC340.format(solver=name))
 
 
-def evaluate(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
+def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """The objective, and the gradient of its smooth part, loss + l2."""
     value, gradient = loss.value_and_grad(theta)
     return value + penalty.value(theta), gradient + penalty.l2 * theta
@@ -186,6 +190,20 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     if not np.isfinite(value):
         raise SparseCRFError(Errors.SC307)
     return value, gradient
+
+
+def evaluate_pass(
+    loss: Function, penalty: ElasticNet, theta: Floats, solver: BatchSettings
+) -> tuple[float, Floats]:
+    """`evaluate` after a pass of a stochastic solver.
+
+    RAISES: SparseCRFError where weights or objective are not finite.
+    """
+    if np.isfinite(theta).all():
+        value, gradient = evaluate(loss, penalty, theta)
+        if np.isfinite(value):
+            return value, gradient
+    raise SparseCRFError(Errors.SC338.format(solver=type(solver).__name__))
 
 
 def take(array: Floats, source: NDArray[np.int64]) -> Floats:

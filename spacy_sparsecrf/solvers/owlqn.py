@@ -20,6 +20,7 @@ from ..registry import crf_solvers
 from ..vectors import dot
 from .base import (
     BatchSettings,
+    Function,
     Loss,
     StepReport,
     evaluate,
@@ -133,7 +134,7 @@ class OWLQN(BatchSettings):
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
         return metric
 
-    def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: Function, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
@@ -176,7 +177,7 @@ class OWLQN(BatchSettings):
         return direction
 
     def _search(
-        self, loss: Loss, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
+        self, loss: Function, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
     ) -> tuple[Point | None, int]:
         """Search along a direction; the very first one has no scale yet."""
         length = float(np.sqrt(dot(direction, direction)))

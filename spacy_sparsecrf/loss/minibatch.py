@@ -1,0 +1,83 @@
+"""The chain loss a minibatch at a time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.minibatch import minibatch_pass
+from ..penalty import ElasticNet
+from .stochastic import Examples
+from .working import Floats, Longs, WorkingLoss
+
+
+class Minibatches:
+    """Passes of a stochastic solver over minibatches of examples.
+
+    working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
+    time; batch: examples of a minibatch.
+    sequences: [S] int64, the examples.
+    """
+
+    def __init__(self, working: WorkingLoss, penalty: ElasticNet, batch: int) -> None:
+        self._examples = Examples(working)
+        self.sequences: Longs = self._examples.sequences
+        self.batch = batch
+        self._penalty = penalty
+        lattice, n_weights = working.space.lattice, len(working.coordinates)
+        contexts = working.bigram.of(lattice.ctx_tests)
+        pair_ptr = working.split + working.bigram.ptr
+        self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
+        self._rows = (lattice.context, contexts.indptr, contexts.indices)
+        self._sums = (np.zeros(n_weights), np.zeros(n_weights + 1), np.zeros(2))
+
+    def n_steps(self, order: Longs) -> int:
+        """How many minibatches an order [n] of examples is cut into."""
+        return -(-len(order) // self.batch)
+
+    def run(
+        self,
+        order: Longs,
+        rule: int,
+        etas: Floats,
+        theta: Floats,
+        extra: Floats,
+        averaging: bool = False,
+        delta: float = 1.0,
+    ) -> float:
+        """Pass over examples once.
+
+        order: [n] int64; rule: see `kernels.minibatch`; etas: [n_steps], a step for each
+        minibatch, 0 to measure; theta: [K], in and out; extra: [K], in and out, what the rule
+        keeps of each weight; averaging: whether SGD sums its iterates there; delta: of AdaGrad.
+        RETURNS: the weighted sum of the losses of the examples, each before its step.
+        """
+        share = 1.0 / self.n_steps(self.sequences)
+        l2 = share * self._penalty.l2
+        shrinkage = np.concatenate(([0.0], np.cumsum(np.log1p(etas * l2))))
+        averaged = np.zeros(len(etas) + 1)
+        if averaging:
+            averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
+        n_rows = len(self._weights_of) - 1
+        marks: NDArray[np.int64] = np.full(n_rows, -1)
+        arguments = (
+            order,
+            self.batch,
+            rule,
+            *self._rows,
+            self._weights_of,
+            *self._examples.tables,
+            etas,
+            delta,
+            share * self._penalty.l1,
+            l2,
+            shrinkage,
+            averaged,
+            averaging,
+            theta,
+            extra,
+            *self._sums,
+            marks,
+            np.zeros(n_rows, dtype=np.int64),
+            np.zeros(n_rows, dtype=np.int64),
+            *self._examples.workspaces,
+        )
+        return float(minibatch_pass(*arguments))

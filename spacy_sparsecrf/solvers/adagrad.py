@@ -1,0 +1,148 @@
+"""AdaGrad: stochastic gradient descent with a step for each weight, and proximal penalties."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.minibatch import ADAGRAD as RULE
+from ..loss.minibatch import Minibatches
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .calibration import calibrate
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass
+class State:
+    """Where AdaGrad stands.
+
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; squares: [K],
+    sum of the squared gradients of minibatches; eta: step, 0 before it is calibrated; epoch:
+    passes done.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+    squares: Floats
+    eta: float
+    epoch: int
+
+
+@crf_solvers("spacy_sparsecrf.AdaGrad.v1")
+class AdaGrad(BatchSettings):
+    """AdaGrad (Duchi et al. 2011) on minibatches of b examples of N, by proximal steps.
+
+        theta_k := prox_{eta_k b / N (l1 |.| + l2 / 2 |.|^2)}(theta_k - eta_k g_k),
+        eta_k = eta0 / (delta + sqrt(sum of g_k^2))                     (Schmidt 2015, section 6)
+
+    with g the sum of the gradients of a minibatch's examples. The penalties of weights without a
+    gradient are made up for when they are needed next. Examples with missing gold labels take
+    part.
+
+    eta0: step; 0 to find one on a sample of the corpus. delta: > 0, added to the root.
+    batch: b.
+    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+    stochastic = True
+    exact = False
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 0.0,
+        delta: float = 1.0,
+        batch: int = 1,
+        tolerance: float = 1e-3,
+        window: float = 1e-4,
+        inner_iterations: int = 1,
+        warm_start_epochs: int = 0,
+        seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
+        self.eta0 = eta0
+        self.delta = delta
+        self.batch = batch
+        self.require(0, "eta0")
+        self.require(1e-12, "delta")
+        self.require(1, "batch")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
+        """
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return State(theta, gradient, value, np.zeros_like(theta), self.eta0, 0)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry a state over to another working set; new weights have the full step."""
+        theta, squares = take(state.theta, source), take(state.squares, source)
+        return State(theta, gradient, state.value, squares, state.eta, state.epoch)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Pass over all examples once, in a random order, and evaluate.
+
+        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
+        """
+        minibatches = Minibatches(loss, penalty, self.batch)
+        n = len(minibatches.sequences)
+        order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
+        visits = n
+        if state.eta == 0.0:
+            state.eta, trials = self._calibrate(minibatches, order, state)
+            visits += trials
+        state.epoch += 1
+        # Of arrays that were handed out, none is written to.
+        state.theta, state.squares = state.theta.copy(), state.squares.copy()
+        self._run(minibatches, order, state.eta, state.theta, state.squares)
+        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
+        distance = optimality(penalty, state.theta, state.gradient)
+        return StepReport(
+            objective=state.value,
+            optimality=distance,
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=visits / n,
+            converged=distance <= self.tolerance,
+        )
+
+    def _run(
+        self, minibatches: Minibatches, order: Longs, eta: float, theta: Floats, squares: Floats
+    ) -> float:
+        etas = np.full(minibatches.n_steps(order), eta)
+        return minibatches.run(order, RULE, etas, theta, squares, delta=self.delta)
+
+    def _calibrate(self, minibatches: Minibatches, order: Longs, state: State) -> tuple[float, int]:
+        """Find a step, from the present weights."""
+
+        def loss_after(sample: Longs, eta: float) -> float:
+            theta, squares = state.theta.copy(), state.squares.copy()
+            self._run(minibatches, sample, eta, theta, squares)
+            return self._run(minibatches, sample, 0.0, theta, squares)
+
+        return calibrate(order, loss_after)

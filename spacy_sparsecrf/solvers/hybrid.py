@@ -1,0 +1,175 @@
+"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checkpoint import fields_of
+from ..loss.subset import ExampleSums, Subset
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from . import owlqn
+from .base import BatchSettings, StepReport, evaluate, optimality
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass(kw_only=True)
+class State(owlqn.State):
+    """Where the hybrid method stands: where OWL-QN does, and its sample.
+
+    size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
+    their gradients at theta; partial_value: sum of their losses.
+    """
+
+    size: int
+    known: int
+    partial: Floats
+    partial_value: float
+
+
+@crf_solvers("spacy_sparsecrf.Hybrid.v1")
+class Hybrid(BatchSettings):
+    """The hybrid deterministic-stochastic method (Friedlander & Schmidt 2012, section 5).
+
+    Iterations of OWL-QN, or of L-BFGS where l1 = 0, each on a sample of b examples of N, whose
+    loss counts N / b times; b := growth b + 1 before each. A sample has the one before it in it,
+    so that only what is new is evaluated before the line search, and pairs of differences are of
+    one sample each. When all examples are in it, it is OWL-QN. Examples with missing gold labels
+    take part.
+
+    growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
+    first_share: share of the examples in the first sample.
+    history, classic, max_line_search: see `OWLQN`.
+    The other settings: see `BatchSettings`. One of the `inner_iterations` is iterations that
+    visit as many examples as the corpus has, or one iteration on all of them.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+    stochastic = True
+
+    def __init__(
+        self,
+        *,
+        growth: float = 1.5,
+        first_share: float = 0.01,
+        history: int = 20,
+        classic: bool = False,
+        tolerance: float = 1e-3,
+        window: float = 1e-5,
+        inner_iterations: int = 10,
+        max_line_search: int = 40,
+        warm_start_epochs: int = 0,
+        seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
+        self.growth = growth
+        self.first_share = first_share
+        self.history = history
+        self.classic = classic
+        self.max_line_search = max_line_search
+        self.require(1, "growth", "history", "max_line_search")
+        self.require(0, "first_share")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
+        """
+        inner = self._whole().start(loss, penalty, theta)
+        return _with_sample(inner, 0)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry weights and pairs over to another working set; the sample is evaluated anew."""
+        inner = self._whole().remap(loss, penalty, state, source, gradient)
+        return _with_sample(inner, state.size)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
+        twin = loss.space.lattice.twin
+        n = int(len(twin) - np.count_nonzero(twin >= 0))
+        if state.size == n:
+            return self._whole().step(loss, penalty, state)
+        sums = ExampleSums(loss)
+        order = np.random.default_rng(self.seed).permutation(sums.sequences)
+        visits = 0
+        while visits < n and state.size < n:
+            visits += self._iterate(sums, order, penalty, state)
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        distance = optimality(penalty, state.theta, state.gradient)
+        return StepReport(
+            objective=state.value,
+            optimality=distance,
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=visits / n,
+            converged=distance <= self.tolerance,
+        )
+
+    def _iterate(self, sums: ExampleSums, order: Longs, penalty: ElasticNet, state: State) -> int:
+        """Let the sample grow, and do one iteration on it unless it is the whole.
+
+        RETURNS: how many visits of an example that took.
+        """
+        n = len(order)
+        least = self.first_share * n
+        state.size = min(n, math.ceil(max(self.growth * state.size + 1, least)))
+        visits = state.size - state.known
+        if state.size == n:
+            # The evaluation that ends the pass is of all.
+            return visits
+        # Of arrays that were handed out, none is written to.
+        state.partial = state.partial.copy()
+        new = order[state.known : state.size]
+        state.partial_value += sums.add(new, state.theta, state.partial)
+        state.known = state.size
+        sample = Subset(sums, order[: state.size])
+        inner = owlqn.State(
+            state.theta,
+            sample.scale * state.partial + penalty.l2 * state.theta,
+            sample.scale * state.partial_value + penalty.value(state.theta),
+            state.metric,
+            state.steps,
+            state.changes,
+        )
+        report = self._whole().step(sample, penalty, inner)
+        state.theta, state.steps, state.changes = inner.theta, inner.steps, inner.changes
+        state.partial = (inner.gradient - penalty.l2 * inner.theta) / sample.scale
+        state.partial_value = (inner.value - penalty.value(inner.theta)) / sample.scale
+        return visits + int(report.passes) * state.size
+
+    def _whole(self) -> owlqn.OWLQN:
+        """What iterates, on a sample or on all examples."""
+        return owlqn.OWLQN(
+            history=self.history,
+            classic=self.classic,
+            tolerance=self.tolerance,
+            max_line_search=self.max_line_search,
+        )
+
+
+def _with_sample(inner: owlqn.State, size: int) -> State:
+    """A state with a sample of which nothing is evaluated."""
+    nothing = np.zeros_like(inner.theta)
+    return State(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)

@@ -1,0 +1,165 @@
+"""The averaged perceptron."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from ..kernels.perceptron import perceptron_pass
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass
+class State:
+    """Where the perceptron stands.
+
+    theta, gradient: [K], the mean of the weights after each visit, and the gradient of the CRF's
+    loss there; value: that loss; iterate: [K], the last weights; moves: [K], sum of the changes
+    of a weight, each times the number of visits before it; count: visits so far; epoch: passes
+    done; n_wrong: wrong labels in the last pass.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+    iterate: Floats
+    moves: Floats
+    count: int
+    epoch: int
+    n_wrong: int
+
+
+@crf_solvers("spacy_sparsecrf.Perceptron.v1")
+class AveragedPerceptron(BatchSettings):
+    """The averaged structured perceptron (Collins 2002), a sequence at a time.
+
+        theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
+
+    The result is the mean of theta after each visit. It learns to decode, not to minimise the
+    objective that it reports, the loss of the CRF with these weights, whose scale is arbitrary. It
+    has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out.
+
+    The settings: see `BatchSettings`; `inner_iterations` are passes. It ends after a pass without
+    an error; `window`, of the loss, is 0 by default: it does not end the run before the loss rises.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+    stochastic = True
+    exact = False
+    supports_l1 = False
+
+    def __init__(
+        self,
+        *,
+        tolerance: float = 1e-3,
+        window: float = 0.0,
+        inner_iterations: int = 1,
+        warm_start_epochs: int = 0,
+        seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there, there is an l2
+        penalty, or no sequence has all gold labels.
+        """
+        name = type(self).__name__
+        if penalty.l2 > 0.0:
+            raise SparseCRFError(Errors.SC336.format(solver=name, l2=penalty.l2))
+        if len(_complete(loss)) == 0:
+            raise SparseCRFError(Errors.SC337.format(solver=name))
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry weights and their mean over to another working set."""
+        theta, iterate = take(state.theta, source), take(state.iterate, source)
+        moves = take(state.moves, source)
+        rest = (state.count, state.epoch, state.n_wrong)
+        return State(theta, gradient, state.value, iterate, moves, *rest)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Pass over all complete sequences once, in a random order, and evaluate."""
+        sequences = _complete(loss)
+        order = np.random.default_rng([self.seed, state.epoch]).permutation(sequences)
+        # Of arrays that were handed out, none is written to.
+        state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
+        state.n_wrong = _run(loss, order, state.iterate, state.moves, state.count)
+        state.count += len(order)
+        state.epoch += 1
+        state.theta = state.iterate - state.moves / state.count
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return StepReport(
+            objective=state.value,
+            optimality=optimality(penalty, state.theta, state.gradient),
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=1.0,
+            converged=state.n_wrong == 0,
+        )
+
+
+def _complete(loss: WorkingLoss) -> Longs:
+    """The sequences all of whose tokens have gold labels."""
+    lattice = loss.space.lattice
+    return np.flatnonzero(np.minimum.reduceat(lattice.labels, lattice.offsets[:-1]) >= 0)
+
+
+def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
+    """Call the kernel; theta and moves, [K], are changed."""
+    space, lattice = loss.space, loss.space.lattice
+    contexts = loss.bigram.of(lattice.ctx_tests)
+    longest = int(np.diff(lattice.offsets).max())
+    arguments: tuple[Any, ...] = (
+        order,
+        space.n_labels,
+        lattice.n_previous,
+        lattice.offsets,
+        lattice.labels,
+        lattice.weights,
+        loss.token_rows.indptr,
+        loss.token_rows.indices,
+        loss.unigram.ptr,
+        loss.unigram.places,
+        lattice.context,
+        contexts.indptr,
+        contexts.indices,
+        loss.bigram.ptr,
+        loss.bigram.places,
+        loss.split,
+        theta,
+        moves,
+        count,
+        np.zeros((space.n_labels + 1, space.padded)),
+        np.zeros((3, space.padded)),
+        np.zeros((longest, space.padded), dtype=np.int64),
+        np.zeros(longest, dtype=np.int64),
+    )
+    return int(perceptron_pass(*arguments))

@@ -1,0 +1,136 @@
+"""SGD-L1: stochastic gradient descent with a cumulative l1 penalty, as a solver of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..loss.stochastic import SequenceDescent
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .calibration import calibrate
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class State:
+    """Where SGD-L1 stands.
+
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; received: [K],
+    the l1 penalty that each weight has received; due: the l1 rate cumulated so far, the most that
+    a weight may have received; eta: first step, 0 before it is calibrated; epoch: passes done.
+    All penalties that are due have been applied: nothing is left to be shrunk.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+    received: Floats
+    due: float
+    eta: float
+    epoch: int
+
+
+@crf_solvers("spacy_sparsecrf.SGDL1.v1")
+class SGDL1(BatchSettings):
+    """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
+
+    After each example, w := w - eta g_i exp(-eta l2 / N), then max(0, w - (u + q)) for w > 0 and
+    min(0, w + (u - q)) for w < 0, for the weights that the example has: u is the sum of eta l1 /
+    N, q what w has received of it (Lavergne 2010, section 3.3 and equation 8, which has a wrong
+    sign). It comes near the minimiser fast, and not to it. Examples with missing gold labels take
+    part.
+
+    eta0: step of the first example; 0 to find one on a sample of the corpus.
+    decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
+    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+    stochastic = True
+    exact = False
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 0.0,
+        decay: float = 0.85,
+        tolerance: float = 1e-3,
+        window: float = 1e-4,
+        inner_iterations: int = 1,
+        warm_start_epochs: int = 0,
+        seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
+        self.eta0 = eta0
+        self.decay = decay
+        self.require(0, "eta0", "decay")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
+        """
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return State(theta, gradient, value, np.zeros_like(theta), 0.0, self.eta0, 0)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry a state over to another working set.
+
+        A new weight counts as having paid all that was due in the direction of its gradient:
+        it would have been pushed there and back at each example that has it.
+        """
+        received = take(state.received, source)
+        new = source < 0
+        received[new] = state.due * np.sign(gradient[new])
+        theta = take(state.theta, source)
+        return State(theta, gradient, state.value, received, state.due, state.eta, state.epoch)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Pass over all examples once, in a random order, and evaluate.
+
+        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
+        """
+        descent = SequenceDescent(loss, penalty, missing=True)
+        descent.resume(state.theta, state.received, state.due)
+        n = len(descent.sequences)
+        order = np.random.default_rng([self.seed, state.epoch]).permutation(descent.sequences)
+        visits = n
+        if state.eta == 0.0:
+            state.eta, trials = calibrate(order, descent.loss_after)
+            visits += trials
+        eta = state.eta * self.decay**state.epoch
+        descent.run(order, eta, self.decay ** (1.0 / n))
+        state.theta = descent.settle()
+        state.received, state.due = descent.received, float(descent.due[0])
+        state.epoch += 1
+        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
+        distance = optimality(penalty, state.theta, state.gradient)
+        return StepReport(
+            objective=state.value,
+            optimality=distance,
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=visits / n,
+            converged=distance <= self.tolerance,
+        )
