@@ -30,6 +30,7 @@ class HessianProduct:
     working: the loss (not stochastic); stored: of how many sequences the vectors are
         kept, the first in the lattice's order, -1 for all; the others run forward-backward again
         for each product.
+    passes: evaluations and products so far.
     """
 
     def __init__(self, working: "WorkingLoss", stored: int = -1) -> None:
@@ -49,6 +50,7 @@ class HessianProduct:
             np.zeros_like(space.alpha) for _ in range(3)
         )
         self._theta: Floats = np.zeros(len(working.coordinates))
+        self.passes = 0.0
 
     def prepare(self, theta: Floats) -> None:
         """Take the Hessian at theta [K] float64, where the loss is finite.
@@ -56,6 +58,7 @@ class HessianProduct:
         One evaluation of the loss, unless it was evaluated there last.
         """
         working, space = self._working, self._working.space
+        self.passes += 0.0 if space.holder is working else 1.0
         working.prepare_screening(theta)
         for i, block in enumerate(space.blocks):
             if len(space.blocks) > 1:
@@ -75,7 +78,9 @@ class HessianProduct:
     def product(self, vector: Floats) -> Floats:
         """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since."""
         working, space = self._working, self._working.space
+        self.passes += 1.0
         if space.holder is not self:
+            space.holder = None
             self.prepare(self._theta)
         self._heads.fill(vector)
         self._pairs.turn(vector[working.split :])
