@@ -52,18 +52,21 @@ class HessianProduct:
         self._theta: Floats = np.zeros(len(working.coordinates))
         self.passes = 0.0
 
-    def prepare(self, theta: Floats) -> None:
+    def prepare(self, theta: Floats, *, evaluated: bool = False) -> None:
         """Take the Hessian at theta [K] float64, where the loss is finite.
 
-        One evaluation of the loss, unless it was evaluated there last.
+        evaluated: whether that is the point where the loss was evaluated last; otherwise it
+            is evaluated there, as one more pass. Residuals of theta are left in the workspace.
         """
         working, space = self._working, self._working.space
-        self.passes += 0.0 if space.holder is working else 1.0
-        working.prepare_screening(theta)
+        self.passes += 0.0 if evaluated else 1.0
+        # A run that was resumed holds nothing yet.
+        if not evaluated or space.holder is not working:
+            working.prepare_screening(theta)
         for i, block in enumerate(space.blocks):
             if len(space.blocks) > 1:
                 # The workspace holds one block at a time.
-                working.infer_chunks(theta, i, space.chunks[i])
+                working.infer(theta, i)
             n = block.end - block.begin
             self._recover_betas(block, space.chunks[i])
             vectors = space.alpha[:n], space.backward[:n], self._beta[:n]
