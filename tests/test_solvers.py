@@ -17,6 +17,8 @@ from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.orthant_newton import OrthantNewton
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.scgis import SCGIS
@@ -34,6 +36,9 @@ SOLVERS = {
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
     "bcd": BCD,
+    "newton-cg": NewtonCG,
+    "newton-cg-classic": partial(NewtonCG, classic=True),
+    "orthant-newton": OrthantNewton,
 }
 # Those of per-position models only.
 LOCAL_SOLVERS = {
@@ -54,6 +59,11 @@ def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
     if kind != "chain":
         corpus = local_corpus(corpus, problem.n_labels, pairs=kind == "memm")
     return ChainLoss(corpus, problem.n_labels, Workers(1))
+
+
+def skip_where_refused(solver: str, l1: float) -> None:
+    if l1 > 0.0 and not ALL_SOLVERS[solver]().supports_l1:
+        pytest.skip(f"{solver} minimises l1 = 0 only")
 
 
 def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options) -> Training:
@@ -111,6 +121,7 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
 @pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True}])
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, options):
+    skip_where_refused(solver, l1)
     problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
     kind = kind_of(solver)
     expected_value, expected = smooth_minimum(problem, l1, l2, kind)
@@ -141,6 +152,7 @@ def test_no_weight_crosses_zero_in_a_step():
 @pytest.mark.parametrize(
     ("solver", "reached"),
     [("owlqn", 1e-6), ("owlqn-classic", 1e-6), ("rprop+", 1e-3), ("bcd", 1e-3)],
+    [("owlqn", 1e-6), ("owlqn-classic", 1e-6), ("rprop+", 1e-3), ("orthant-newton", 1e-6)],
 )
 def test_the_certificate_is_of_the_full_problem(solver, reached):
     problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
@@ -166,6 +178,7 @@ def test_every_outer_iteration_lowers_the_objective(classic):
 @pytest.mark.parametrize("l1", [0.0, 0.5])
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_training_does_not_depend_on_threads(solver, l1):
+    skip_where_refused(solver, l1)
     problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
     names = [str(y) for y in range(9)]
     options = {"l1": l1, "l2": 0.1, "kind": kind_of(solver)}
@@ -180,6 +193,7 @@ def test_training_does_not_depend_on_threads(solver, l1):
 
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_so_large_a_penalty_that_all_weights_vanish(solver):
+    skip_where_refused(solver, 1e6)
     problem, _ = random_problem(25, 3, [5, 4], n_values=2)
     training = train(problem, 1e6, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
     assert training.model().n_active == 0
@@ -189,6 +203,7 @@ def test_so_large_a_penalty_that_all_weights_vanish(solver):
 
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_label_has_nothing_to_learn(solver):
+    skip_where_refused(solver, 0.5)
     problem, _ = random_problem(26, 1, [5, 4])
     training = train(problem, 0.5, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
     assert training.objective == pytest.approx(0.0, abs=1e-12)

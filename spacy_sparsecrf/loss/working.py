@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..kernels.curvature import unigram_curvature
 from ..kernels.expectations import gather_unigrams, scatter_heads, subtract_gold
 from ..kernels.forward_backward import forward_backward
+from ..parallel import Chunks
 from ..vectors import dot
 from .heads import Heads
 from .lattice import Block
@@ -149,6 +150,13 @@ class WorkingLoss:
             return scatter(first, last)
 
         return space.workers.map(run, space.chunks[i])
+
+    def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
+        """Forward-backward of block i, over chunks of its sequences only; leaves marginals."""
+        block = self.space.blocks[i]
+        self.space.workers.map(
+            lambda first, last: self._infer_chunk(theta, block, first, last), chunks
+        )
 
     def _infer_chunk(self, theta: Floats, block: Block, first: int, last: int) -> None:
         space, lattice = self.space, self.space.lattice
