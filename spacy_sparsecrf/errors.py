@@ -179,6 +179,10 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
+    SC325 = (
+        "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
+        "to one of: {known}."
+    )
 
 
 class Warnings(metaclass=_Coded):
