@@ -100,6 +100,7 @@ def sag_pass(
     revisit: float,
     grow: float,
     least_norm: float,
+    caution: float,
     l1: float,
     decay: float,
     n_labels: int,
@@ -179,7 +180,7 @@ def sag_pass(
 
     draws: [steps, 2] float64, uniform in [0, 1); mode: UNIFORM, GROWING or BALANCED; saga: whether
     steps are unbiased (proposition 1); fresh, revisit: see `first_estimate`; grow, least_norm: of
-    the search, which is left out where |g|^2 is not larger; l1: penalty of the summed loss; decay:
+    the search, which is left out where |g|^2 is not larger; caution: divides steps; l1: penalty of the summed loss; decay:
     lambda, penalty of the mean loss. Sequences s < n are drawn: offsets [S + 1], labels, allowed
     [N], sequence_weights [S], copies [n] (constrained copy of a sequence, -1 = none). Weights are
     in the tables of `forward_backward`, `context_matrices` and `entries.correct`; seq_ptr [n + 1],
@@ -368,7 +369,7 @@ def sag_pass(
         if mode == UNIFORM:
             largest = curvature
             common[0] = curvature * 2.0 ** (-1.0 / n)
-        step = step_size(share, largest, mean, decay, saga, n)
+        step = step_size(share, largest, mean, decay, saga, n) / caution
         move, kept = step / (n if saga else n_seen), 1.0 - step * decay
         shrunk[i + 1] = shrunk[i] + np.log(kept)
         moved[i + 1] = kept * moved[i] + move

@@ -147,14 +147,14 @@ class SequenceMemory:
     def run(
         self,
         draws: Floats,
-        rules: tuple[int, bool, float, float, float, float],
+        rules: tuple[int, bool, float, float, float, float, float],
         rates: tuple[float, float],
         memory: Memory,
     ) -> int:
         """Step over sequences.
 
         draws: [steps, 2] float64, uniform in [0, 1); rules: mode, saga, fresh, revisit, grow,
-        least_norm; rates: l1 and lambda; memory: theta, total, nodes, pairs, curvatures, common,
+        least_norm, caution; rates: l1 and lambda; memory: theta, total, nodes, pairs, curvatures, common,
         in and out: see `sag_pass`. RETURNS: the number of evaluations in line searches.
         """
         working, lattice = self.working, self.working.space.lattice

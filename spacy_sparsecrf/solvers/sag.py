@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
 _METHODS = ("sag", "saga")
+# A pass that raises the objective by more than this fraction was unstable, not rounded.
+_RISE = 1e-13
+_RELAX = 0.95
 
 
 @dataclass
@@ -27,7 +30,7 @@ class State:
     theta, gradient: [K], weights and gradient of loss + l2; value: the objective; total: [K], the
     sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y, Yp]: what is
     stored (see `SequenceMemory`); curvatures: [n], estimates L_i, 0 where a sequence was not seen;
-    common: [1], L_g of uniform sampling, else the first L_i; n_passes: passes done, which with
+    common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are divided by; n_passes: passes done, which with
     the seed give the draws of the next.
     """
 
@@ -39,6 +42,7 @@ class State:
     pairs: NDArray[Any]
     curvatures: Floats
     common: Floats
+    caution: float = 1.0
     n_passes: int = 0
 
 
@@ -82,7 +86,7 @@ class SAG(BatchSettings):
         least_norm: float = 1e-8,
         tolerance: float = 1e-3,
         window: float = 1e-5,
-        inner_iterations: int = 3,
+        inner_iterations: int = 10,
         warm_start_epochs: int = 0,
         seed: int = 0,
     ) -> None:
@@ -150,6 +154,7 @@ class SAG(BatchSettings):
             state.pairs,
             state.curvatures,
             state.common,
+            state.caution,
             state.n_passes,
         )
 
@@ -162,6 +167,7 @@ class SAG(BatchSettings):
         memory = self._memory_of(loss)
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
+        was_complete = bool(state.curvatures.min() > 0.0)
         n_forward = memory.run(
             draws,
             (
@@ -171,12 +177,16 @@ class SAG(BatchSettings):
                 self.revisit,
                 self.grow,
                 self.least_norm,
+                state.caution,
             ),
             (penalty.l1, penalty.l2 / n),
             (state.theta, state.total, state.nodes, state.pairs, state.curvatures, state.common),
         )
         state.n_passes += 1
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        value, state.gradient = evaluate(loss, penalty, state.theta)
+        rose = was_complete and not value <= state.value + _RISE * abs(state.value)
+        state.caution = 2.0 * state.caution if rose else max(1.0, _RELAX * state.caution)
+        state.value = value
         distance = optimality(penalty, state.theta, state.gradient)
         estimate = penalty.distance(state.theta, state.total)
         finished = state.curvatures.min() > 0.0 and estimate <= self.tolerance
