@@ -15,6 +15,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.sag import SAG
 from spacy_sparsecrf.solvers.secants import inverse_hessian_product
 from spacy_sparsecrf.training import Training
 
@@ -27,6 +28,9 @@ SOLVERS = {
     "owlqn-classic": partial(OWLQN, classic=True),
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
+    "sag": SAG,
+    "sag-uniform": partial(SAG, sampling="uniform"),
+    "saga": partial(SAG, method="saga"),
 }
 
 

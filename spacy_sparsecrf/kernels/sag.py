@@ -5,90 +5,17 @@ from numba import njit
 
 from .lazy import catch_up, catch_up_all
 from .lipschitz import search_curvature
-from .residuals import exchange, scatter_sequence
-from .sag_rules import BALANCED, UNIFORM, draw, first_estimate, step_size
+from .sag_rules import (
+    BALANCED,
+    UNIFORM,
+    curvature_share,
+    draw,
+    first_estimate,
+    seen_first,
+    step_size,
+)
 from .sampling import set_leaf
-from .sequence import evaluate_sequence
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _square_norm(
-    s: int, own_ptr: np.ndarray, own_rows: np.ndarray, all_ptr: np.ndarray, vector: np.ndarray
-) -> float:
-    """Sum of the squares of a vector [K] over the weights that sequence s has."""
-    norm = 0.0
-    for j in range(own_ptr[s], own_ptr[s + 1]):
-        for k in range(all_ptr[own_rows[j]], all_ptr[own_rows[j] + 1]):
-            norm += vector[k] * vector[k]
-    return norm
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _apply(
-    s: int,
-    own_ptr: np.ndarray,
-    own_rows: np.ndarray,
-    all_ptr: np.ndarray,
-    pull: float,
-    theta: np.ndarray,
-    total: np.ndarray,
-    gradient: np.ndarray,
-    change: np.ndarray,
-) -> None:
-    """Add the change of a sequence's gradient to the sum, and -pull times it to the weights.
-
-    gradient, change: [K], of sequence s; cleared.
-    """
-    for j in range(own_ptr[s], own_ptr[s + 1]):
-        for k in range(all_ptr[own_rows[j]], all_ptr[own_rows[j] + 1]):
-            total[k] += change[k]
-            theta[k] -= pull * change[k]
-            gradient[k] = 0.0
-            change[k] = 0.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _scatter(
-    s: int,
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    split: int,
-    seq_ptr: np.ndarray,
-    grp_context: np.ndarray,
-    corpus_context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    fresh_nodes: np.ndarray,
-    fresh_pairs: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Add the gradient of sequence s, by its fresh residuals, to `out` [K]."""
-    begin, end = offsets[s], offsets[s + 1]
-    scatter_sequence(
-        n_labels,
-        n_previous,
-        tok_ptr[begin : end + 1],
-        tok_rows,
-        row_ptr,
-        row_labels,
-        grp_context[seq_ptr[s] : seq_ptr[s + 1]],
-        corpus_context[begin],
-        ctx_ptr,
-        ctx_rows,
-        pair_ptr,
-        pair_places,
-        fresh_nodes,
-        fresh_pairs,
-        out[:split],
-        out[split:],
-    )
+from .slopes import apply_change, refresh, square_norm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -150,6 +77,7 @@ def sag_pass(
     common: np.ndarray,
     sums: np.ndarray,
     tops: np.ndarray,
+    order: np.ndarray,
     reached: np.ndarray,
     shrunk: np.ndarray,
     moved: np.ndarray,
@@ -180,35 +108,30 @@ def sag_pass(
 
     draws: [steps, 2] float64, uniform in [0, 1); mode: UNIFORM, GROWING or BALANCED; saga: whether
     steps are unbiased (proposition 1); fresh, revisit: see `first_estimate`; grow, least_norm: of
-    the search, which is left out where |g|^2 is not larger; caution: divides steps; l1: penalty of the summed loss; decay:
-    lambda, penalty of the mean loss. Sequences s < n are drawn: offsets [S + 1], labels, allowed
-    [N], sequence_weights [S], copies [n] (constrained copy of a sequence, -1 = none). Weights are
-    in the tables of `forward_backward`, `context_matrices` and `entries.correct`; seq_ptr [n + 1],
-    grp_ptr, grp_tokens, grp_context: groups (see `residuals`), of contexts of the corpus;
-    corpus_context [N], ctx_ptr, ctx_rows: bigram rows of those; own_ptr, own_rows: rows of a
-    sequence, of which all_ptr [R + 1] has the weights.
+    the search, which is left out where |g|^2 is not larger; caution: steps are divided by it; l1:
+    penalty of the summed loss; decay: lambda, penalty of the mean loss. Sequences s < n are drawn:
+    offsets [S + 1], labels, allowed [N], sequence_weights [S], copies [n] (constrained copy of a
+    sequence, -1 = none). Weights are in the tables of `forward_backward`, `context_matrices` and
+    `entries.correct`; seq_ptr [n + 1], grp_ptr, grp_tokens, grp_context: groups (see `residuals`),
+    of contexts of the corpus; corpus_context [N], ctx_ptr, ctx_rows: bigram rows of those; own_ptr,
+    own_rows: rows of a sequence, of which all_ptr [R + 1] has the weights.
     In and out: theta, total [K] (w and d), nodes [tokens, Yp] and pairs [G, Y, Yp] (residuals
     stored), curvatures [n] (L_i, 0 = not seen yet), common [1] (UNIFORM: L_g, else the first L).
-    Workspaces: sums, tops (tree of curvatures, filled), reached [R] zeros, shrunk, moved [steps +
-    1] zeros first, gradient, change_of [K] zeros, trial [K], fresh_nodes [T, Yp], fresh_pairs
-    [groups of a sequence, Y, Yp], products [Y, Yp], clock [1], the others as in `sgd_pass`.
+    Workspaces: sums, tops (tree of curvatures, filled), order [n] int64, reached [R] zeros,
+    shrunk, moved [steps + 1] zeros first, gradient, change_of [K] zeros, trial [K], fresh_nodes
+    [T, Yp], fresh_pairs [groups of a sequence, Y, Yp], products [Y, Yp], clock [1], the others as
+    in `sgd_pass`.
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
-    n = len(copies)
-    n_seen, n_forward = 0, 0
-    for s in range(n):
-        n_seen += curvatures[s] > 0.0
+    n, n_forward = len(copies), 0
+    n_seen = seen_first(curvatures, order)
     for i in range(len(draws)):
-        share = 0.0
-        if n_seen > 0 and mode != UNIFORM:
-            share = 0.5 if mode == BALANCED else n_seen / n
-        s, probability = draw(draws[i], share, n, sums)
-        begin, end = offsets[s], offsets[s + 1]
-        n_nodes = (end - begin) * nodes.shape[1]
+        share = curvature_share(mode, n_seen, n)
+        s, probability = draw(draws[i], mode, n_seen, order, sums)
         for j in range(own_ptr[s], own_ptr[s + 1]):
             catch_up(own_rows[j], i, all_ptr, theta, total, l1, reached, shrunk, moved)
         copy = copies[s]
-        loss = evaluate_sequence(
+        loss = refresh(
             s,
             copy,
             n_labels,
@@ -242,7 +165,15 @@ def sag_pass(
             seq_ptr,
             grp_ptr,
             grp_tokens,
+            grp_context,
+            corpus_context,
+            ctx_ptr,
+            ctx_rows,
             theta,
+            nodes,
+            pairs,
+            gradient,
+            change_of,
             fresh_nodes,
             fresh_pairs,
             products,
@@ -259,59 +190,16 @@ def sag_pass(
             marginals,
             beta,
         )
-        _scatter(
-            s,
-            n_labels,
-            n_previous,
-            offsets,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            pair_ptr,
-            pair_places,
-            split,
-            seq_ptr,
-            grp_context,
-            corpus_context,
-            ctx_ptr,
-            ctx_rows,
-            fresh_nodes,
-            fresh_pairs,
-            gradient,
-        )
-        exchange(fresh_nodes.reshape(-1)[:n_nodes], nodes[begin:end].reshape(-1))
-        first, last = seq_ptr[s], seq_ptr[s + 1]
-        n_pairs = (last - first) * products.size
-        exchange(fresh_pairs.reshape(-1)[:n_pairs], pairs[first:last].reshape(-1))
-        _scatter(
-            s,
-            n_labels,
-            n_previous,
-            offsets,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            pair_ptr,
-            pair_places,
-            split,
-            seq_ptr,
-            grp_context,
-            corpus_context,
-            ctx_ptr,
-            ctx_rows,
-            fresh_nodes,
-            fresh_pairs,
-            change_of,
-        )
+        norm = square_norm(s, own_ptr, own_rows, all_ptr, gradient)
+        searched = norm > least_norm
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature = common[0]
         if mode != UNIFORM:
             by_mean = mode == BALANCED
-            curvature = first_estimate(curvatures[s], mean, by_mean, common[0], fresh, revisit)
-        norm = _square_norm(s, own_ptr, own_rows, all_ptr, gradient)
-        if norm > least_norm:
+            # Without a search, nothing would stop an estimate's fall.
+            factor = revisit if searched else 1.0
+            curvature = first_estimate(curvatures[s], mean, by_mean, common[0], fresh, factor)
+        if searched:
             curvature, n_trials = search_curvature(
                 curvature,
                 loss,
@@ -368,13 +256,13 @@ def sag_pass(
         largest, mean = tops[1], sums[1] / n_seen
         if mode == UNIFORM:
             largest = curvature
-            common[0] = curvature * 2.0 ** (-1.0 / n)
+            common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
         step = step_size(share, largest, mean, decay, saga, n) / caution
         move, kept = step / (n if saga else n_seen), 1.0 - step * decay
         shrunk[i + 1] = shrunk[i] + np.log(kept)
         moved[i + 1] = kept * moved[i] + move
         # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
         pull = (1.0 / probability - 1.0) * move / kept if saga else 0.0
-        _apply(s, own_ptr, own_rows, all_ptr, pull, theta, total, gradient, change_of)
+        apply_change(s, own_ptr, own_rows, all_ptr, pull, theta, total, gradient, change_of)
     catch_up_all(len(draws), all_ptr, theta, total, l1, reached, shrunk, moved)
     return n_forward

@@ -1,6 +1,7 @@
 """The chain loss a sequence at a time, with a memory of each sequence's last gradient."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,37 +14,45 @@ from .working import Floats, Longs, WorkingLoss
 
 Numbers = NDArray[Any]
 Memory = tuple[Floats, Floats, Numbers, Numbers, Floats, Floats]
+Rules = tuple[int, bool, float, float, float, float, float]
 
 
 class SequenceMemory:
-    """Stochastic average gradient descent on working weights.
+    """What SAG stores of each sequence's last gradient, and passes that use it.
 
-    A sequence's gradient is not stored, but what makes it up whatever the weights (Schmidt 2015,
-    section 4.2): residuals of its labels, a row [Yp] for each token, and of its pairs, a matrix
-    [Y, Yp] for each *group*, tokens of the sequence with the same bigram tests. With bigram tests
-    that are on everywhere this is the paper's "mixed" storage, N Yp + S Y Yp numbers; where each
-    token has tests of its own, it is that of marginals, N Yp + N Y Yp. Numbers have the workspace's
-    precision.
+    A gradient is not stored, but what makes it up whatever the weights (Schmidt 2015, section
+    4.2): residuals of the sequence's labels, a row [Yp] for each of N tokens, and of its pairs, a
+    matrix [Y, Yp] for each of G *groups*, tokens of the sequence with the same bigram tests. That
+    is b Yp (N + G Y) bytes, b = 8 or 4 by the workspace's precision, Yp = Y rounded up to a
+    multiple of 8, whatever the number of weights. With bigram tests that are on everywhere, G is
+    the number of sequences: the paper's "mixed" storage. Where each token has bigram tests of its
+    own, G is nearly N: that of marginals. Not stored with a state: three numbers for each weight,
+    and a list of each sequence's rows, at most 4 bytes for each test of a token.
 
-    working: the loss on the weights to learn, [K].
+    working: the loss on the weights to learn, [K], laid out for a stochastic solver.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        self.working = working
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
         self._copies = _constrained_copies(lattice)
         self.n_sequences = len(self._copies)
         self._offsets = lattice.offsets[: self.n_sequences + 1]
-        self._group()
+        self._group(lattice)
         self._ctx_rows = working.bigram.of(lattice.ctx_tests)
         ptrs = (working.unigram.ptr, working.split + working.bigram.ptr[1:])
         self._row_ptr = np.concatenate(ptrs)
-        self._own = self._rows_of_sequences()
-        self._workspaces = self._make_workspaces()
+        self._own = self._rows_of_sequences(working)
+        self._workspaces = self._make_workspaces(working)
 
-    def _group(self) -> None:
+    @classmethod
+    def of(cls, working: WorkingLoss) -> "SequenceMemory":
+        """The one of a working loss, made when it is first asked for."""
+        if working not in _MADE:
+            _MADE[working] = cls(working)
+        return _MADE[working]
+
+    def _group(self, lattice: Lattice) -> None:
         """Number the groups, those of a sequence together; list their tokens."""
-        lattice = self.working.space.lattice
         n_tokens = int(self._offsets[-1])
         sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
         context = lattice.context[:n_tokens].astype(np.int64)
@@ -61,9 +70,9 @@ class SequenceMemory:
         first = np.arange(self.n_sequences + 1) * n_contexts
         self._seq_ptr = np.searchsorted(keys, first).astype(np.int64)
 
-    def _rows_of_sequences(self) -> Csr:
+    def _rows_of_sequences(self, working: WorkingLoss) -> Csr:
         """The rows that each sequence has, bigram rows after all others."""
-        working, lattice = self.working, self.working.space.lattice
+        lattice = working.space.lattice
         stamp = np.empty(len(self._row_ptr) - 1, dtype=np.int64)
         indptr = np.zeros(self.n_sequences + 1, dtype=np.int64)
         indices = np.empty(0, dtype=np.int32)
@@ -84,10 +93,10 @@ class SequenceMemory:
             indices = indices if len(indices) else np.empty(indptr[-1], dtype=np.int32)
         return Csr(indptr, indices)
 
-    def _make_workspaces(self) -> tuple[Numbers, ...]:
+    def _make_workspaces(self, working: WorkingLoss) -> tuple[Numbers, ...]:
         """What `sag_pass` takes from `gradient` on; the first two are zeros between passes."""
-        space, pairs = self.working.space, self.working.pairs
-        n_weights, n_entries = len(self.working.coordinates), pairs.contexts.n_entries
+        space, pairs = working.space, working.pairs
+        n_weights, n_entries = len(working.coordinates), pairs.contexts.n_entries
         longest = int(np.diff(space.lattice.offsets).max())
         most = int(np.diff(self._seq_ptr).max(initial=0))
         matrix = pairs.psi.shape[1:]
@@ -111,16 +120,16 @@ class SequenceMemory:
             np.zeros(space.padded),
         )
 
-    def empty(self) -> tuple[Numbers, Numbers]:
+    def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """No residuals: nodes [tokens, Yp] and pairs [groups, Y, Yp], the same for all weights."""
-        space = self.working.space
+        space = working.space
         nodes = np.zeros((int(self._offsets[-1]), space.padded), space.dtype)
         shape = (len(self._grp_context), self._n_labels, space.padded)
         return nodes, np.zeros(shape, space.dtype)
 
-    def gradient(self, nodes: Numbers, pairs: Numbers) -> Floats:
+    def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
         """The sum [K] of the stored gradients; nodes, pairs: see `empty`."""
-        working, lattice = self.working, self.working.space.lattice
+        lattice = working.space.lattice
         total = np.zeros(len(working.coordinates))
         scatter_all(
             self._n_labels,
@@ -146,18 +155,19 @@ class SequenceMemory:
 
     def run(
         self,
+        working: WorkingLoss,
         draws: Floats,
-        rules: tuple[int, bool, float, float, float, float, float],
+        rules: Rules,
         rates: tuple[float, float],
         memory: Memory,
     ) -> int:
         """Step over sequences.
 
         draws: [steps, 2] float64, uniform in [0, 1); rules: mode, saga, fresh, revisit, grow,
-        least_norm, caution; rates: l1 and lambda; memory: theta, total, nodes, pairs, curvatures, common,
-        in and out: see `sag_pass`. RETURNS: the number of evaluations in line searches.
+        least_norm, caution; rates: l1 and lambda; memory: theta, total, nodes, pairs, curvatures,
+        common, in and out: see `sag_pass`. RETURNS: the number of evaluations in line searches.
         """
-        working, lattice = self.working, self.working.space.lattice
+        lattice = working.space.lattice
         contexts = working.pairs.contexts
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
         tree = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
@@ -207,6 +217,7 @@ class SequenceMemory:
             self._row_ptr,
             *memory,
             *tree,
+            np.zeros(self.n_sequences, dtype=np.int64),
             np.zeros(len(self._row_ptr) - 1, dtype=np.int64),
             np.zeros(len(draws) + 1),
             np.zeros(len(draws) + 1),
@@ -240,3 +251,7 @@ def _content(lattice: Lattice, s: int) -> tuple[float, bytes, bytes, bytes]:
     context = lattice.context[begin:end]
     lengths = np.diff(indptr)
     return abs(lattice.weights[s]), context.tobytes(), lengths.tobytes(), tests.tobytes()
+
+
+# They last as long as their losses: a solver has nothing but settings and states.
+_MADE: WeakKeyDictionary[WorkingLoss, SequenceMemory] = WeakKeyDictionary()
