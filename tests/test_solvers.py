@@ -29,8 +29,8 @@ SOLVERS = {
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
     "sag": SAG,
-    "sag-uniform": partial(SAG, sampling="uniform"),
-    "saga": partial(SAG, method="saga"),
+    # Its steps are four times shorter than those of SAG.
+    "saga": partial(SAG, method="saga", inner_iterations=20),
 }
 
 
