@@ -179,9 +179,9 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
-    SC335 = (
-        "The schedule {value!r} of the solver's steps is not known. Change "
-        "[components.NAME.solver] schedule to one of: {known}."
+    SC325 = (
+        "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
+        "to one of: {known}."
     )
     SC336 = (
         "The solver {solver} has no penalty, but l2 = {l2}. Set [components.NAME] l2 = 0, or "

@@ -253,7 +253,7 @@ def test_missed_proximal_steps_in_one(l2, missed):
 
 
 def test_settings_out_of_range_are_refused_by_name():
-    with pytest.raises(SparseCRFError, match=r"SC335.*'fast'.*pegasos"):
+    with pytest.raises(SparseCRFError, match=r"SC325.*'fast'.*pegasos"):
         SGD(schedule="fast")
     with pytest.raises(SparseCRFError, match="SC306.*batch"):
         SGD(batch=0)

@@ -97,7 +97,7 @@ class SGD(BatchSettings):
         self.needs_l2 = schedule == "pegasos"
         if schedule not in SCHEDULES:
             known = ", ".join(SCHEDULES)
-            raise SparseCRFError(Errors.SC335.format(value=schedule, known=known))
+            raise SparseCRFError(Errors.SC325.format(key="schedule", value=schedule, known=known))
         self.require(0, "eta0", "decay", "average_from")
         self.require(1, "batch")
 

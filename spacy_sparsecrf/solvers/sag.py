@@ -1,0 +1,219 @@
+"""SAG and SAGA: stochastic gradients with a memory of each sequence's last one."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from ..kernels.sag_rules import BALANCED, GROWING, UNIFORM
+from ..loss.memory import SequenceMemory
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..registry import crf_solvers
+from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+
+Floats = NDArray[np.float64]
+
+_MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
+_METHODS = ("sag", "saga")
+# Factor of an estimate before a later search.
+_REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
+# A pass that raises the objective by more than this fraction was unstable, not rounded.
+_RISE = 1e-13
+# Factor of the caution after every other pass.
+_RELAX = 0.95
+
+
+@dataclass
+class State:
+    """Where SAG stands.
+
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; total: [K], the
+    sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y, Yp]: what is
+    stored (see `SequenceMemory`); curvatures: [n], estimates L_i, 0 where a sequence was not seen;
+    common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are divided by;
+    n_passes: passes done, which with the seed give the draws of the next.
+    """
+
+    theta: Floats
+    gradient: Floats
+    value: float
+    total: Floats
+    nodes: NDArray[Any]
+    pairs: NDArray[Any]
+    curvatures: Floats
+    common: Floats
+    caution: float
+    n_passes: int
+
+
+@crf_solvers("spacy_sparsecrf.SAG.v1")
+class SAG(BatchSettings):
+    """Stochastic average gradient with non-uniform sampling (Schmidt et al. 2015), or SAGA.
+
+        w := prox((1 - alpha lambda) w - (alpha / m) d)
+
+    with d the sum of the last gradients of the m sequences that were seen (equation 4; lambda =
+    l2 / n). Steps and draws follow estimates L_i of the Lipschitz constants of the gradients, by a
+    line search (algorithm 2): no step is to be tuned. The convergence is linear where l2 > 0. l1 is
+    met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
+    as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
+    gradient is evaluated, which tells when to stop: the paper's test of d / n is cheaper, but d is
+    out of date. Memory: b Yp (N + G Y) bytes, see `SequenceMemory`.
+
+    sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
+        L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
+        of the draws of sequences not seen yet, half of the others in proportion to L_i.
+    method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
+    first_curvature: L of the first sequence, for "nus" of each.
+    fresh: "nus*" starts a sequence's search from this share of the mean of L_i.
+    revisit: factor of L_i before a later search, 0 for the rule's own: 0.9 for "nus*", 0.5 for
+        "nus"; "uniform" halves its one L in a pass.
+    grow: factor of L_i in the search.
+    least_norm: |g|^2 up to which no search takes place.
+    inner_iterations: passes in an outer iteration.
+    seed: of the draws, >= 0.
+    The other settings: see `BatchSettings`.
+    RAISES: SparseCRFError where a setting is out of range or not known.
+    """
+
+    state_type = State
+    stochastic = True
+
+    def __init__(
+        self,
+        *,
+        sampling: str = "nus*",
+        method: str = "sag",
+        first_curvature: float = 1.0,
+        fresh: float = 0.5,
+        revisit: float = 0.0,
+        grow: float = 2.0,
+        least_norm: float = 1e-8,
+        tolerance: float = 1e-3,
+        window: float = 1e-5,
+        inner_iterations: int = 10,
+        warm_start_epochs: int = 0,
+        seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            tolerance,
+            window,
+            inner_iterations,
+            warm_start_epochs,
+            seed,
+            polish_iterations,
+            polish_l2,
+        )
+        for key, value, known in (
+            ("sampling", sampling, tuple(_MODES)),
+            ("method", method, _METHODS),
+        ):
+            if value not in known:
+                names = ", ".join(repr(name) for name in known)
+                raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
+        self.sampling = sampling
+        self.method = method
+        self.first_curvature = first_curvature
+        self.fresh = fresh
+        self.revisit = revisit or _REVISIT[sampling]
+        self.grow = grow
+        self.least_norm = least_norm
+        self.require(1e-12, "first_curvature", "fresh", "revisit")
+        self.require(1.001, "grow")
+        self.require(0.0, "least_norm")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; nothing is stored yet.
+
+        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
+        """
+        value, gradient = evaluate_start(loss, penalty, theta)
+        memory = SequenceMemory.of(loss)
+        nodes, pairs = memory.empty(loss)
+        return State(
+            theta=theta.copy(),
+            gradient=gradient,
+            value=value,
+            total=np.zeros_like(theta),
+            nodes=nodes,
+            pairs=pairs,
+            curvatures=np.zeros(memory.n_sequences),
+            common=np.full(1, self.first_curvature),
+            caution=1.0,
+            n_passes=0,
+        )
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: State,
+        source: NDArray[np.int64],
+        gradient: Floats,
+    ) -> State:
+        """Carry weights and memory over to another working set, of which the sum d is made anew.
+
+        Arguments: see `BatchSolver.remap`. What is stored does not depend on the working set.
+        """
+        return replace(
+            state,
+            theta=take(state.theta, source),
+            gradient=gradient,
+            total=SequenceMemory.of(loss).gradient(loss, state.nodes, state.pairs),
+        )
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Do as many draws as there are sequences, then evaluate.
+
+        A pass that leads to a point without finite objective is undone, its memory is cleared, and
+        steps are halved; they are halved also after one that raised the objective.
+        """
+        n = SequenceMemory.of(loss).n_sequences
+        was_complete = bool(state.curvatures.min() > 0.0)
+        before = state.theta.copy()
+        n_forward = self._pass(loss, penalty, state)
+        value, gradient = evaluate(loss, penalty, state.theta)
+        rose = was_complete and value > state.value + _RISE * abs(state.value)
+        if np.isfinite(value):
+            state.value, state.gradient = value, gradient
+        else:
+            rose = True
+            state.theta[:] = before
+            for stored in (state.total, state.nodes, state.pairs, state.curvatures):
+                stored[:] = 0.0
+        state.caution = 2.0 * state.caution if rose else max(1.0, _RELAX * state.caution)
+        distance = optimality(penalty, state.theta, state.gradient)
+        return StepReport(
+            objective=state.value,
+            optimality=distance,
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=1.0 + n_forward / n,
+            converged=distance <= self.tolerance,
+        )
+
+    def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> int:
+        """Draw as many sequences as there are; the number of evaluations in line searches."""
+        memory = SequenceMemory.of(loss)
+        n = memory.n_sequences
+        draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
+        state.n_passes += 1
+        return memory.run(
+            loss,
+            draws,
+            (
+                _MODES[self.sampling],
+                self.method == "saga",
+                self.fresh,
+                self.revisit,
+                self.grow,
+                self.least_norm,
+                state.caution,
+            ),
+            (penalty.l1, penalty.l2 / n),
+            (state.theta, state.total, state.nodes, state.pairs, state.curvatures, state.common),
+        )
