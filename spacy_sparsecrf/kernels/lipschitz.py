@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
+from .example import build_potentials
 from .forward import forward_loss
-from .sgd import _build_potentials
 
 # Rounding errors of the loss, a token: where they prevail, the search would not end without it.
 _ROUNDING = 1e-13
@@ -120,7 +120,7 @@ def _losses(
     """The weighted loss of sequence s at theta [K], that of its copy added; see `sag_pass`."""
     begin, end = offsets[s], offsets[s + 1]
     clock[0] += 1
-    _build_potentials(
+    build_potentials(
         clock[0],
         context[begin:end],
         n_labels,

@@ -3,11 +3,11 @@
 import numpy as np
 from numba import njit
 
+from .example import build_potentials
 from .forward_backward import forward_backward
 from .memory import fill
 from .path_loss import path_loss
 from .residuals import add_labels, add_pairs
-from .sgd import _build_potentials
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -191,7 +191,7 @@ def evaluate_sequence(
     fill(fresh_nodes.reshape(-1), 0, (end - begin) * fresh_nodes.shape[1], 0.0)
     fill(fresh_pairs.reshape(-1), 0, n_groups * products.size, 0.0)
     clock[0] += 1
-    _build_potentials(
+    build_potentials(
         clock[0],
         context[begin:end],
         n_labels,
