@@ -10,7 +10,7 @@ from ..kernels.residuals import rows_of_sequences, scatter_all
 from ..kernels.sag import sag_pass
 from ..kernels.sampling import set_leaves
 from .lattice import Csr, Lattice
-from .working import Floats, Longs, WorkingLoss
+from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
 Memory = tuple[Floats, Floats, Numbers, Numbers, Floats, Floats]
@@ -34,8 +34,9 @@ class SequenceMemory:
 
     def __init__(self, working: WorkingLoss) -> None:
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
-        self._copies = _constrained_copies(lattice)
-        self.n_sequences = len(self._copies)
+        # Constrained copies come last.
+        self.n_sequences = int(len(lattice.twin) - np.count_nonzero(lattice.twin >= 0))
+        self._copies = lattice.twin[: self.n_sequences]
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         self._group(lattice)
         self._ctx_rows = working.bigram.of(lattice.ctx_tests)
@@ -224,33 +225,6 @@ class SequenceMemory:
             *self._workspaces,
         )
         return n_forward
-
-
-def _constrained_copies(lattice: Lattice) -> Longs:
-    """Of each sequence that is not a copy, its constrained copy, -1 = none: [n] int64.
-
-    Copies come last. Which of several equal sequences a copy belongs to does not matter.
-    """
-    begins = lattice.offsets[:-1]
-    n = int((np.maximum.reduceat(lattice.allowed, begins) < 0).sum())
-    incomplete = np.flatnonzero(np.minimum.reduceat(lattice.labels, begins)[:n] < 0)
-    waiting: dict[tuple[float, bytes, bytes, bytes], list[int]] = {}
-    for s in range(n, len(begins)):
-        waiting.setdefault(_content(lattice, s), []).append(s)
-    copies = np.full(n, -1, dtype=np.int64)
-    for s in incomplete.tolist():
-        copies[s] = waiting[_content(lattice, s)].pop()
-    return copies
-
-
-def _content(lattice: Lattice, s: int) -> tuple[float, bytes, bytes, bytes]:
-    """All that tells a sequence from others but its labels."""
-    begin, end = lattice.offsets[s], lattice.offsets[s + 1]
-    indptr = lattice.tests.indptr[begin : end + 1]
-    tests = lattice.tests.indices[indptr[0] : indptr[-1]]
-    context = lattice.context[begin:end]
-    lengths = np.diff(indptr)
-    return abs(lattice.weights[s]), context.tobytes(), lengths.tobytes(), tests.tobytes()
 
 
 # They last as long as their losses: a solver has nothing but settings and states.
