@@ -30,7 +30,6 @@ SOLVERS = {
     "rprop+": RPROP,
     "rprop-": partial(RPROP, backtracking=False),
     "newton-cg": NewtonCG,
-    "newton-cg-classic": partial(NewtonCG, classic=True),
     "orthant-newton": OrthantNewton,
 }
 
