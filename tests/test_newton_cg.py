@@ -139,12 +139,9 @@ def test_negative_curvature_leads_to_the_boundary():
     assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
 
 
-@pytest.mark.parametrize("classic", [False, True])
-def test_no_more_products_than_allowed(classic):
+def test_no_more_products_than_allowed():
     problem, _ = random_problem(81, 3, [9, 8, 10, 3] * 4, n_bigram=3)
-    _, reports = run(
-        problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4, classic=classic
-    )
+    _, reports = run(problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4)
     # Each trial is some products and an evaluation.
     assert all(report.passes >= 2.0 for report in reports)
     assert reports[0].passes <= 5.0
@@ -173,12 +170,9 @@ def test_what_is_stored_changes_no_iterate():
         assert reports == runs[0][1]
 
 
-@pytest.mark.parametrize("classic", [False, True])
-def test_the_last_steps_converge_quadratically(classic):
+def test_the_last_steps_converge_quadratically():
     problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
-    _, reports = run(
-        problem, 0.5, np.zeros(len(problem.theta)), 20, xi=1e-10, max_cg=2000, classic=classic
-    )
+    _, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 20, xi=1e-10, max_cg=2000)
     distances = [report.optimality for report in reports]
     assert reports[-1].converged
     assert len(distances) <= 10
@@ -197,12 +191,11 @@ def test_truncated_steps_lower_the_gradient_by_about_their_fraction(xi):
     assert sum(report.passes for report in loose) < sum(report.passes for report in exact)
 
 
-@pytest.mark.parametrize("classic", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 20.0, 200.0])
-def test_far_starts_lead_to_the_same_minimum(scale, classic):
+def test_far_starts_lead_to_the_same_minimum(scale):
     problem, _ = random_problem(85, 3, [6, 4, 7, 5, 8], n_bigram=3)
     value, _ = smooth_minimum(problem, 0.0, 0.5)
-    settings = {"tolerance": 1e-6, "classic": classic}
+    settings = {"tolerance": 1e-6}
     state, reports = run(problem, 0.5, scale * problem.theta, 100, **settings)
     values = [report.objective for report in reports]
     assert all(b <= a * (1.0 + 1e-12) for a, b in itertools.pairwise(values))
@@ -210,13 +203,12 @@ def test_far_starts_lead_to_the_same_minimum(scale, classic):
     assert reports[-1].optimality <= 1e-6
 
 
-@pytest.mark.parametrize("classic", [False, True])
 @pytest.mark.parametrize("l2", [1e-3, 1e-8])
-def test_flat_and_badly_scaled_problems(l2, classic):
+def test_flat_and_badly_scaled_problems(l2):
     problem, _ = random_problem(86, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
     # From certainties of both kinds.
     start = np.where(np.arange(len(problem.theta)) % 2, 30.0, -30.0)
-    state, reports = run(problem, l2, start, 60, tolerance=1e-4, classic=classic)
+    state, reports = run(problem, l2, start, 60, tolerance=1e-4)
     values = [report.objective for report in reports]
     assert np.isfinite(values).all()
     assert np.isfinite(state.theta).all()

@@ -38,7 +38,6 @@ SOLVERS = {
     "rprop-": partial(RPROP, backtracking=False),
     "bcd": BCD,
     "newton-cg": NewtonCG,
-    "newton-cg-classic": partial(NewtonCG, classic=True),
     "orthant-newton": OrthantNewton,
     "sag": SAG,
     # Its steps are four times shorter than those of SAG.

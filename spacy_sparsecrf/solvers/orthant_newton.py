@@ -6,8 +6,9 @@ convergence is that of proximal gradient descent: a step that lowers the objecti
 fixed share of what a proximal step promises gives way to the proximal step (as in Keskar,
 Nocedal, Oztoprak & Waechter 2015).
 
-Each step takes some tens of Hessian-vector products: `OWLQN` needs fewer passes in most problems
-with l1.
+It is exact, but slower than `OWLQN`, which it is not meant to replace: in single runs it took
+three times the passes to within 1e-3 of the optimum on letters and phonemes, and was still 7e-3
+above it on chunks after about twice the passes that `OWLQN` took to 1e-6.
 """
 
 from dataclasses import dataclass

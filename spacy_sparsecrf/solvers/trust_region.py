@@ -63,7 +63,7 @@ def length(vector: Floats, metric: Floats | float = 1.0) -> float:
 def truncated_newton_step(
     product: Callable[[Floats], Floats],
     gradient: Floats,
-    metric: Floats,
+    metric: Floats | float,
     radius: float,
     xi: float,
     max_products: int,
@@ -74,7 +74,7 @@ def truncated_newton_step(
     |H s + gradient| <= xi |gradient|, at the boundary, which directions of negative curvature
     lead to, or after max_products.
 
-    product: H v [K] of a vector [K]; gradient: [K], not zero; metric: [K] > 0, the diagonal M.
+    product: H v [K] of a vector [K]; gradient: [K], not zero; metric: the diagonal M > 0, [K] or 1.
     RETURNS: s and the residual -gradient - H s, [K] each.
     """
     step, residual = np.zeros_like(gradient), -gradient
@@ -101,7 +101,9 @@ def truncated_newton_step(
     return step, residual
 
 
-def _distance_to_boundary(step: Floats, direction: Floats, metric: Floats, radius: float) -> float:
+def _distance_to_boundary(
+    step: Floats, direction: Floats, metric: Floats | float, radius: float
+) -> float:
     """The a >= 0 with |step + a direction|_M = radius."""
     a, b = dot(direction, metric * direction), dot(step, metric * direction)
     c = radius * radius - dot(step, metric * step)
