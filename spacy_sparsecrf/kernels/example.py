@@ -12,7 +12,7 @@ from .potentials import context_matrices
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def build_potentials(
+def _build_potentials(
     visit: int,
     context: np.ndarray,
     n_labels: int,
@@ -145,7 +145,7 @@ def infer_example(
     n = end - begin
     bounds[1] = n
     where = context[begin:end]
-    build_potentials(
+    _build_potentials(
         visit,
         where,
         n_labels,

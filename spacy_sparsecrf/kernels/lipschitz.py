@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .example import build_potentials
+from .example import _build_potentials
 from .forward import forward_loss
 
 # Rounding errors of the loss, a token: where they prevail, the search would not end without it.
@@ -120,7 +120,7 @@ def _losses(
     """The weighted loss of sequence s at theta [K], that of its copy added; see `sag_pass`."""
     begin, end = offsets[s], offsets[s + 1]
     clock[0] += 1
-    build_potentials(
+    _build_potentials(
         clock[0],
         context[begin:end],
         n_labels,
@@ -145,67 +145,39 @@ def _losses(
         rewritten,
         stamp,
     )
-    loss = _loss_of(
-        s,
-        n_labels,
-        offsets,
-        labels,
-        allowed,
-        sequence_weights,
-        tok_ptr,
-        tok_rows,
-        row_ptr,
-        row_labels,
-        context,
-        matrix_of,
-        constant,
-        ent_ptr,
-        ent_start,
-        ent_previous,
-        ent_label,
-        ent_place,
-        split,
-        theta,
-        psi,
-        shift,
-        value,
-        change,
-        rewritten,
-        alpha,
-        beta,
-        scratch,
-    )
-    if copy >= 0:
-        loss += _loss_of(
-            copy,
-            n_labels,
-            offsets,
-            labels,
-            allowed,
-            sequence_weights,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            context,
-            matrix_of,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            ent_place,
-            split,
-            theta,
-            psi,
-            shift,
-            value,
-            change,
-            rewritten,
-            alpha,
-            beta,
-            scratch,
-        )
+    loss = 0.0
+    for part in (s, copy):
+        if part >= 0:
+            loss += _loss_of(
+                part,
+                n_labels,
+                offsets,
+                labels,
+                allowed,
+                sequence_weights,
+                tok_ptr,
+                tok_rows,
+                row_ptr,
+                row_labels,
+                context,
+                matrix_of,
+                constant,
+                ent_ptr,
+                ent_start,
+                ent_previous,
+                ent_label,
+                ent_place,
+                split,
+                theta,
+                psi,
+                shift,
+                value,
+                change,
+                rewritten,
+                alpha,
+                beta,
+                scratch,
+            )
     return float(loss)
 
 

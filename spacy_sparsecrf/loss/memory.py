@@ -35,8 +35,7 @@ class SequenceMemory:
     def __init__(self, working: WorkingLoss) -> None:
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
         # Constrained copies come last.
-        self.n_sequences = int(len(lattice.twin) - np.count_nonzero(lattice.twin >= 0))
-        self._copies = lattice.twin[: self.n_sequences]
+        self.n_sequences = len(lattice.twin) - int((lattice.twin >= 0).sum())
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         self._group(lattice)
         self._ctx_rows = working.bigram.of(lattice.ctx_tests)
@@ -183,7 +182,7 @@ class SequenceMemory:
             lattice.labels,
             lattice.allowed,
             lattice.weights,
-            self._copies,
+            lattice.twin[: self.n_sequences],
             working.heads.tokens.indptr,
             working.heads.tokens.indices,
             working.heads.table,
