@@ -90,7 +90,7 @@ def project(tmp_path: Path) -> Path:
     copy = tmp_path / "project"
     copy.mkdir()
     shutil.copy(PROJECT / "project.yml", copy)
-    for directory in ("scripts", "configs", "bench"):
+    for directory in ("scripts", "configs", "bench", "study"):
         ignored = shutil.ignore_patterns("__pycache__", "plots")
         shutil.copytree(PROJECT / directory, copy / directory, ignore=ignored)
     return copy
@@ -119,7 +119,7 @@ def test_project_is_valid(project: Path, directory: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("SPARSECRF_DATA", directory)
     config = load_project_config(project)
     commands = {command["name"]: command for command in config["commands"]}
-    assert set(config["workflows"]) == {"all", "ud", "conll2000", "bench", "bench-brown"}
+    assert set(config["workflows"]) == {"all", "ud", "conll2000", "bench", "bench-brown", "solvers"}
     used = set()
     for steps in config["workflows"].values():
         made = set()

@@ -1,0 +1,104 @@
+"""Who runs: solvers with their settings, and the problems that they run on."""
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.base import BatchSolver
+
+# lambda = 1 / n of Schmidt et al. (2015), the mean loss, is l2 = 1 with the sum.
+SMOOTH = ElasticNet(0.0, 1.0)
+# Lavergne et al. (2010), section 5.
+SPARSE = ElasticNet(0.5, 1e-5)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A solver with settings.
+
+    name: in tables; solver: registered name without its ends; source: the paper; exact: whether
+    it goes to the minimum; objective: whether it minimises ours at all.
+    """
+
+    name: str
+    solver: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    source: str = ""
+    objective: bool = True
+
+    def make(self, **limits: Any) -> BatchSolver:
+        """The solver; limits: settings that the study gives to all that have them."""
+        make = crf_solvers.get(f"spacy_sparsecrf.{self.solver}.v1")
+        known = inspect.signature(make).parameters
+        common = {key: value for key, value in limits.items() if key in known}
+        solver: BatchSolver = make(**{**common, **self.settings})
+        return solver
+
+
+_LAVERGNE, _SCHMIDT = "Lavergne 2010", "Schmidt 2015"
+_TSUBOI, _VISHWANATHAN, _GOODMAN = "Tsuboi 2011", "Vishwanathan 2006", "Goodman 2002"
+
+# Without l1. The first is what the others are measured against.
+SMOOTH_RACE = (
+    Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all"),
+    Contestant("L-BFGS, diagonal", "OWLQN", {}, "ours"),
+    Contestant("Newton-CG", "NewtonCG", {}, _TSUBOI),
+    Contestant("RPROP+", "RPROP", {}, "Wapiti"),
+    Contestant("BCD", "BCD", {}, _LAVERGNE),
+    Contestant("SAG-NUS*", "SAG", {"sampling": "nus*"}, _SCHMIDT),
+    Contestant("SAG-NUS", "SAG", {"sampling": "nus"}, _SCHMIDT),
+    Contestant("SAG", "SAG", {"sampling": "uniform"}, _SCHMIDT),
+    Contestant("SAGA-NUS", "SAG", {"sampling": "nus*", "method": "saga"}, _SCHMIDT),
+    Contestant("SGD", "SGD", {}, _VISHWANATHAN),
+    Contestant("SGD, constant", "SGD", {"schedule": "constant"}, _VISHWANATHAN),
+    Contestant("SGD, averaged", "SGD", {"schedule": "constant", "average_from": 1}, _SCHMIDT),
+    Contestant("Pegasos", "SGD", {"schedule": "pegasos", "eta0": 1.0}, _SCHMIDT),
+    Contestant("AdaGrad", "AdaGrad", {}, _SCHMIDT),
+    Contestant("SMD", "SMD", {}, _VISHWANATHAN),
+    Contestant("hybrid", "Hybrid", {}, _SCHMIDT),
+)
+SPARSE_RACE = (
+    Contestant("OWL-QN, as published", "OWLQN", {"classic": True, "history": 5}, _LAVERGNE),
+    Contestant("OWL-QN", "OWLQN", {}, "ours"),
+    Contestant("OWL-QN, warm start", "OWLQN", {"warm_start_epochs": 6}, "ours"),
+    Contestant("orthant Newton", "OrthantNewton", {}, "ours"),
+    Contestant("RPROP+", "RPROP", {}, "Wapiti"),
+    Contestant("BCD", "BCD", {}, _LAVERGNE),
+    Contestant("SGD-L1", "SGDL1", {}, _LAVERGNE),
+    Contestant("AdaGrad, proximal", "AdaGrad", {}, _SCHMIDT),
+    Contestant("SAG-NUS*, proximal", "SAG", {"sampling": "nus*"}, "Defazio 2014"),
+)
+LOCAL_RACE = (
+    Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all"),
+    Contestant("GIS", "GIS", {}, _GOODMAN),
+    Contestant("SCGIS", "SCGIS", {}, _GOODMAN),
+    Contestant("SCGIS, by test", "SCGIS", {"by_test": True}, _GOODMAN),
+)
+# Does not minimise the objective: only its errors are compared.
+PERCEPTRON = Contestant("perceptron", "Perceptron", {}, _VISHWANATHAN, objective=False)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Contestants on one problem; data: name of a data set."""
+
+    data: str
+    penalty: ElasticNet
+    contestants: tuple[Contestant, ...]
+
+    @property
+    def name(self) -> str:
+        """Of its file and its figure."""
+        return f"{self.data}-{'l1' if self.penalty.l1 else 'l2'}"
+
+
+RACES = (
+    *(
+        Race(data, SMOOTH, (*SMOOTH_RACE, PERCEPTRON))
+        for data in ("conll2000", "conll2002-es", "ocr", "nettalk")
+    ),
+    *(Race(data, SPARSE, SPARSE_RACE) for data in ("conll2000", "nettalk")),
+    Race("nettalk-maxent", SMOOTH, LOCAL_RACE),
+)
