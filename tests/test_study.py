@@ -46,6 +46,7 @@ def record_of(data, courses: dict, reference: float) -> dict:
         "weights": 1,
         "observed_only": False,
         "reference": reference,
+        "longer": dict.fromkeys(courses, 1.0),
         "sources": dict.fromkeys(courses, "a paper"),
         "no_objective": [],
         "courses": {name: vars(course) for name, course in courses.items()},

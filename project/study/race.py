@@ -202,6 +202,7 @@ def main(
             "weights": int(np.int64(data.corpus.n_potential(len(data.labels)))),
             "observed_only": data.observed_only,
             "reference": best,
+            "longer": {one.name: one.longer for one in race.contestants},
             "sources": {one.name: one.source for one in race.contestants},
             "no_objective": [one.name for one in race.contestants if not one.objective],
             "courses": courses,

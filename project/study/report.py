@@ -63,6 +63,13 @@ def gap_rows(record: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
+def longer_runs(record: Mapping[str, Any]) -> str:
+    """Who may take longer than the others."""
+    names = [name for name, factor in record["longer"].items() if factor > 1.0]
+    most = max(record["longer"].values(), default=1.0)
+    return f", {most:g} times the seconds for {', '.join(names)}" if names else ""
+
+
 def render_race(record: Mapping[str, Any]) -> str:
     """Heading, table and figure of a race."""
     header = [
@@ -79,7 +86,8 @@ def render_race(record: Mapping[str, Any]) -> str:
         f"{record['sequences']:,} sequences, {record['tokens']:,} tokens, {record['labels']} "
         f"labels, {weights}; l1 = {record['l1']:g}, l2 = {record['l2']:g}; "
         f"minimum {minimum(record):.6f}; "
-        f"at most {record['limits']['cap']:g} s and {record['limits']['most']:g} passes each."
+        f"at most {record['limits']['cap']:g} s and {record['limits']['most']:g} passes each"
+        f"{longer_runs(record)}."
     )
     failures = [
         f"\n{name} gave up: {course['failure']}"
