@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from .blocks import measure_block, visit_block
-from .memory import fill
+from .memory import fill, lent
 from .refresh import refresh_block
 
 # A step must bring this share of the decrease that the gradient promises (Tseng & Yun 2009).
@@ -211,6 +211,9 @@ def descend_blocks(
     and out, kappa alike for a block's weights of one kind. Workspaces: old, gradient, curvature
     [K]. The rest is as in `visit_block` and `refresh_block`, potentials being those at theta.
     """
+    alpha, beta, evidence, psi = lent(alpha), lent(beta), lent(evidence), lent(psi)
+    tok_rows, row_ptr, row_labels = lent(tok_rows), lent(row_ptr), lent(row_labels)
+    theta, scratch, product = lent(theta), lent(scratch), lent(product)
     unigrams, bigrams = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     kappas = np.zeros(2)
     for b in order:

@@ -1,4 +1,4 @@
-"""Prefetching and filling of rows.
+"""Prefetching, lending and filling of arrays.
 
 Rows of weights are read in an order that the processor cannot foresee.
 """
@@ -29,7 +29,24 @@ def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.int64), codegen
 
 
+def _type_lent(typingctx: Any, array: Any) -> Any:
+    """The same array without its count of references, which views of it then leave alone.
+
+    For the time of a kernel its caller owns the array; to count costs an atomic operation each
+    time that a row is passed on.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lent = context.make_array(signature.args[0])(context, builder, args[0])
+        lent.meminfo = lent.meminfo.type(None)
+        lent.parent = lent.parent.type(None)
+        return lent._getvalue()
+
+    return array(array), codegen
+
+
 prefetch: Any = intrinsic(_type_prefetch)
+lent: Any = intrinsic(_type_lent)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
