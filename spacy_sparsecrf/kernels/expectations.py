@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .memory import fill, prefetch
+from .memory import fill, lent, prefetch
 
 # How many tokens ahead their residuals are asked for.
 _AHEAD = 8
@@ -39,6 +39,7 @@ def scatter_heads(
     head_ptr, heads: CSR, heads of a token (see `potentials`); residual: [N, Yp]; sums: [H, Yp]
     float64, added to. Faster than a gather while it fits a cache.
     """
+    residual, sums = lent(residual), lent(sums)
     for t in range(first, last):
         row = residual[t]
         for j in range(head_ptr[t], head_ptr[t + 1]):
@@ -65,6 +66,7 @@ def gather_unigrams(
     row_tests: [R] int32, test of a row; row_ptr, row_labels: its weights; col_ptr, col_tokens:
     CSC, tokens of a test; residual: [N, Yp]; gradient: [K] float64, out.
     """
+    col_tokens, residual, gradient = lent(col_tokens), lent(residual), lent(gradient)
     padded = residual.shape[1]
     flat, total = residual.reshape(-1), np.empty(padded)
     for row in range(first, last):
@@ -236,6 +238,8 @@ def matrix_residuals(
     begin a sequence; is_first: whether this is the first block; residual: [M, Y + 1, Yp] float64,
     overwritten by the first block, added to by others.
     """
+    inner_tokens, start_tokens, alpha = lent(inner_tokens), lent(start_tokens), lent(alpha)
+    backward, residual = lent(backward), lent(residual)
     total = np.empty((residual.shape[1], residual.shape[2]))
     for m in range(first, last):
         if constant[m]:
@@ -285,6 +289,7 @@ def gather_bigrams(
     `matrix_residuals` leaves it; row_places: [K] uint32 y' * Yp + y; weight_ptr, weight_entries:
     CSR, entries of a weight; entry_residual: [E]; gradient: [K] float64, out.
     """
+    residual, gradient = lent(residual), lent(gradient)
     for row in range(first, last):
         begin, end = row_ptr[row], row_ptr[row + 1]
         fill(gradient, begin, end, 0.0)

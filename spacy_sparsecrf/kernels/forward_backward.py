@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from .exp import exp_shifted, largest
-from .memory import fill
+from .memory import fill, lent
 from .potentials import add_heads, add_scores
 
 
@@ -226,6 +226,11 @@ def forward_backward(
     path has positive probability within the arrays' range). Workspaces, of alpha's dtype: beta
     [Yp], scratch [Y + 1, Yp].
     """
+    alpha, backward, marginals = lent(alpha), lent(backward), lent(marginals)
+    psi, table, theta = lent(psi), lent(table), lent(theta)
+    heads, tok_rows, row_ptr = lent(heads), lent(tok_rows), lent(row_ptr)
+    row_labels, beta, scratch = lent(row_labels), lent(beta), lent(scratch)
+    ent_previous, ent_label, ent_change = lent(ent_previous), lent(ent_label), lent(ent_change)
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
         total = 0.0

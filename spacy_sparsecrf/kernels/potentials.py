@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from .exp import exp_shifted, largest
-from .memory import fill, prefetch
+from .memory import fill, lent, prefetch
 
 # How many rows ahead their position, and their weights, are asked for.
 _FAR = 24
@@ -124,6 +124,8 @@ def context_matrices(
     n_previous: Y + 1, or Y where no pair has a start label: the start row is then 1;
     mat_ptr, mat_rows: CSR of a matrix's rows.
     """
+    mat_rows, row_ptr, row_places = lent(mat_rows), lent(row_ptr), lent(row_places)
+    theta, psi = lent(theta), lent(psi)
     padded = psi.shape[2]
     for m in range(first, last):
         matrix = psi[m]

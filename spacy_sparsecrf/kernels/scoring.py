@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from .hashing import hash_test
+from .memory import lent
 from .rows import add_row, find_entry, may_have
 
 
@@ -102,6 +103,11 @@ def add_words(
     group_ptr[G]:group_ptr[G + 1]. offsets: [S + 1] int64, tokens of a sequence; places: [R] int32,
     where in `sums` [W, G, Yp] a word is; scores: [N, Yp] float64, out; the rest as in `sum_groups`.
     """
+    sums, words, lexical = lent(sums), lent(words), lent(lexical)
+    annotations, seeds, part_ptr = lent(annotations), lent(seeds), lent(part_ptr)
+    part_columns, part_offsets, bits = lent(part_columns), lent(part_offsets), lent(bits)
+    entries, row_labels, values = lent(entries), lent(row_labels), lent(values)
+    scores = lent(scores)
     n_groups = len(group_offsets)
     padded = scores.shape[1]
     tests = np.empty(len(seeds), dtype=np.uint64)

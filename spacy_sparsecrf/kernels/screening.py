@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from .expectations import add_outer_products, add_starts, subtract_gold_pairs, sum_rows
-from .memory import fill
+from .memory import fill, lent
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -43,6 +43,8 @@ def screen_unigrams(
     col_ptr, col_tokens: CSC, tokens of a test; residual: [N, Yp]; coordinates (int64, test * Y +
     y) and gradients (float64): [(last - first) * Y], out. RETURNS: how many.
     """
+    col_tokens, residual, coordinates = lent(col_tokens), lent(residual), lent(coordinates)
+    gradients = lent(gradients)
     found = 0
     total = np.empty(residual.shape[1])
     for test in range(first, last):

@@ -5,6 +5,7 @@ from numba import njit
 
 from .descent import pair_residual, update_entries, update_matrix, update_rows
 from .example import infer_example
+from .memory import lent
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -186,6 +187,11 @@ def sgd_pass(
     `infer_example`.
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
+    labels, context, tok_rows = lent(labels), lent(context), lent(tok_rows)
+    row_ptr, row_labels, theta = lent(row_ptr), lent(row_labels), lent(theta)
+    received, row_shrunk, pair_shrunk = lent(received), lent(row_shrunk), lent(pair_shrunk)
+    marginals, alpha, backward = lent(marginals), lent(alpha), lent(backward)
+    psi = lent(psi)
     loss = 0.0
     pair_theta, pair_received = theta[split:], received[split:]
     for i in range(len(stamp)):
