@@ -186,7 +186,9 @@ def main(
         courses = {}
         best = lowest(data, race, 4.0 * limits["cap"])
         for contestant in race.contestants:
-            course = run(data, race.penalty, contestant, goal=best + _CLOSE * abs(best), **limits)
+            longer = contestant.longer * limits["cap"]
+            goal = best + _CLOSE * abs(best)
+            course = run(data, race.penalty, contestant, goal=goal, cap=longer, most=limits["most"])
             courses[contestant.name] = vars(course)
             msg.text(f"{race.name}, {contestant.name}: {summary(course)}")
         record = {
