@@ -1,27 +1,50 @@
 """Solvers refuse what they cannot minimise, before any work."""
 
+import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSettings
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.solvers.sgd import SGD
+from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training import Training
 
 from .reference import random_problem
 
 
-class WithoutL1(RPROP):
-    supports_l1 = False
-
-
-class WithL2(RPROP):
-    needs_l2 = True
-
-
 @pytest.mark.parametrize(
     ("solver", "l1", "l2", "code"),
-    [(WithoutL1(), 0.5, 1.0, "SC308"), (WithL2(), 0.5, 0.0, "SC309")],
+    [
+        (NewtonCG(), 0.5, 1.0, "SC308"),
+        (SGD(), 0.5, 1.0, "SC308"),
+        (SMD(), 0.5, 1.0, "SC308"),
+        (AveragedPerceptron(), 0.5, 0.0, "SC308"),
+        (SGD(schedule="pegasos"), 0.0, 0.0, "SC309"),
+        (GIS(), 0.5, 1.0, "SC340"),
+        (SCGIS(), 0.5, 1.0, "SC340"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BatchSettings) else None,
 )
-def test_penalties_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, code):
+def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, code):
     problem, _ = random_problem(31, 3, [4, 3])
     with pytest.raises(SparseCRFError, match=f"{code}.*{type(solver).__name__}"):
         Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2)
+
+
+def test_a_start_whose_gradient_is_not_finite_is_refused():
+    problem, _ = random_problem(92, 3, [6, 4, 7, 5, 8], n_bigram=3)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    working = loss.restrict(loss.all_coordinates())
+    theta = 150.0 * problem.theta
+    value, gradient = working.value_and_grad(theta)
+    assert np.isfinite(value) and not np.isfinite(gradient).all()
+    with pytest.raises(SparseCRFError, match="SC307"):
+        OWLQN().start(working, ElasticNet(0.1, 0.1), theta)

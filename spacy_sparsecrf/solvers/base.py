@@ -184,10 +184,11 @@ def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:
 def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """`evaluate` at the first point.
 
-    RAISES: SparseCRFError where the objective is not finite there.
+    RAISES: SparseCRFError where the objective or its gradient is not finite there.
     """
     value, gradient = evaluate(loss, penalty, theta)
-    if not np.isfinite(value):
+    # Of huge weights the objective may be finite alone.
+    if not (np.isfinite(value) and np.isfinite(gradient).all()):
         raise SparseCRFError(Errors.SC307)
     return value, gradient
 
