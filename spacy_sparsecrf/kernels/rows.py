@@ -8,7 +8,6 @@ import numpy as np
 from numba import njit
 
 from .hashing import mix
-from .memory import lent
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -105,7 +104,6 @@ def add_rows(
     found: [N, P] uint64, entries of tests; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out; the
     rest as in `add_row`.
     """
-    row_places, values, scores = lent(row_places), lent(values), lent(scores)
     scores[:, :] = 0.0
     for n in range(len(found)):
         for p in range(found.shape[1]):

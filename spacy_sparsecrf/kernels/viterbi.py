@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-from .memory import lent
-
 # Far above what rounding changes in scores below 1e9, far below what weights differ by.
 MARGIN = 1e-6
 
@@ -83,7 +81,6 @@ def viterbi(
     labels [N] int32, out. The lowest label wins a tie. There are no back pointers: to find the
     label before each label of one path again is cheaper than to note it for every label.
     """
-    scores, pairs, slack = lent(scores), lent(pairs), lent(slack)
     best = np.empty(scores.shape[1])
     for s in range(len(offsets) - 1):
         begin, end = offsets[s], offsets[s + 1]
