@@ -19,13 +19,28 @@ def read_tsv(path: Path) -> Iterator[Rows]:
 
 
 def read_conllu(path: Path) -> Iterator[Rows]:
-    """Yield the syntactic words of a CoNLL-U file as rows: form, UPOS, XPOS, space after (0/1).
+    """Yield the syntactic words of a CoNLL-U file: form, UPOS, XPOS, FEATS, space after (0/1).
 
     Empty nodes are left out. Within a multiword token no space follows but after its last word.
     """
     with path.open(encoding="utf-8", newline="\n") as lines:
         for rows in _sentences(line for line in lines if not line.startswith("#")):
             yield list(_words(rows))
+
+
+def to_spans(labels: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Read spans (first token, the one after the last, type) from IOB labels.
+
+    A span begins with B-TYPE, or with I-TYPE where no span of this type stands before.
+    """
+    spans: list[tuple[int, int, str]] = []
+    for i, label in enumerate(labels):
+        letter, _, name = label.partition("-")
+        if letter == "I" and spans and spans[-1][1:] == (i, name):
+            spans[-1] = (spans[-1][0], i + 1, name)
+        elif name:
+            spans.append((i, i + 1, name))
+    return spans
 
 
 def find(directories: Iterable[str], names: Iterable[str], base: Path) -> Path:
@@ -63,7 +78,7 @@ def _sentences(lines: Iterable[str]) -> Iterator[Rows]:
 def _words(rows: Rows) -> Iterator[list[str]]:
     range_end, range_space = 0, "1"
     for row in rows:
-        number, form, _, upos, xpos, *_, misc = row
+        number, form, _, upos, xpos, feats, *_, misc = row
         space = "0" if "SpaceAfter=No" in misc.split("|") else "1"
         if "-" in number:
             range_end, range_space = int(number.split("-")[1]), space
@@ -73,4 +88,4 @@ def _words(rows: Rows) -> Iterator[list[str]]:
                 space = "0"
             elif position == range_end:
                 space = range_space
-            yield [form, upos, xpos, space]
+            yield [form, upos, xpos, feats, space]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger
@@ -20,6 +19,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .compilation import announce_prediction, announce_training
+from .labelled import LabelledPipe
 from .session import Session
 from .settings import Settings
 from .skew import skew_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of `cfg`; a model file has its own
 
 
-class SparseCRF(TrainablePipe):  # type: ignore[misc]
+class SparseCRF(LabelledPipe):
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -59,6 +59,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
+    threshold: entities or spans of a lower probability are left out.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -80,14 +81,26 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
+        threshold: float = 0.0,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
 
         self.settings = Settings(
-            model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
+            model,
+            clusters,
+            float(l1),
+            float(l2),
+            sequences,
+            dtype,
+            precision,
+            n_threads,
+            overwrite,
+            float(threshold),
         )
         self.settings.check(name)
+        if threshold and target.spans([], ()) is None:
+            raise SparseCRFError(Errors.SC504.format(name=name, value=threshold))
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -97,50 +110,6 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.model = CRFModel((), dtype, kind=model)
         self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
         self._session = Session()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of their ids."""
-        return tuple(self.cfg["labels"])
-
-    @property
-    def label_data(self) -> tuple[str, ...]:
-        """The labels, as `spacy init labels` writes them and `initialize` takes them."""
-        return self.labels
-
-    @property
-    def is_resizable(self) -> bool:
-        """Whether labels can be added: always, with zero weights."""
-        return True
-
-    def add_label(self, label: str) -> int:
-        """Add a label; its weights are zero until the component is initialized with it.
-
-        RETURNS: 1, or 0 if the label is there already.
-        RAISES: SparseCRFError for a label that is not a non-empty string, or that the target
-            cannot write.
-        """
-        self._check_label(label)
-        if label in self.labels:
-            return 0
-        self.cfg["labels"].append(label)
-        self._refresh()
-        return 1
-
-    def _check_label(self, label: str) -> None:
-        if not isinstance(label, str) or not label:
-            raise SparseCRFError(Errors.SC212.format(name=self.name, label=label))
-        self.target.check_label(label)
-
-    def set_output(self, nO: int) -> None:
-        """Do nothing if the number of outputs is `nO`; they grow by `add_label`.
-
-        RAISES: SparseCRFError if it is not.
-        """
-        if nO != len(self.labels):
-            raise SparseCRFError(
-                Errors.SC213.format(name=self.name, n=nO, n_labels=len(self.labels))
-            )
 
     # Prediction
 
@@ -153,7 +122,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [np.zeros(0, dtype=np.int32) for _ in docs]
-        if not self.labels:
+        if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._warn_of_skew(docs)
         decoder, cut = self._decoder(), self.settings.sequences
@@ -169,7 +138,18 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
 
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`.
         """
-        self.target.write(list(docs), scores, self.labels, overwrite=self.settings.overwrite)
+        self.target.write(list(docs), scores, self.label_data, overwrite=self._overwrite)
+
+    @property
+    def _overwrite(self) -> bool:
+        # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
+        # annotated with the last one: what is set there is not to be kept.
+        return self.settings.overwrite or "threshold" in self.cfg
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score Examples by the scorer, which gets to know of the target's settings too."""
+        scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        return scores
 
     def _decoder(self) -> "Decoder":
         self._refresh()
@@ -186,7 +166,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         newer = self._session.take_model()
         if newer is not None:
             self.model = newer
-        for label in self.labels[len(self.model.labels) :]:
+        for label in self.label_data[len(self.model.labels) :]:
             self.model.add_label(label)
 
     def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
@@ -228,15 +208,17 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
-        label_ids = make_label_ids(self.name, labels, self.labels, learnt)
+        if labels is not None:
+            self.check_strings(labels)
+            labels = self.target.complete(labels)
+        label_ids = make_label_ids(self.name, labels, self.label_data, learnt)
         examples = annotated(checked(self.name, get_examples), nlp, self)
         compiled = compile_corpus(
             examples, self.features, self.target, self.settings.sequences, label_ids
         )
         if not compiled.n_examples:
             raise SparseCRFError(Errors.SC217.format(name=self.name))
-        for label in compiled.labels:
-            self._check_label(label)
+        self.check_labels(compiled.labels)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
@@ -380,9 +362,9 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(
                 Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
             )
-        if {"cfg", "model"}.isdisjoint(exclude) and self.labels != self.model.labels:
+        if {"cfg", "model"}.isdisjoint(exclude) and self.label_data != self.model.labels:
             raise SparseCRFError(
-                Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
+                Errors.SC211.format(name=self.name, cfg=self.label_data, model=self.model.labels)
             )
 
     def __reduce__(self) -> Any:

@@ -68,13 +68,14 @@ class LabelIds:
             raise SparseCRFError(error)
         return self._ids.setdefault(label, len(self._ids))
 
-    def final(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """Order the labels.
+    def final(self, target: Target) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """Order the labels, and those that the target needs besides.
 
         RETURNS: the labels [Y] in their final order, and [Y + 1] int32: the final id of each
             id given by `encode`, with -1 at the end, so that -1 maps to itself.
         """
-        labels = tuple(self._ids) if self._fixed else tuple(sorted(self._ids))
+        known = target.complete(tuple(self._ids))
+        labels = known if self._fixed else tuple(sorted(known))
         position = {label: i for i, label in enumerate(labels)}
         return labels, np.array([*(position[label] for label in self._ids), -1], np.int32)
 
@@ -137,7 +138,7 @@ def compile_corpus(
         if gold:
             docs = [example.predicted for example in batch]
             builder.add(features(docs, sequences), np.array(gold, dtype=np.int32))
-    labels, final_ids = label_ids.final()
+    labels, final_ids = label_ids.final(target)
     corpus = None
     if n_missing < n_tokens:
         corpus = builder.build()

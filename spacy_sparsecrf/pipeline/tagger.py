@@ -1,4 +1,4 @@
-"""The factory `sparse_crf`: one label for each token."""
+"""The factory `sparse_crf`: one label for each token; and what all factories share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +21,7 @@ DEFAULT_CONFIG = {
     "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
+    "threshold": 0.0,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -46,14 +47,17 @@ def make_sparse_crf(
     precision: str,
     n_threads: int,
     overwrite: bool,
+    threshold: float,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
-    """Create a sparse CRF that tags tokens.
+    """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
 
-    Learning `pos` instead of `tag` needs [components.NAME.scorer] @scorers =
-    "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 as well: a
-    factory's scores are fixed. See `SparseCRF` for the settings, and for what features and
-    solver are: the modules that tell are not imported here, at each start of spaCy.
+    Learning `pos` or `morph` instead of `tag` needs [components.NAME.scorer] @scorers =
+    "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 or morph_acc = 1.0
+    as well: a factory's scores are fixed. For an extension attribute `_.name` they are
+    "spacy_sparsecrf.token_scorer.v1" with attr = "_.name", and name_acc. See `SparseCRF` for the
+    settings, and for what features and solver are: the modules that tell are not imported here,
+    at each start of spaCy.
     """
     return SparseCRF(
         nlp.vocab,
@@ -70,5 +74,6 @@ def make_sparse_crf(
         precision=precision,
         n_threads=n_threads,
         overwrite=overwrite,
+        threshold=threshold,
         scorer=scorer,
     )
