@@ -18,7 +18,7 @@ from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
 from spacy_sparsecrf.targets.span_target import SpanTarget
 from spacy_sparsecrf.targets.spans import SpanGroups
 
-from .span_cases import SpanTriple, add_spans, span_lists, spans_of
+from .span_cases import add_spans, span_lists, spans_of
 
 NAMES = ("X", "Y-Z")
 VOCAB = Vocab()

@@ -111,7 +111,7 @@ class Entities(SpanTarget):
             probabilities[new.starts] = scores[chosen]
         for doc, last in zip(docs, ends.tolist(), strict=True):
             own = slice(last - len(doc), last)
-            doc.from_array(_COLUMNS, values[own])
+            doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
             if scores is not None:
                 begins = (values[own, 0] == BEGIN) & (values[own, 1] != 0)
                 doc.user_data["ents_scores"] = probabilities[own][begins].tolist()

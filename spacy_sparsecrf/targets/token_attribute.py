@@ -22,7 +22,7 @@ from .token_extension import PREFIX, TokenExtension
 WRITABLE = ("tag", "pos", "morph")
 
 
-@crf_targets("spacy_sparsecrf.TokenAttribute.v1")
+@crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
 def make_token_attribute(attr: str = "tag") -> Target:
     """Create the target that learns and writes an attribute of tokens.
 
