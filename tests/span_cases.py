@@ -70,5 +70,5 @@ def training_sentences() -> list[Sentence]:
     return make_sentences(80, seed=1)
 
 
-def test_sentences() -> list[Sentence]:
+def held_out_sentences() -> list[Sentence]:
     return make_sentences(25, seed=2)
