@@ -4,8 +4,7 @@ This module is imported at each start of spaCy: what only its use needs is impor
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,12 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .compilation import announce_prediction, announce_training
+from .decoding_settings import DecodingSettings
+from .prediction import Predictions, Reader, predict, store_scores
+from .probabilities import Probabilities
 from .session import Session
 from .settings import Settings
-from .skew import skew_of
+from .skew import warn_of_skew
 from .upstream import annotated
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of `cfg`; a model file has its own
 
 
-class SparseCRF(TrainablePipe):  # type: ignore[misc]
+class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -59,6 +61,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
+    decoding: the block of that name, see `DecodingSettings`.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -80,6 +83,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
+        decoding: Mapping[str, Any] | None = None,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -88,6 +92,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
         )
         self.settings.check(name)
+        self.decoding = DecodingSettings.read(name, decoding)
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -144,32 +149,34 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[NDArray[np.int32]]:
-        """Find the most probable labels, without changing the Docs.
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
+        """Find the labels, without changing the Docs.
 
-        RETURNS: an array [tokens] int32 of label ids for each Doc.
+        RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
+            probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return [np.zeros(0, dtype=np.int32) for _ in docs]
+            return Predictions.none(len(docs), self.decoding.scores)
         if not self.labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._warn_of_skew(docs)
-        decoder, cut = self._decoder(), self.settings.sequences
-        read = getattr(self.features, "readings", None)
-        parts = [self.features(docs, cut)] if read is None else read(docs, cut)
-        found = [decoder.viterbi(part) for part in parts]
-        ids = found[0] if len(found) == 1 else np.concatenate(found)
-        ends = [0, *accumulate(map(len, docs))]
-        return [ids[first:last] for first, last in pairwise(ends)]
+        return predict(self._decoder(), self._reader(), docs, self.decoding)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
 
-        scores: an array [tokens] int32 of label ids for each Doc, from `predict`.
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
+            that come with it go to `doc.user_data["NAME_scores"]`.
         """
-        self.target.write(list(docs), scores, self.labels, overwrite=self.settings.overwrite)
+        docs = list(docs)
+        self.target.write(docs, scores, self.labels, overwrite=self.settings.overwrite)
+        store_scores(self.name, docs, scores)
+
+    def _reader(self) -> Reader:
+        cut, overwrite = self.settings.sequences, self.settings.overwrite
+        return Reader(self.features, self.target, self.labels, cut, overwrite)
 
     def _decoder(self) -> "Decoder":
         self._refresh()
@@ -178,7 +185,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             from ..decoding import Decoder
 
             announce_prediction()
-            decoder = self._session.decoder = Decoder(self.model)
+            legal = self.decoding.legal(self.target, self.labels)
+            decoder = self._session.decoder = Decoder(self.model, legal)
         return decoder
 
     def _refresh(self) -> None:
@@ -190,14 +198,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             self.model.add_label(label)
 
     def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
-        if self._session.warned or self.settings.sequences == "docs":
-            return
-        skew = skew_of(docs, self.cfg["sequences"])
-        if skew is not None:
-            self._session.warned = True
-            trained, given = skew
-            message = Warnings.SCW202.format(name=self.name, trained=trained, given=given)
-            warnings.warn(message, SparseCRFWarning, stacklevel=2)
+        if not self._session.warned and self.settings.sequences != "docs":
+            self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
 
     # Training
 
@@ -237,6 +239,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC217.format(name=self.name))
         for label in compiled.labels:
             self._check_label(label)
+        if compiled.labels:
+            self.decoding.legal(self.target, compiled.labels)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
@@ -384,6 +388,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(
                 Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
             )
+        if self.labels:
+            self.decoding.legal(self.target, self.labels)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""
