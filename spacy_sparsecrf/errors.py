@@ -220,6 +220,36 @@ class Errors(metaclass=_Coded):
         "the square root of the number of labels is fastest."
     )
 
+    # SC4xx: decoding
+    SC401 = (
+        "[components.{name}.decoding] has settings that are not known: {unknown}. Remove them, or "
+        "choose from: {known}."
+    )
+    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
+    SC403 = (
+        "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
+        'Its labels are: {known}; "" stands for the boundary of a sequence.'
+    )
+    SC404 = (
+        "With the transitions that [components.NAME.decoding] forbidden and allowed, and the "
+        "target's scheme, leave, {problem}. Take pairs from `forbidden`, or add some to "
+        '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
+    )
+    SC405 = (
+        "The {what} have shape {shape} and type {dtype}, but must be an array {expected} of bool. "
+        "Correct the method `{method}` of the target ([components.NAME.target])."
+    )
+    SC406 = (
+        "{n_labels} labels were given for {n_tokens} tokens. Give one for each token, in their "
+        "order."
+    )
+    SC407 = "n = {n!r} paths cannot be found: give a whole number that is at least 1."
+    SC408 = (
+        "Span {number}, of {length} tokens from token {start}, is empty or not within the "
+        "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
+    )
+    SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+
     # SC5xx: targets
     SC501 = (
         "[components.NAME.target] scheme = {value!r} is not a way to tell spans by the labels of "
@@ -249,9 +279,8 @@ class Errors(metaclass=_Coded):
         'default=None), attr = "_.name".'
     )
     SC507 = (
-        "The gold value {value!r} of token.{attr} is not a string. Make values strings, such as "
-        "by a function that [initialize] before_init names; None or an empty string is no label. "
-        "The text begins: {text!r}."
+        "The gold value {value!r} of token.{attr} is not a string. Make the values of the "
+        "training Docs strings; None or an empty string is no label. The text begins: {text!r}."
     )
     SC508 = (
         "[components.NAME.target] key is empty. Name the group of doc.spans to learn and write, "
@@ -284,4 +313,17 @@ class Warnings(metaclass=_Coded):
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
         "that templates conjoin with pairs of labels are left out. Remove b: templates and write "
         'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
+    )
+
+    # SCW4xx: decoding
+    SCW401 = (
+        "{n} sequences have no path through the labels that are set or permitted without a "
+        "transition that is not allowed ([components.NAME.decoding], and the target's scheme). "
+        "What is set is kept, with as few such transitions as can be. Correct the annotation "
+        "that the Docs come with, or set [components.NAME] overwrite = true."
+    )
+    SCW402 = (
+        "{n} tokens have no permitted label: what they are annotated with is no label of the "
+        "component. They are decoded as if nothing was set. Correct the annotation that the Docs "
+        "come with, or set [components.NAME] overwrite = true."
     )

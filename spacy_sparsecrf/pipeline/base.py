@@ -4,8 +4,7 @@ This module is imported at each start of spaCy: what only its use needs is impor
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,15 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..targets.span_target import SpanTarget
 from .compilation import announce_prediction, announce_training
+from .decoding_settings import DecodingSettings
 from .labelled import LabelledPipe
+from .prediction import Predictions, Reader, predict, store_scores
+from .probabilities import Probabilities
 from .session import Session
 from .settings import Settings
-from .skew import skew_of
+from .skew import warn_of_skew
 from .upstream import annotated
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of `cfg`; a model file has its own
 
 
-class SparseCRF(LabelledPipe):
+class SparseCRF(Probabilities, LabelledPipe):
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -60,6 +63,7 @@ class SparseCRF(LabelledPipe):
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
     threshold: entities or spans of a lower probability are left out.
+    decoding: the block of that name, see `DecodingSettings`.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -82,6 +86,7 @@ class SparseCRF(LabelledPipe):
         n_threads: int = 0,
         overwrite: bool = False,
         threshold: float = 0.0,
+        decoding: Mapping[str, Any] | None = None,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -99,8 +104,9 @@ class SparseCRF(LabelledPipe):
             float(threshold),
         )
         self.settings.check(name)
-        if threshold and target.spans([], ()) is None:
+        if threshold and not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC504.format(name=name, value=threshold))
+        self.decoding = DecodingSettings.read(name, decoding)
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -113,32 +119,36 @@ class SparseCRF(LabelledPipe):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[NDArray[np.int32]]:
-        """Find the most probable labels, without changing the Docs.
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
+        """Find the labels, without changing the Docs.
 
-        RETURNS: an array [tokens] int32 of label ids for each Doc.
+        RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
+            probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return [np.zeros(0, dtype=np.int32) for _ in docs]
+            return Predictions.none(len(docs), self.decoding.scores)
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._warn_of_skew(docs)
-        decoder, cut = self._decoder(), self.settings.sequences
-        read = getattr(self.features, "readings", None)
-        parts = [self.features(docs, cut)] if read is None else read(docs, cut)
-        found = [decoder.viterbi(part) for part in parts]
-        ids = found[0] if len(found) == 1 else np.concatenate(found)
-        ends = [0, *accumulate(map(len, docs))]
-        return [ids[first:last] for first, last in pairwise(ends)]
+        settings, threshold = self.decoding, self.settings.threshold
+        return predict(self._decoder(), self._reader(), docs, settings, threshold)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
 
-        scores: an array [tokens] int32 of label ids for each Doc, from `predict`.
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
+            that come with it go to `doc.user_data["NAME_scores"]`.
         """
-        self.target.write(list(docs), scores, self.label_data, overwrite=self._overwrite)
+        docs, labels = list(docs), self.label_data
+        span_scores = scores.span_scores if isinstance(scores, Predictions) else None
+        self.target.write(docs, scores, labels, overwrite=self._overwrite, scores=span_scores)
+        store_scores(self.name, docs, scores)
+
+    def _reader(self) -> Reader:
+        cut = self.settings.sequences
+        return Reader(self.features, self.target, self.label_data, cut, self._overwrite)
 
     @property
     def _overwrite(self) -> bool:
@@ -158,7 +168,8 @@ class SparseCRF(LabelledPipe):
             from ..decoding import Decoder
 
             announce_prediction()
-            decoder = self._session.decoder = Decoder(self.model)
+            legal = self.decoding.legal(self.target, self.label_data)
+            decoder = self._session.decoder = Decoder(self.model, legal)
         return decoder
 
     def _refresh(self) -> None:
@@ -170,14 +181,8 @@ class SparseCRF(LabelledPipe):
             self.model.add_label(label)
 
     def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
-        if self._session.warned or self.settings.sequences == "docs":
-            return
-        skew = skew_of(docs, self.cfg["sequences"])
-        if skew is not None:
-            self._session.warned = True
-            trained, given = skew
-            message = Warnings.SCW202.format(name=self.name, trained=trained, given=given)
-            warnings.warn(message, SparseCRFWarning, stacklevel=2)
+        if not self._session.warned and self.settings.sequences != "docs":
+            self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
 
     # Training
 
@@ -219,6 +224,8 @@ class SparseCRF(LabelledPipe):
         if not compiled.n_examples:
             raise SparseCRFError(Errors.SC217.format(name=self.name))
         self.check_labels(compiled.labels)
+        if compiled.labels:
+            self.decoding.legal(self.target, compiled.labels)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
@@ -366,6 +373,8 @@ class SparseCRF(LabelledPipe):
             raise SparseCRFError(
                 Errors.SC211.format(name=self.name, cfg=self.label_data, model=self.model.labels)
             )
+        if self.label_data:
+            self.decoding.legal(self.target, self.label_data)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""

@@ -22,6 +22,7 @@ DEFAULT_CONFIG = {
     "n_threads": 0,
     "overwrite": False,
     "threshold": 0.0,
+    "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -48,6 +49,7 @@ def make_sparse_crf(
     n_threads: int,
     overwrite: bool,
     threshold: float,
+    decoding: dict[str, Any],
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
     """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
@@ -75,5 +77,6 @@ def make_sparse_crf(
         n_threads=n_threads,
         overwrite=overwrite,
         threshold=threshold,
+        decoding=decoding,
         scorer=scorer,
     )

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from .scheme import Spans
-
 
 @runtime_checkable
 class Target(Protocol):
@@ -66,13 +64,6 @@ class Target(Protocol):
         """
         return None
 
-    def spans(self, label_ids: Sequence[NDArray[np.int32]], labels: Sequence[str]) -> Spans | None:
-        """Find the spans that labels tell; None for a target whose labels tell none.
-
-        label_ids, labels: as for `write`.
-        """
-        return None
-
     def write(
         self,
         docs: Sequence[Doc],
@@ -88,5 +79,6 @@ class Target(Protocol):
         label_ids: D arrays [tokens of the Doc] int32, positions in `labels`.
         labels: [Y] names of the labels.
         overwrite: whether annotation that is already set is replaced.
-        scores: [K] float64, the probabilities of `spans(label_ids, labels)`, to be written too.
+        scores: [K] float64, to be written too: the probabilities of the K spans that the labels
+            tell, in their order; None, also for a target whose labels tell none.
         """

@@ -72,7 +72,7 @@ class SpanTarget(Target):
         return self.scheme.legal(labels)
 
     def spans(self, label_ids: Sequence[NDArray[np.int32]], labels: Sequence[str]) -> Spans:
-        """Find the spans that labels tell, see `Target.spans`."""
+        """Find the spans that labels tell; label_ids, labels: as for `write`."""
         ids = np.concatenate([np.empty(0, dtype=np.int32), *label_ids])
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
@@ -120,6 +120,17 @@ class SpanTarget(Target):
         tokens = np.flatnonzero(forced >= 0)
         mask[tokens] = False
         mask[tokens, forced[tokens]] = True
+
+    def endings(self, spans: Spans, labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Tell the labels of the token after each span with which it ends there.
+
+        spans: K, of `spans`. RETURNS: [K, Y], or None where labels of spans tell their ends.
+        """
+        if self.scheme.name == "BILUO":
+            return None
+        longer = [f"I-{name}" for name in spans.names]
+        ends = np.array([[label != inside for label in labels] for inside in longer])
+        return ends.reshape(len(longer), len(labels))[spans.types]
 
     def outside(
         self,
