@@ -103,6 +103,54 @@ def _choose(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _extend(
+    v: int,
+    t: int,
+    begin: int,
+    end: int,
+    n_labels: int,
+    scores: np.ndarray,
+    context: np.ndarray,
+    pairs: np.ndarray,
+    value: np.ndarray,
+    before: np.ndarray,
+    node: np.ndarray,
+    following: np.ndarray,
+    tail: np.ndarray,
+    place: np.ndarray,
+    candidates: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Find the next best path to node v of token t, or note that there is none.
+
+    What follows its last path's path to the node before must be known. value, before, node,
+    following: of paths, score, path to the node before, node, and next best path to it;
+    tail, place: of nodes, last path found, and row in `candidates` or -1; candidates: of each label
+    before, the best path that was not taken yet; counts: of paths, and of rows in use.
+    """
+    first = (t - 1 - begin) * n_labels
+    y = v - first - n_labels
+    if place[v] < 0:
+        place[v] = counts[1]
+        counts[1] += 1
+        for i in range(n_labels):
+            candidates[place[v], i] = first + i
+    row = candidates[place[v]]
+    taken = before[tail[v]]
+    row[node[taken] - first] = following[taken]
+    chosen, best = _choose(n_labels, row, value, pairs, context, t, end, y)
+    if chosen < 0:
+        following[tail[v]] = _NONE
+        return
+    path = counts[0]
+    counts[0] += 1
+    value[path] = best + scores[t, y] if t < end else best
+    before[path], node[path] = chosen, v
+    following[tail[v]] = path
+    tail[v] = path
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def find_paths(
     begin: int,
     end: int,
@@ -130,31 +178,29 @@ def find_paths(
     place = np.full(end_node + 1, -1)
     candidates = np.empty((min(end_node + 1, n * length), n_labels), dtype=np.int64)
     stack = np.empty(length + 1, dtype=np.int64)
-    n_paths, n_placed = end_node + 1, 0
+    counts = np.array([end_node + 1, 0])
     for rank in range(n):
         if rank > 0:
             depth = _descend(end_node, n_labels, node, before, following, tail, stack)
             for d in range(depth - 1, -1, -1):
-                v, t = stack[d], end - d
-                first = (t - 1 - begin) * n_labels
-                y = v - first - n_labels
-                if place[v] < 0:
-                    place[v] = n_placed
-                    n_placed += 1
-                    for i in range(n_labels):
-                        candidates[place[v], i] = first + i
-                row = candidates[place[v]]
-                taken = before[tail[v]]
-                row[node[taken] - first] = following[taken]
-                chosen, best = _choose(n_labels, row, value, pairs, context, t, end, y)
-                if chosen < 0:
-                    following[tail[v]] = _NONE
-                    continue
-                value[n_paths] = best + scores[t, y] if t < end else best
-                before[n_paths], node[n_paths] = chosen, v
-                following[tail[v]] = n_paths
-                tail[v] = n_paths
-                n_paths += 1
+                _extend(
+                    stack[d],
+                    end - d,
+                    begin,
+                    end,
+                    n_labels,
+                    scores,
+                    context,
+                    pairs,
+                    value,
+                    before,
+                    node,
+                    following,
+                    tail,
+                    place,
+                    candidates,
+                    counts,
+                )
             if following[tail[end_node]] == _NONE:
                 return rank
         path = tail[end_node]

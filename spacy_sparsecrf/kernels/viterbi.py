@@ -69,18 +69,32 @@ def finish_pairs(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _advance(
+def _advance_all(
+    n_labels: int, previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, best: np.ndarray
+) -> None:
+    """Max-plus product best[y] = max_i previous[i] + matrix[i, y], of those i that can win."""
+    top = previous[0]
+    for i in range(1, n_labels):
+        top = max(top, previous[i])
+    best[:] = -np.inf
+    for i in range(n_labels):
+        partial = previous[i]
+        if partial + slack[i] >= top:
+            for y in range(len(best)):
+                candidate = partial + matrix[i, y]
+                best[y] = candidate if candidate > best[y] else best[y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _advance_groups(
     previous: np.ndarray,
     matrix: np.ndarray,
     slack: np.ndarray,
     group_ptr: np.ndarray,
     group_rows: np.ndarray,
-    rare: np.ndarray,
-    rare_ptr: np.ndarray,
-    rare_rows: np.ndarray,
     best: np.ndarray,
 ) -> None:
-    """Max-plus product best[y] = max_i previous[i] + matrix[i, y], of those i that can win."""
+    """As `_advance_all`, of the rows of groups, each of which knows what can win in it."""
     best[:] = -np.inf
     for g in range(len(group_ptr) - 1):
         top = -np.inf
@@ -90,10 +104,21 @@ def _advance(
             i = group_rows[j]
             partial = previous[i]
             if partial + slack[i] >= top:
-                row = matrix[i]
                 for y in range(len(best)):
-                    candidate = partial + row[y]
+                    candidate = partial + matrix[i, y]
                     best[y] = candidate if candidate > best[y] else best[y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_rare(
+    previous: np.ndarray,
+    matrix: np.ndarray,
+    rare: np.ndarray,
+    rare_ptr: np.ndarray,
+    rare_rows: np.ndarray,
+    best: np.ndarray,
+) -> None:
+    """Let best[y] of rare labels y be at least that of each row in their lists."""
     for k in range(len(rare)):
         y = rare[k]
         for j in range(rare_ptr[k], rare_ptr[k + 1]):
@@ -138,6 +163,8 @@ def viterbi(
     cheaper than to note it for every label.
     """
     best = np.empty(scores.shape[1])
+    # A loop over all rows is faster than one over a list of them.
+    one_group = len(group_ptr) == 2 and len(group_rows) == n_labels
     for s in range(len(offsets) - 1):
         begin, end = offsets[s], offsets[s + 1]
         if begin == end:
@@ -147,17 +174,13 @@ def viterbi(
             scores[begin, y] += start[y]
         for t in range(begin + 1, end):
             c = context[t]
-            _advance(
-                scores[t - 1],
-                pairs[c],
-                slack[c],
-                group_ptr,
-                group_rows,
-                rare,
-                rare_ptr,
-                rare_rows,
-                best,
-            )
+            before, matrix = scores[t - 1], pairs[c]
+            if one_group:
+                _advance_all(n_labels, before, matrix, slack[c], best)
+            else:
+                _advance_groups(before, matrix, slack[c], group_ptr, group_rows, best)
+            if len(rare):
+                _add_rare(before, matrix, rare, rare_ptr, rare_rows, best)
             for y in range(len(best)):
                 scores[t, y] += best[y]
         y = int(np.argmax(scores[end - 1]))
