@@ -20,6 +20,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .compilation import announce_prediction, announce_training
+from .learning_settings import LearningSettings
 from .session import Session
 from .settings import Settings
 from .skew import skew_of
@@ -59,6 +60,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
+    learning: settings of what is learnt of a corpus, see `learning_settings`.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -80,6 +82,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
+        learning: dict[str, Any] | None = None,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -88,6 +91,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
         )
         self.settings.check(name)
+        self.learning = LearningSettings.read(name, learning)
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -229,10 +233,10 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
         label_ids = make_label_ids(self.name, labels, self.labels, learnt)
+        self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        compiled = compile_corpus(
-            examples, self.features, self.target, self.settings.sequences, label_ids
-        )
+        parts = self.features, self.target, self.settings.sequences, label_ids
+        compiled = compile_corpus(examples, *parts, self.learning, self.name)
         if not compiled.n_examples:
             raise SparseCRFError(Errors.SC217.format(name=self.name))
         for label in compiled.labels:
@@ -264,13 +268,14 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
         from ..training import Training
+        from .constrained import legal_pairs
 
         if 2 * compiled.n_missing > compiled.n_tokens:
             message = Warnings.SCW201.format(
                 name=self.name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
             )
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        settings = self.settings
+        settings, learning = self.settings, self.learning
         training = Training(
             corpus,
             compiled.labels,
@@ -280,6 +285,9 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             n_threads=settings.n_threads,
             dtype=settings.dtype,
             precision=settings.precision,
+            observed_only=learning.observed_only,
+            label_weights=learning.weights_of(self.name, compiled.labels),
+            legal=legal_pairs(self.name, self.target, compiled) if learning.constrained else None,
             kind=settings.model,
             clusters=settings.clusters,
             init=start,

@@ -7,6 +7,7 @@ from spacy.language import Language
 
 from ..targets.base import Target
 from .base import SparseCRF
+from .learning_settings import DEFAULTS
 
 DEFAULT_CONFIG = {
     "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
@@ -21,6 +22,7 @@ DEFAULT_CONFIG = {
     "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
+    "learning": DEFAULTS,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -46,6 +48,7 @@ def make_sparse_crf(
     precision: str,
     n_threads: int,
     overwrite: bool,
+    learning: dict[str, Any],
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
     """Create a sparse CRF that tags tokens.
@@ -70,5 +73,6 @@ def make_sparse_crf(
         precision=precision,
         n_threads=n_threads,
         overwrite=overwrite,
+        learning=learning,
         scorer=scorer,
     )

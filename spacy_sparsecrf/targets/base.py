@@ -16,8 +16,12 @@ class Target(Protocol):
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
 
-    def gold(self, example: Example) -> list[str | None]:
-        """Read the gold label of each predicted token; None or "" where it is missing."""
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+        """Read the gold label of each predicted token.
+
+        RETURNS: a tuple where it may be any of several; None or "" where it is missing.
+        """
+        ...
 
     def write(
         self,

@@ -1,6 +1,7 @@
 """One label a token, kept in an attribute of the token."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,16 @@ class TokenAttribute:
     """Learns and writes `token.tag` or `token.pos`.
 
     attr: "tag" or "pos".
+    alternatives: what stands between the labels of a gold attribute that may be any of several:
+        with "|" the tag "NN|VB" is either; "" where attributes are labels as they are.
     RAISES: SparseCRFError for any other attribute.
     """
 
-    def __init__(self, attr: str = "tag") -> None:
+    def __init__(self, attr: str = "tag", alternatives: str = "") -> None:
         if attr not in WRITABLE:
             raise SparseCRFError(Errors.SC214.format(attr=attr, known=", ".join(WRITABLE)))
         self.attr = attr
+        self.alternatives = alternatives
         self._key = attr.upper()
         self._id = IDS[self._key]
         # The labels of the last call, and what spaCy stores for them.
@@ -41,8 +45,14 @@ class TokenAttribute:
         if self.attr == "pos" and label not in known:
             raise SparseCRFError(Errors.SC215.format(label=label, known=", ".join(known)))
 
-    def gold(self, example: Example) -> list[str | None]:
-        """Read the gold label of each predicted token; None or "" where it is missing."""
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+        """Read the gold label of each predicted token, see `Target.gold`."""
+        gold = self._read(example)
+        if not self.alternatives:
+            return gold
+        return [tuple(label.split(self.alternatives)) if label else None for label in gold]
+
+    def _read(self, example: Example) -> list[Any]:
         predicted, reference = example.predicted, example.reference
         if not len(predicted):
             return []
