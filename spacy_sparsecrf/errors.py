@@ -274,6 +274,11 @@ class Errors(metaclass=_Coded):
         "token one label or none, or choose another [components.NAME.solver], such as "
         "spacy_sparsecrf.OWLQN.v1."
     )
+    SC362 = (
+        "[components.{name}.learning] label_weights has the label {label!r} as a key, which would "
+        "be lost when the config is saved. Write label_weights as a list of pairs: "
+        "[[{label!r}, 2.0]]."
+    )
 
 
 class Warnings(metaclass=_Coded):

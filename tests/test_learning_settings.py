@@ -96,6 +96,24 @@ def test_bad_settings_are_refused(learning, message):
         pipeline(**learning)
 
 
+@pytest.mark.parametrize("label", [":", "a:b", "A=B", "#", ";", "[X]", " a", "a ", "a\nb", ""])
+def test_labels_that_a_config_would_lose_are_refused_as_keys(label):
+    with pytest.raises(SparseCRFError, match="SC362.*list of pairs"):
+        pipeline(label_weights={label: 2.0})
+    nlp = pipeline(label_weights=[[label, 2.0]])
+    again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
+    assert again.get_pipe("sparse_crf").learning.label_weights == {label: 2.0}
+
+
+@pytest.mark.parametrize(
+    "label", ["NN", "B-PER", "''", "``", "$", ",", ".", "%", "a b", "-", "é", "x"]
+)
+def test_labels_that_a_config_keeps_are_keys(label):
+    nlp = pipeline(label_weights={label: 2.0})
+    again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
+    assert again.get_pipe("sparse_crf").learning.label_weights == {label: 2.0}
+
+
 @pytest.mark.parametrize("weight", [float("inf"), float("nan")])
 def test_weights_that_are_not_finite_are_refused(weight):
     with pytest.raises(SparseCRFError, match="SC352.*label_weights"):

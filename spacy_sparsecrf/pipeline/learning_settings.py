@@ -17,6 +17,7 @@ count more; of a per-position model, whose sequences are single tokens, only tha
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -34,6 +35,9 @@ DEFAULTS: dict[str, Any] = {
     "doc_weight": "",
     "constrained": False,
 }
+
+# What a config file has as a key when it is read again.
+_IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,12 @@ def _check(name: str, block: Mapping[str, Any]) -> None:
 
 def _weights_by_label(name: str, given: Any) -> dict[str, float]:
     """The weights of labels from a dict, or from a list of pairs."""
-    pairs = list(given.items()) if isinstance(given, Mapping) else given
+    pairs = given
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+        lost = [key for key in given if not _IS_KEY(key)]
+        if lost:
+            raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
     expected = "a section of labels with finite numbers >= 0, or a list of pairs of them"
     if not isinstance(pairs, (list, tuple)):
         _refuse(name, "label_weights", given, expected)
