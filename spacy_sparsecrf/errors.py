@@ -287,6 +287,66 @@ class Errors(metaclass=_Coded):
         'such as "sc".'
     )
 
+    # SC35x to SC37x: learning
+    SC350 = (
+        "[components.{name}.learning] has settings that are not known: {unknown}. Remove them, or "
+        "choose from: {known}."
+    )
+    SC351 = (
+        "With [components.NAME.learning] min_freq = {min_freq} no observation test is left: none "
+        "occurs at so many of the {n_tokens} training tokens. Lower it."
+    )
+    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid: it must be {expected}."
+    SC353 = (
+        "[components.{name}.learning] label_weights has weights for {unknown}, which are no labels "
+        "of the component. Its labels are: {known}."
+    )
+    SC354 = (
+        "[components.{name}.learning] doc_weight = {attribute!r} is not an extension of Doc. "
+        "Register it before training, Doc.set_extension({attribute!r}, default=1.0), in a file "
+        "that `spacy train --code` reads; and write the corpus with "
+        "DocBin(store_user_data=True)."
+    )
+    SC355 = (
+        "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in "
+        "a training Doc, but must be a finite number >= 0. The text begins: {text!r}."
+    )
+    SC356 = (
+        "All training sequences have weight 0: there is nothing to learn from. Change "
+        "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
+    )
+    SC357 = (
+        "[components.NAME.learning] constrained = true is for models of whole sequences, not for "
+        'those of single labels, [components.NAME] model = {kind!r}. Set model = "chain", or '
+        "constrained = false: predictions are legal in any case."
+    )
+    SC358 = (
+        "With [components.NAME.learning] constrained = true all gold labels must be legal, but "
+        "{problem}: token {number} (from 0) of {place}. Correct the annotation or the constraints "
+        "([components.NAME.decoding] forbidden and allowed, and the target's scheme), or set "
+        "constrained = false."
+    )
+    SC359 = (
+        "The solver {solver} cannot leave illegal sequences out of training. Set "
+        "[components.NAME.learning] constrained = false, or choose another "
+        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC360 = (
+        "{n} training tokens may have several gold labels each, which a model with labels in "
+        "clusters cannot learn from. Set [components.NAME] clusters = 0, or give each token one "
+        "label or none."
+    )
+    SC361 = (
+        "The solver {solver} cannot learn from tokens that may have several gold labels. Give each "
+        "token one label or none, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC362 = (
+        "[components.{name}.learning] label_weights has the label {label!r} as a key, which would "
+        "be lost when the config is saved. Write label_weights as a list of pairs: "
+        "[[{label!r}, 2.0]]."
+    )
+
 
 class Warnings(metaclass=_Coded):
     """Messages of warnings."""
@@ -326,4 +386,11 @@ class Warnings(metaclass=_Coded):
         "{n} tokens have no permitted label: what they are annotated with is no label of the "
         "component. They are decoded as if nothing was set. Correct the annotation that the Docs "
         "come with, or set [components.NAME] overwrite = true."
+    )
+
+    # SCW35x: learning
+    SCW350 = (
+        "[components.{name}.learning] constrained = true changes nothing: all sequences of the "
+        "labels are legal. Name transitions in [components.{name}.decoding] forbidden or allowed, "
+        "choose a target with a scheme, or set constrained = false."
     )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import digest, fields_of, load, save
-from .corpus import EncodedCorpus, places
-from .errors import SparseCRFWarning, Warnings
+from .corpus import MISSING, EncodedCorpus, places
+from .errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from .legality import check_gold
 from .loss.chain import ChainLoss
 from .loss.local import local_corpus
 from .loss.parts import Part, cluster_bounds, cluster_parts
@@ -19,7 +20,8 @@ from .model import CRFModel, WeightTable, check_clusters, check_kind, n_clusters
 from .parallel import Workers
 from .penalty import ElasticNet
 from .run import Run
-from .solvers.base import BatchSolver, StepReport, check_supported
+from .solvers.base import BatchSolver, StepReport, check_constrained, check_supported
+from .weighting import weighted
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -30,12 +32,14 @@ class Training:
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
-    precision, observed_only: see `ChainLoss`; kind: "chain", or "maxent" or "memm" for the loss of
-    a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`),
-    0 for none; init: weights to continue from (those of tests and labels that this corpus does
-    not have, or the model cannot have, are dropped).
+    precision, observed_only, legal: see `ChainLoss`; label_weights: [Y] float64, of sequences by
+    their gold labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss
+    of a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see
+    `loss.parts`), 0 for none; init: weights to continue from (those of tests and labels that this
+    corpus does not have, or the model cannot have, are dropped).
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty or kind of model that
-    the solver cannot minimise, or a corpus without gold labels.
+    the solver cannot minimise, gold labels that are not legal, or a corpus without gold labels or
+    weight.
     """
 
     def __init__(
@@ -50,6 +54,8 @@ class Training:
         dtype: str = "float32",
         precision: str = "float64",
         observed_only: bool = False,
+        label_weights: Floats | None = None,
+        legal: NDArray[np.bool_] | None = None,
         kind: str = "chain",
         clusters: int = 0,
         init: CRFModel | None = None,
@@ -65,14 +71,19 @@ class Training:
             "observed_only": observed_only,
             "kind": kind,
             "clusters": clusters,
+            "label_weights": "" if label_weights is None else digest(label_weights),
+            "legal": "" if legal is None else digest(legal),
         }
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
+        if legal is not None:
+            check_constrained(solver, kind)
+            check_gold(corpus, self._labels, legal)
         self._solver = solver
         workers = Workers(n_threads)
         self._runs = []
-        for part in self._divide(corpus):
-            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only)
+        for part in self._divide(corpus, label_weights):
+            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
             self._runs.append(Run(part, loss, self._penalty, solver))
         self.n_potential = sum(run.n_potential for run in self._runs)
         if init is not None:
@@ -80,12 +91,17 @@ class Training:
             for run in self._runs:
                 run.begin(*weights)
 
-    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+    def _divide(self, corpus: EncodedCorpus, label_weights: Floats | None) -> list[Part]:
         """The problems that are to be solved, each with its corpus."""
         whole = self._cut(corpus)
+        if label_weights is not None:
+            whole = weighted(whole, label_weights)
+        if (whole.labels != MISSING).any() and not whole.weights.any():
+            raise SparseCRFError(Errors.SC356)
+        parts = [Part(whole, len(self._labels))]
         if self._bounds:
-            return cluster_parts(whole, self._bounds)
-        return [Part(whole, len(self._labels))]
+            parts = cluster_parts(whole, self._bounds)
+        return [part for part in parts if part.corpus.weights.any()] or parts
 
     def _cut(self, corpus: EncodedCorpus) -> EncodedCorpus:
         """The corpus as the kind of model sees it."""

@@ -16,7 +16,9 @@ from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
 from ..parallel import Chunks, Workers, cut
+from .label_sets import Mask
 from .lattice import Csr, build_lattice
+from .observed import observed_bigrams, observed_unigrams
 from .working import WorkingLoss
 from .workspace import Workspace
 
@@ -38,7 +40,9 @@ class ChainLoss:
     corpus: encoded sequences; n_labels: Y; workers: threads to use; precision: "float64", or
     "float32" to store potentials, forward and backward vectors and marginals in half the memory;
     sums over tokens, weights and the objective are float64 in any case; observed_only: whether
-    only pairs of a test and a gold label (or gold label pair) that occur may have weights.
+    only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
+    `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
+    sequences only, and gold labels must be such.
     RAISES: SparseCRFError where no token has a gold label.
     """
 
@@ -49,10 +53,11 @@ class ChainLoss:
         workers: Workers,
         precision: str = "float64",
         observed_only: bool = False,
+        legal: Mask | None = None,
     ) -> None:
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels)
+        self._lattice = build_lattice(corpus, n_labels, legal)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         self._workspace = Workspace(self._lattice, n_labels, workers, precision)
@@ -81,18 +86,9 @@ class ChainLoss:
 
     def observed_coordinates(self) -> Longs:
         """The coordinates of all pairs of a test with a gold label, or gold label pair."""
-        lattice, n = self._lattice, self.n_labels
-        lengths = np.diff(lattice.tests.indptr)
-        label = np.repeat(lattice.labels, lengths)
-        unigram = lattice.tests.indices[label >= 0].astype(np.int64) * n + label[label >= 0]
-        previous = np.where(lattice.begins, n, np.roll(lattice.labels, 1))
-        pair = previous.astype(np.int64) * n + lattice.labels
-        known = (lattice.labels >= 0) & (previous >= 0)
-        seen = np.unique(np.stack((lattice.context[known], pair[known])), axis=1)
-        lengths = np.diff(lattice.ctx_tests.indptr)[seen[0]]
-        tests = lattice.ctx_tests.take(seen[0]).indices.astype(np.int64)
-        bigram = tests * n * lattice.n_previous + np.repeat(seen[1], lengths)
-        return np.concatenate((np.unique(unigram), self.n_unigram + np.unique(bigram)))
+        unigram = observed_unigrams(self._lattice, self.n_labels)
+        bigram = observed_bigrams(self._lattice, self.n_labels)
+        return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self) -> Longs:
         """The observed coordinates, completed where that makes stochastic descent faster.

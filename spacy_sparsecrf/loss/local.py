@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus
+from ..corpus import MISSING, EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from .lattice import Csr
 
@@ -26,7 +26,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
 
     n_labels: Y; pairs: whether p depends on the label before (MEMM); otherwise bigram tests are
     dropped (maxent). Left out are tokens without a gold label, and with `pairs` those that follow
-    such a token.
+    such a token, or one that may have several.
     RETURNS: a corpus without bigram tests. Its unigram tests are the corpus's own, then, with
         `pairs`, the bigram tests with each label before; those do not descend in frequency.
     RAISES: SparseCRFError where the tests are too many to be numbered.
@@ -34,7 +34,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     lengths = np.diff(corpus.offsets)
     previous = np.roll(corpus.labels, 1)
     previous[corpus.offsets[:-1][lengths > 0]] = n_labels
-    usable = corpus.labels >= 0
+    usable = corpus.labels != MISSING
     if pairs:
         usable &= previous >= 0
     tokens = np.flatnonzero(usable)

@@ -64,14 +64,12 @@ class Examples:
         space, pairs = working.space, working.pairs
         longest = int(np.diff(space.lattice.offsets).max())
         shape = pairs.psi.shape[1:]
-        # Matrices of ones are not built again.
-        psi = np.zeros(pairs.psi.shape)
-        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
+        psi, shift = pairs.new_matrices()
         n_entries = pairs.contexts.n_entries
         return (
             np.arange(longest, dtype=np.int32),
             psi,
-            np.zeros(len(psi)),
+            shift,
             np.zeros(n_entries),
             np.zeros(n_entries),
             np.zeros(len(pairs.rewritten), dtype=np.bool_),

@@ -21,6 +21,7 @@ from ..targets.span_target import SpanTarget
 from .compilation import announce_prediction, announce_training
 from .decoding_settings import DecodingSettings
 from .labelled import LabelledPipe
+from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, predict, store_scores
 from .probabilities import Probabilities
 from .session import Session
@@ -64,6 +65,7 @@ class SparseCRF(Probabilities, LabelledPipe):
     overwrite: whether annotation that is already set is replaced.
     threshold: entities or spans of a lower probability are left out.
     decoding: the block of that name, see `DecodingSettings`.
+    learning: settings of what is learnt of a corpus, see `learning_settings`.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -87,6 +89,7 @@ class SparseCRF(Probabilities, LabelledPipe):
         overwrite: bool = False,
         threshold: float = 0.0,
         decoding: Mapping[str, Any] | None = None,
+        learning: dict[str, Any] | None = None,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -107,6 +110,7 @@ class SparseCRF(Probabilities, LabelledPipe):
         if threshold and not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC504.format(name=name, value=threshold))
         self.decoding = DecodingSettings.read(name, decoding)
+        self.learning = LearningSettings.read(name, learning)
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -217,10 +221,10 @@ class SparseCRF(Probabilities, LabelledPipe):
             self.check_strings(labels)
             labels = self.target.complete(labels)
         label_ids = make_label_ids(self.name, labels, self.label_data, learnt)
+        self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        compiled = compile_corpus(
-            examples, self.features, self.target, self.settings.sequences, label_ids
-        )
+        parts = self.features, self.target, self.settings.sequences, label_ids
+        compiled = compile_corpus(examples, *parts, self.learning, self.name)
         if not compiled.n_examples:
             raise SparseCRFError(Errors.SC217.format(name=self.name))
         self.check_labels(compiled.labels)
@@ -253,13 +257,14 @@ class SparseCRF(Probabilities, LabelledPipe):
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
         from ..training import Training
+        from .constrained import legal_pairs
 
         if 2 * compiled.n_missing > compiled.n_tokens:
             message = Warnings.SCW201.format(
                 name=self.name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
             )
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        settings = self.settings
+        settings, learning = self.settings, self.learning
         training = Training(
             corpus,
             compiled.labels,
@@ -269,6 +274,9 @@ class SparseCRF(Probabilities, LabelledPipe):
             n_threads=settings.n_threads,
             dtype=settings.dtype,
             precision=settings.precision,
+            observed_only=learning.observed_only,
+            label_weights=learning.weights_of(self.name, compiled.labels),
+            legal=legal_pairs(self.name, self.target, compiled) if learning.constrained else None,
             kind=settings.model,
             clusters=settings.clusters,
             init=start,

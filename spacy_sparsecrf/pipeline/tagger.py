@@ -7,6 +7,7 @@ from spacy.language import Language
 
 from ..targets.base import Target
 from .base import SparseCRF
+from .learning_settings import DEFAULTS
 
 DEFAULT_CONFIG = {
     "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
@@ -23,6 +24,7 @@ DEFAULT_CONFIG = {
     "overwrite": False,
     "threshold": 0.0,
     "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
+    "learning": DEFAULTS,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -50,6 +52,7 @@ def make_sparse_crf(
     overwrite: bool,
     threshold: float,
     decoding: dict[str, Any],
+    learning: dict[str, Any],
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
     """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
@@ -78,5 +81,6 @@ def make_sparse_crf(
         overwrite=overwrite,
         threshold=threshold,
         decoding=decoding,
+        learning=learning,
         scorer=scorer,
     )

@@ -56,6 +56,7 @@ class AveragedPerceptron(BatchSettings):
     stochastic = True
     exact = False
     supports_l1 = False
+    supports_legal = False  # it learns from all sequences that it decodes
 
     def __init__(
         self,

@@ -37,10 +37,11 @@ class Target(Protocol):
         """Return what a scorer has to know of the target, as keyword arguments."""
         return {}
 
-    def gold(self, example: Example) -> Sequence[str | None]:
+    def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token.
 
-        RETURNS: [tokens] labels; None or "" where the label is missing.
+        RETURNS: [tokens] labels; a tuple where it may be any of several; None or "" where it is
+            missing.
         """
         ...
 

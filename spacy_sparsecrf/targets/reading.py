@@ -34,6 +34,15 @@ def string_ids(strings: Iterable[str]) -> NDArray[np.uint64]:
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)
 
 
+def split_alternatives(
+    gold: Sequence[str | None], separator: str
+) -> list[str | tuple[str, ...] | None]:
+    """Split gold labels that may be any of several, where a separator is given."""
+    if not separator:
+        return list(gold)
+    return [tuple(label.split(separator)) if label else None for label in gold]
+
+
 def ends_of(arrays: Iterable[object]) -> NDArray[np.int64]:
     """Ends of Docs, or of arrays of their tokens, put one after the other: [D] int64."""
     return np.cumsum([len(array) for array in arrays], dtype=np.int64)  # type: ignore[arg-type]

@@ -16,22 +16,24 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import Target
-from .reading import add_strings, have_same_tokens, string_ids
+from .reading import add_strings, have_same_tokens, split_alternatives, string_ids
 from .token_extension import PREFIX, TokenExtension
 
 WRITABLE = ("tag", "pos", "morph")
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
-def make_token_attribute(attr: str = "tag") -> Target:
+def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
     """Create the target that learns and writes an attribute of tokens.
 
     attr: "tag", "pos", "morph", or "_.name", an extension attribute.
+    alternatives: what stands between the labels of a gold attribute that may be any of several:
+        with "|" the tag "NN|VB" is either; "" where attributes are labels as they are.
     RAISES: SparseCRFError for any other attribute, or an extension that cannot be written.
     """
     if isinstance(attr, str) and attr.startswith(PREFIX):
-        return TokenExtension(attr)
-    return TokenAttribute(attr)
+        return TokenExtension(attr, alternatives)
+    return TokenAttribute(attr, alternatives)
 
 
 class TokenAttribute(Target):
@@ -41,14 +43,16 @@ class TokenAttribute(Target):
     morphology was never set has no label.
 
     attr: "tag", "pos" or "morph".
+    alternatives: see `make_token_attribute`.
     RAISES: SparseCRFError for any other attribute.
     """
 
-    def __init__(self, attr: str = "tag") -> None:
+    def __init__(self, attr: str = "tag", alternatives: str = "") -> None:
         if attr not in WRITABLE:
             known = ", ".join((*WRITABLE, f"{PREFIX}name"))
             raise SparseCRFError(Errors.SC214.format(attr=attr, known=known))
         self.attr = attr
+        self.alternatives = alternatives
         self._key = attr.upper()
         self._id = IDS[self._key]
         # The labels of the last call, and what spaCy stores for them.
@@ -66,8 +70,11 @@ class TokenAttribute(Target):
             return tuple(labels)
         return tuple(dict.fromkeys(map(_normal_features(), labels)))
 
-    def gold(self, example: Example) -> list[str | None]:
-        """Read the gold label of each predicted token; None or "" where it is missing."""
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+        """Read the gold label of each predicted token, see `Target.gold`."""
+        return split_alternatives(self._read(example), self.alternatives)
+
+    def _read(self, example: Example) -> list[str | None]:
         predicted, reference = example.predicted, example.reference
         if not len(predicted):
             return []

@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from .base import Target
-from .reading import have_same_tokens
+from .reading import have_same_tokens, split_alternatives
 
 PREFIX = "_."
 
@@ -18,11 +18,13 @@ class TokenExtension(Target):
     """Learns and writes an extension attribute of tokens; a value None or "" is no label.
 
     attr: "_.name". It is registered with the default None if it is not there.
+    alternatives: what stands between labels of which any may be right, or "".
     RAISES: SparseCRFError for an extension that cannot be written.
     """
 
-    def __init__(self, attr: str) -> None:
+    def __init__(self, attr: str, alternatives: str = "") -> None:
         self.attr = attr
+        self.alternatives = alternatives
         self.name = attr.removeprefix(PREFIX)
         if not self.name.isidentifier():
             raise SparseCRFError(Errors.SC506.format(attr=attr))
@@ -35,17 +37,18 @@ class TokenExtension(Target):
     def check_label(self, label: str) -> None:
         """Accept any label."""
 
-    def gold(self, example: Example) -> list[str | None]:
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token; None where it is missing or ambiguous.
 
         RAISES: SparseCRFError for a value that is not a string.
         """
         values = [self._read(token) for token in example.reference]
         if have_same_tokens(example):
-            return list(values)
+            return split_alternatives(values, self.alternatives)
         aligned = (example.alignment.x2y[i] for i in range(len(example.predicted)))
         candidates = ({values[i] for i in tokens} for tokens in aligned)
-        return [found.pop() if len(found) == 1 else None for found in candidates]
+        aligned_values = [found.pop() if len(found) == 1 else None for found in candidates]
+        return split_alternatives(aligned_values, self.alternatives)
 
     def permitted(
         self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
