@@ -40,6 +40,21 @@ class Errors(metaclass=_Coded):
     SC105 = (
         "sequences = {value!r} is not known. Change [components.NAME] sequences to one of: {known}."
     )
+    SC110 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
+        "expression, for which the package `regex` is needed and missing. Install it: "
+        "pip install spacy-sparsecrf[regex]."
+    )
+    SC111 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a malformed "
+        "regular expression: {reason}, at character {position} of the template."
+    )
+    SC112 = (
+        "The regular expression of template {number} of [components.NAME.features] templates, "
+        "{template!r}, took more than {seconds} s to search the word {text!r}: it tries very many "
+        "ways to match. Rewrite it without nested repetition, such as (a+)+, or with possessive "
+        "quantifiers, such as a++."
+    )
 
     # SC2xx: component, targets, training loop
     SC201 = (

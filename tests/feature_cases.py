@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.attributes import AFFIX, EXPRESSION, NAMES
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
-EVERY_TEST = [f"{name}(2)" if name in AFFIX else name for name in NAMES]
+PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
+ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN)
+EVERY_TEST = [name + ARGUMENTS.get(name, "") for name in NAMES]
 EVERY_TEMPLATE = [
     "b:",
     *(f"u:{test}[{offset}]" for test in EVERY_TEST for offset in (-2, -1, 0, 1)),

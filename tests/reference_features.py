@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Token
 MASK = 2**64 - 1
 NOT_ZERO = 0x165667B19E3779F9
 Value = str | int
-Part = tuple[int, str, int]
+Part = tuple[int, str, str]
 
 
 def mix(x: int) -> int:
@@ -43,23 +43,42 @@ def hash_values(key: str, *values: Value) -> int:
     return h or NOT_ZERO
 
 
+TEST = re.compile(r"""(\w+)(?:\((.*?)\))?\[([+-]?\d+)\](?:\||$)""")
+
+
 def parse(template: str) -> tuple[str, list[Part]]:
-    """Canonical text and sorted parts (offset, attribute, length) of a well-formed template."""
+    """Canonical text and sorted parts (offset, attribute, argument) of a template.
+
+    The template is canonical but for the order of its parts.
+    """
     parts = []
-    for name, length, offset in re.findall(r"(\w+)(?:\((\d+)\))?\[([+-]?\d+)\]", template):
-        parts.append((int(offset), name, int(length or 0)))
-    parts.sort()
-    texts = [f"{name}({n})[{o}]" if n else f"{name}[{o}]" for o, name, n in parts]
+    for name, argument, offset in TEST.findall(template.partition(":")[2]):
+        parts.append((int(offset), name, argument))
+    parts.sort(
+        key=lambda part: (part[0], part[1], int(part[2]) if part[2].isdigit() else 0, part[2])
+    )
+    texts = [f"{name}({given})[{o}]" if given else f"{name}[{o}]" for o, name, given in parts]
     return "|".join(texts), parts
 
 
-def read(token: Token, name: str, length: int) -> Value:
+def search(pattern: str, text: str) -> str | None:
+    """First match in a text, by the standard library's regular expressions."""
+    found = re.search(pattern[1:-1].replace('\\"', '"'), text)
+    return None if found is None else found.group()
+
+
+def read(token: Token, name: str, argument: str) -> Value:
     """Value of an attribute of a token, by spaCy's own Token where it has the attribute."""
     text = token.text
     if name in ("prefix", "suffix"):
+        length = int(argument)
         if len(text) < length:
             return ""
         return text[:length] if name == "prefix" else text[len(text) - length :]
+    if name == "regex":
+        return int(search(argument, text) is not None)
+    if name == "match":
+        return search(argument, text) or ""
     if name.startswith("has_"):
         holds = {
             "has_digit": str.isdigit,
@@ -84,14 +103,14 @@ def hash_sequence(tokens: Sequence[Token], template: str) -> list[int]:
     hashes = []
     for t in range(len(tokens)):
         values: list[Value] = []
-        for offset, name, length in parts:
+        for offset, name, argument in parts:
             at = t + offset
             if at < 0:
                 values.append(before(-at))
             elif at >= len(tokens):
                 values.append(after(at - len(tokens) + 1))
             else:
-                values.append(read(tokens[at], name, length))
+                values.append(read(tokens[at], name, argument))
         hashes.append(hash_values(key, *values))
     return hashes
 

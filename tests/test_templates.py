@@ -1,11 +1,12 @@
 import re
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.attributes import AFFIX, EXPRESSION, NAMES
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.templates import (
     LIMIT,
@@ -20,7 +21,14 @@ from spacy_sparsecrf.features.templates import (
 def token_tests(draw: st.DrawFn) -> TokenTest:
     name = draw(st.sampled_from(NAMES))
     length = draw(st.integers(1, LIMIT)) if name in AFFIX else 0
-    return TokenTest(draw(st.integers(-LIMIT, LIMIT)), name, length)
+    argument = draw(patterns) if name in EXPRESSION else ""
+    return TokenTest(draw(st.integers(-LIMIT, LIMIT)), name, length, argument)
+
+
+characters = st.characters(exclude_categories=["Cs"])
+patterns = st.text(characters, min_size=1).map(regex.escape) | st.sampled_from(
+    [r"\d", '"', "'", r"\\\\", '["]', "(?i)a|b", " a ", r"\p{Lu}", "\n"]
+)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What templates can read from a token.
 
 A word attribute is a function of the token's string, a line below and its name in `WORD` (or in
-`AFFIX` if it takes a length); an annotation is an attribute that spaCy stores with the token.
+`AFFIX` if it takes a length), or a regular expression (see `expressions`); an annotation is an
+attribute that spaCy stores with the token.
 A value "" or 0 or False is no value: nothing is tested there.
 """
 
@@ -75,6 +76,9 @@ WORD: dict[str, Callable[[str], Value]] = {
 AFFIX: dict[str, Callable[[int, str], str]] = {"prefix": prefix, "suffix": suffix}
 """Functions of a length and the token's string, written `prefix(3)`."""
 
+EXPRESSION: tuple[str, ...] = ("regex", "match")
+"""Word attributes of a regular expression: whether it is found, and the first text that matches."""
+
 ANNOTATION: dict[str, int] = {
     "norm": NORM,
     "tag": TAG,
@@ -90,5 +94,5 @@ ANNOTATION: dict[str, int] = {
 `glued` is true where no white space stands between a token and the next one of its Doc.
 """
 
-NAMES: tuple[str, ...] = (*WORD, *AFFIX, *ANNOTATION)
+NAMES: tuple[str, ...] = (*WORD, *AFFIX, *EXPRESSION, *ANNOTATION)
 """Every attribute, in the order in which messages list them."""

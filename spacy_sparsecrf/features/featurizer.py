@@ -12,8 +12,10 @@ from spacy.vocab import Vocab
 from ..corpus import Observations
 from ..readings import Readings
 from ..registry import crf_features
-from .attributes import AFFIX, WORD
+from .arguments import Read
+from .attributes import AFFIX, EXPRESSION, WORD
 from .defaults import DEFAULT_TEMPLATES
+from .expressions import Expression
 from .plan import make_plan
 from .templates import parse_templates
 
@@ -101,13 +103,20 @@ class Featurizer:
         if self._table is None or self._table[0] is not like_num:
             from .lexemes import LexemeTable
 
-            functions = {**WORD, "like_num": like_num}
-            readers = [
-                partial(AFFIX[name], length) if name in AFFIX else functions[name]
-                for name, length in self._plan.words
-            ]
-            self._table = like_num, LexemeTable(readers)
+            readers = map(self._reader, self._plan.words, self._plan.first)
+            own = [like_num if reader is WORD["like_num"] else reader for reader in readers]
+            self._table = like_num, LexemeTable(own)
         return self._table[1]
+
+    def _reader(self, read: Read, first: int) -> "Reader":
+        """The function of a word that an attribute is. first: template that reads it."""
+        if read.name in AFFIX:
+            return partial(AFFIX[read.name], read.length)
+        if read.name in EXPRESSION:
+            template = self.templates[first]
+            text = read.name == "match"
+            return Expression(read.argument, text=text, number=first + 1, template=template)
+        return WORD[read.name]
 
 
 def _by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
 
 from ..readings import Conjunctions, Templates
+from .arguments import Read
 from .attributes import ANNOTATION
 from .templates import Template
 
@@ -17,12 +18,14 @@ from .templates import Template
 class Plan:
     """Templates as the hashing kernels take them, and the columns of values that they read.
 
-    words: [L] word attributes with their affix length, columns 0..L-1 of values.
+    words: [L] word attributes, columns 0..L-1 of values.
+    first: [L] position of the first template that reads each of them.
     annotations: [A] spaCy attribute ids, columns L..L+A-1 of values; the first two are ORTH and
         SENT_START, which say what the word is and where sentences begin.
     """
 
-    words: tuple[tuple[str, int], ...]
+    words: tuple[Read, ...]
+    first: tuple[int, ...]
     annotations: tuple[int, ...]
     templates: Templates
 
@@ -30,22 +33,26 @@ class Plan:
 def make_plan(templates: Sequence[Template], start_label: bool) -> Plan:
     """Lay templates out as arrays. start_label: see `Templates`."""
     tests = [test for template in templates for test in template.tests]
-    used = dict.fromkeys((test.attribute, test.length) for test in tests)
-    words = tuple(column for column in used if column[0] not in ANNOTATION)
-    attributes = [ANNOTATION[name] for name, _ in used if name in ANNOTATION]
+    used: dict[Read, int] = {}
+    for i, template in enumerate(templates):
+        for test in template.tests:
+            used.setdefault(test.read, i)
+    words = tuple(read for read in used if read.name not in ANNOTATION)
+    attributes = [ANNOTATION[read.name] for read in used if read.name in ANNOTATION]
     annotations = tuple(dict.fromkeys([ORTH, SENT_START, *attributes]))
     columns = {column: i for i, column in enumerate(words)}
     for name, attribute in ANNOTATION.items():
         if attribute in annotations:
-            columns[name, 0] = len(words) + annotations.index(attribute)
+            columns[Read(name)] = len(words) + annotations.index(attribute)
     conjunctions = Conjunctions(
         seeds=np.array([_seed(template.key) for template in templates], dtype=np.uint64),
         part_ptr=np.cumsum([0, *(len(template.tests) for template in templates)], dtype=np.int64),
-        part_columns=np.array([columns[t.attribute, t.length] for t in tests], dtype=np.int64),
+        part_columns=np.array([columns[test.read] for test in tests], dtype=np.int64),
         part_offsets=np.array([test.offset for test in tests], dtype=np.int64),
     )
     return Plan(
         words,
+        tuple(used[read] for read in words),
         annotations,
         Templates(
             conjunctions,
