@@ -1,6 +1,6 @@
 """Regular expressions as word attributes, by the package `regex`.
 
-It knows all of Unicode's properties, and can be told to give up: a pattern such as `(a+)+$` takes
+It knows all of Unicode's properties, and can be told to give up: a pattern such as `(a|aa)+$` takes
 time exponential in the length of some words.
 """
 

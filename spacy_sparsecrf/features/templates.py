@@ -33,18 +33,19 @@ class TokenTest:
 
     offset: of the token, in tokens, relative to the current one.
     attribute: a name in `attributes.NAMES`.
-    length, argument: as in `Read`.
+    length, argument, longest: as in `Read`.
     """
 
     offset: int
     attribute: str
     length: int = 0
     argument: str = ""
+    longest: int = 0
 
     @property
     def read(self) -> Read:
         """What is read, wherever the token is."""
-        return Read(self.attribute, self.length, self.argument)
+        return Read(self.attribute, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
         return f"{self.read}[{self.offset}]"
@@ -102,13 +103,13 @@ class _Reader:
         self._skip_blanks()
         return char
 
-    def take_integer(self, low: int, what: str) -> int:
-        """Read an integer in low..LIMIT, or fail saying `what` was expected."""
+    def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
+        """Read an integer in low..high, or fail saying `what` was expected."""
         start = self.at
         digits = self.take(_INTEGER)
-        if not digits or not low <= int(digits) <= LIMIT:
+        if not digits or not low <= int(digits) <= high:
             self.at = start
-            self.fail(f"{what}, a whole number from {low} to {LIMIT}")
+            self.fail(f"{what}, a whole number from {low} to {high}")
         return int(digits)
 
     def fail(self, expected: str) -> NoReturn:

@@ -20,6 +20,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .compilation import announce_prediction, announce_training
+from .feature_state import keep, recall, renewed
 from .session import Session
 from .settings import Settings
 from .skew import skew_of
@@ -230,16 +231,18 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         learnt = () if start is None else start.labels
         label_ids = make_label_ids(self.name, labels, self.labels, learnt)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        compiled = compile_corpus(
-            examples, self.features, self.target, self.settings.sequences, label_ids
-        )
-        if not compiled.n_examples:
-            raise SparseCRFError(Errors.SC217.format(name=self.name))
-        for label in compiled.labels:
-            self._check_label(label)
+        with renewed(self.features, nlp):
+            compiled = compile_corpus(
+                examples, self.features, self.target, self.settings.sequences, label_ids
+            )
+            if not compiled.n_examples:
+                raise SparseCRFError(Errors.SC217.format(name=self.name))
+            for label in compiled.labels:
+                self._check_label(label)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
+        keep(self.features, self.cfg)
         self._session = Session(n_uncovered=compiled.n_tokens)
         if compiled.corpus is not None:
             self._check_not_streamed(nlp)
@@ -384,6 +387,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(
                 Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
             )
+        recall(self.features, self.cfg)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""
