@@ -17,8 +17,9 @@ class Conjunctions:
     """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
 
     seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a test; part_columns: [K] int64, column of
-    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`;
-    part_offsets: [K] int64, in tokens.
+    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`; ~column
+    where an attribute has several values and the column is not that of the first, which alone
+    stands for tokens outside the sequence; part_offsets: [K] int64, in tokens.
     """
 
     seeds: Hashes
@@ -30,6 +31,11 @@ class Conjunctions:
     def arrays(self) -> tuple[Hashes, Longs, Longs, Longs]:
         """The arrays, in the kernels' order."""
         return self.seeds, self.part_ptr, self.part_columns, self.part_offsets
+
+    @property
+    def columns(self) -> Longs:
+        """[K] int64, the column of each part, whether or not it is that of a first value."""
+        return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Keep some of the tests, in the order given."""

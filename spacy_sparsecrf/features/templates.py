@@ -2,7 +2,8 @@
 
     template := kind ":" [ test ("|" test)* ]
     kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
-    test     := attribute [ "(" length ")" ] "[" offset "]"
+    test     := read "[" offset "]"
+    read     := an attribute, some with arguments in brackets (see `arguments`)
 
 Blanks between these parts mean nothing. Without a test a template is always on: `u:` is a bias
 of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al. 2010).
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import AFFIX, NAMES
+from .arguments import Read, parse_read
+from .attributes import NAMES
 
 LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
 WITH = {"u": "the label", "b": "the label pair"}
@@ -31,16 +33,22 @@ class TokenTest:
 
     offset: of the token, in tokens, relative to the current one.
     attribute: a name in `attributes.NAMES`.
-    length: in characters, of an affix; 0 for attributes that take none.
+    length, argument, longest: as in `Read`.
     """
 
     offset: int
     attribute: str
     length: int = 0
+    argument: str = ""
+    longest: int = 0
+
+    @property
+    def read(self) -> Read:
+        """What is read, wherever the token is."""
+        return Read(self.attribute, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
-        argument = f"({self.length})" if self.length else ""
-        return f"{self.attribute}{argument}[{self.offset}]"
+        return f"{self.read}[{self.offset}]"
 
 
 @dataclass(frozen=True)
@@ -95,13 +103,13 @@ class _Reader:
         self._skip_blanks()
         return char
 
-    def take_integer(self, low: int, what: str) -> int:
-        """Read an integer in low..LIMIT, or fail saying `what` was expected."""
+    def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
+        """Read an integer in low..high, or fail saying `what` was expected."""
         start = self.at
         digits = self.take(_INTEGER)
-        if not digits or not low <= int(digits) <= LIMIT:
+        if not digits or not low <= int(digits) <= high:
             self.at = start
-            self.fail(f"{what}, a whole number from {low} to {LIMIT}")
+            self.fail(f"{what}, a whole number from {low} to {high}")
         return int(digits)
 
     def fail(self, expected: str) -> NoReturn:
@@ -146,33 +154,23 @@ def parse_template(text: str, number: int = 1) -> Template:
 
 
 def _parse_test(reader: _Reader, others: Sequence[TokenTest]) -> TokenTest:
-    """Parse `attribute [ "(" length ")" ] "[" offset "]"`, a test that is not among others."""
+    """Parse `read "[" offset "]"`, a test that is not among others."""
     start = reader.at
     name = reader.take(_NAME)
     if name not in NAMES:
         reader.at = start
         reader.fail(f"an attribute, one of {', '.join(NAMES)}")
-    length = _parse_length(reader, name) if name in AFFIX else 0
+    read = parse_read(reader, name)
     if not reader.take_char("["):
         reader.fail("'[' and an offset, as in [0]" + _no_length(reader, name))
     offset = reader.take_integer(-LIMIT, "an offset")
     if not reader.take_char("]"):
         reader.fail("']'")
-    test = TokenTest(offset, name, length)
+    test = TokenTest(offset, *read)
     if test in others:
         reader.at = start
         reader.fail(f"a test other than {test}, which stands before")
     return test
-
-
-def _parse_length(reader: _Reader, name: str) -> int:
-    """Parse `"(" length ")"`."""
-    if not reader.take_char("("):
-        reader.fail(f"'(' and a length, as in {name}(3)")
-    length = reader.take_integer(1, "a length")
-    if not reader.take_char(")"):
-        reader.fail("')'")
-    return length
 
 
 def _no_length(reader: _Reader, name: str) -> str:

@@ -37,7 +37,8 @@ def hash_test(
 
     h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
     h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
-    has a value of its own for each distance. The arrays are those of `hash_tests`.
+    has a value of its own for each distance, but none in the further columns of an attribute that
+    has several: a test twice at a token would count twice. The arrays are those of `hash_tests`.
     """
     n_lexical = lexical.shape[1]
     h = seeds[p]
@@ -46,6 +47,10 @@ def hash_test(
     for k in range(part_ptr[p], part_ptr[p + 1]):
         at = t + part_offsets[k]
         column = part_columns[k]
+        if column < 0:
+            if at < first or at >= last:
+                return _ZERO
+            column = ~column
         if at < first:
             value = mix(_BEFORE ^ np.uint64(first - at))
         elif at >= last:
@@ -80,7 +85,8 @@ def hash_tests(
     annotations: [N, A] uint64, values of a token's annotations, 0 = missing.
     seeds: [P] uint64, of templates.
     part_ptr: [P + 1] int64, parts of a template.
-    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`.
+    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`; ~column
+        for all columns of an attribute but its first.
     part_offsets: [K] int64, in tokens.
     hashes: [N, P] uint64, out.
     """

@@ -20,6 +20,7 @@ from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..targets.span_target import SpanTarget
 from .compilation import announce_prediction, announce_training
 from .decoding_settings import DecodingSettings
+from .feature_state import keep, recall, renewed
 from .labelled import LabelledPipe
 from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, predict, store_scores
@@ -224,15 +225,17 @@ class SparseCRF(Probabilities, LabelledPipe):
         self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
         parts = self.features, self.target, self.settings.sequences, label_ids
-        compiled = compile_corpus(examples, *parts, self.learning, self.name)
-        if not compiled.n_examples:
-            raise SparseCRFError(Errors.SC217.format(name=self.name))
-        self.check_labels(compiled.labels)
-        if compiled.labels:
-            self.decoding.legal(self.target, compiled.labels)
+        with renewed(self.features, nlp):
+            compiled = compile_corpus(examples, *parts, self.learning, self.name)
+            if not compiled.n_examples:
+                raise SparseCRFError(Errors.SC217.format(name=self.name))
+            self.check_labels(compiled.labels)
+            if compiled.labels:
+                self.decoding.legal(self.target, compiled.labels)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
+        keep(self.features, self.cfg)
         self._session = Session(n_uncovered=compiled.n_tokens)
         if compiled.corpus is not None:
             self._check_not_streamed(nlp)
@@ -383,6 +386,7 @@ class SparseCRF(Probabilities, LabelledPipe):
             )
         if self.label_data:
             self.decoding.legal(self.target, self.label_data)
+        recall(self.features, self.cfg)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""
