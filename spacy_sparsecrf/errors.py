@@ -110,6 +110,10 @@ class Errors(metaclass=_Coded):
         "What was saved with the pipeline does not fit its [components.NAME.features]: "
         "{reason}. Restore `cfg` and config.cfg from one saved pipeline, or train it again."
     )
+    SC150 = (
+        "[components.NAME.features] boundaries = {value!r} is not valid: it must be a whole number "
+        "from 0, how many distances from a sequence are told apart, or left out for all."
+    )
 
     # SC2xx: component, targets, training loop
     SC201 = (
