@@ -4,7 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
+from spacy_sparsecrf.corpus import CorpusBuilder
 from spacy_sparsecrf.decoding import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.crfpp import CRFPPTemplates
@@ -23,7 +24,12 @@ from spacy_sparsecrf.features.patterns import PatternFeaturizer
 from spacy_sparsecrf.features.views import translate
 from spacy_sparsecrf.features.wapiti import WapitiPatterns
 from spacy_sparsecrf.registry import crf_features
+from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training import Training
 
+from .reference import Problem
 from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
 from .test_word_sums import random_model
 
@@ -230,6 +236,31 @@ def test_decoding_with_kept_sums_of_words() -> None:
     (part,) = features.readings(docs)
     assert decoder.viterbi(part).tolist() == decoder.viterbi(observations).tolist()
     np.testing.assert_allclose(decoder.marginals(part), decoder.marginals(observations), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]) -> None:
+    rng = np.random.default_rng(0)
+    words = [["ab"[i] for i in rng.integers(0, 2, 4)] for _ in range(8)]
+    text = "u%x[0,0]\nu%x[-1,0]\nu%x[1,0]\nb%x[0,0]\nb%x[-1,0]\nb"
+    observations = WapitiPatterns(text=text)([Doc(VOCAB, words=row) for row in words])
+    builder = CorpusBuilder()
+    builder.add(observations, rng.integers(0, 3, 32).astype(np.int32))
+    corpus = builder.build()
+    rows = np.split(corpus.uni_indices, corpus.uni_indptr[1:-1])
+    assert max(np.bincount(row).max() for row in rows) == 3
+    training = Training(corpus, ["A", "B", "C"], solver(tolerance=1e-7, window=0.0), l1=0.3, l2=0.1)
+    assert any(training.step().converged for _ in range(300))
+    theta = np.zeros(corpus.n_potential(3))
+    coordinates, values = training.weights
+    theta[coordinates] = values
+    # Enumeration of all label sequences finds a minimum there.
+    _, gradient = Problem(corpus, 3, theta).loss()
+    gradient += 0.1 * theta + 0.3 * np.sign(theta)
+    active = theta != 0
+    assert active.sum() > 10
+    assert np.abs(gradient[active]).max() < 1e-4
+    assert np.abs(gradient[~active]).max() < 0.3 + 1e-4
 
 
 # Where the text travels ----------------------------------------------------------------------
