@@ -110,6 +110,50 @@ class Errors(metaclass=_Coded):
         "What was saved with the pipeline does not fit its [components.NAME.features]: "
         "{reason}. Restore `cfg` and config.cfg from one saved pipeline, or train it again."
     )
+    SC150 = (
+        "[components.NAME.features] boundaries = {value!r} is not valid: it must be a whole number "
+        "from 0, how many distances from a sequence are told apart, or left out for all."
+    )
+    SC151 = (
+        "{source}, line {line}: {text!r} is malformed at character {position}: expected "
+        "{expected}; found {found}."
+    )
+    SC152 = (
+        "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
+        "columns names {n}, which are columns 0 to {last}. Name all columns that patterns read."
+    )
+    SC153 = "{source} has no patterns: every line is empty or a comment. Give a file of {program}."
+    SC154 = (
+        "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
+        "behind character {position}: {reason}."
+    )
+    SC155 = (
+        "[components.NAME.features] needs either path, a pattern file, or text, the patterns "
+        "themselves, and not both."
+    )
+    SC156 = (
+        "{source} has regular expressions, for which the package `regex` is needed and missing. "
+        "Install it: pip install spacy-sparsecrf[regex]."
+    )
+    SC157 = (
+        "[components.NAME.features] columns = {value!r} is not a list of attributes. Write, for "
+        'instance, ["orth", "tag"]: what the columns that patterns read are, from column 0.'
+    )
+    SC158 = (
+        "[components.NAME.features] columns: column {number}, {column!r}, is not an attribute of "
+        'tokens, such as "orth" or "tag": {reason}'
+    )
+    SC159 = (
+        "The pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
+    )
+    SC160 = (
+        "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file to UTF-8, for "
+        "instance with iconv."
+    )
+    SC161 = (
+        "The regular expression {expression!r} of a pattern took more than {seconds} s to search "
+        "the text {text!r}: it tries very many ways to match. Write it with fewer repetitions."
+    )
 
     # SC2xx: component, targets, training loop
     SC201 = (

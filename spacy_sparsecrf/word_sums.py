@@ -127,7 +127,8 @@ def _group(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
     for p in templates.unigram_columns.tolist():
         parts = slice(tests.part_ptr[p], tests.part_ptr[p + 1])
         offsets = set(tests.part_offsets[parts].tolist())
-        if len(offsets) > 1 or annotated[parts].any():
+        anchored = tests.part_anchors[parts].any()
+        if len(offsets) > 1 or anchored or annotated[parts].any():
             others.append(p)
         else:
             # A test without parts is the same for every word; the word at 0 is always there.

@@ -20,6 +20,11 @@ TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 _MASK = 2**64 - 1
 
 
+def number_of(value: Any) -> int:
+    """Number a value as spaCy numbers strings; integers and truth values stand for themselves."""
+    return int(get_string_id(value)) if isinstance(value, str) else int(value) & _MASK
+
+
 class Extension:
     """Values of an extension attribute, `token._.NAME`: strings, integers or truth values."""
 
@@ -40,10 +45,8 @@ class Extension:
         value: Any = token._.get(self._name)
         if value is None:
             return 0
-        if isinstance(value, str):
-            return int(get_string_id(value))
-        if isinstance(value, (bool, int, np.bool_, np.integer)):
-            return int(value) & _MASK
+        if isinstance(value, (str, bool, int, np.bool_, np.integer)):
+            return number_of(value)
         message = Errors.SC121.format(name=self._name, kind=type(value).__name__, text=token.text)
         raise SparseCRFError(message)
 

@@ -42,6 +42,8 @@ class Featurizer:
     phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, or the
         phrases. They are read by `initialize`, or else, cut at white space, when first needed.
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
+    boundaries: how many distances from a sequence are told apart where a template reads tokens
+        before or behind it: all that are farther away are like one another; None: all distances.
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
 
@@ -51,16 +53,20 @@ class Featurizer:
         start_label: bool = True,
         phrases: Mapping[str, Any] | None = None,
         phrase_attr: str = "LOWER",
+        boundaries: int | None = None,
     ) -> None:
+        if boundaries is not None and (isinstance(boundaries, bool) or boundaries < 0):
+            raise SparseCRFError(Errors.SC150.format(value=boundaries))
         self.templates = tuple(templates)
         self.start_label = start_label
         phrases = {} if phrases is None else phrases
         check_phrases(phrases, phrase_attr)
         self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
+        self.boundaries = boundaries
         self._parsed = parse_templates(templates)
         self._vector_width = 0  # not known
-        self._plan = make_plan(self._parsed, start_label)
+        self._plan = make_plan(self._parsed, start_label, boundaries=boundaries)
         self._lists: dict[str, list[Tokens]] | None = None
         self._check_names()
         # Kept with the one word attribute that depends on the language.
@@ -88,7 +94,7 @@ class Featurizer:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles start with an empty table of words."""
         settings = self.templates, self.start_label, self.phrases, self.phrase_attr
-        return type(self), settings, self.learnt or None
+        return type(self), (*settings, self.boundaries), self.learnt or None
 
     def __setstate__(self, learnt: dict[str, Any]) -> None:
         self.restore(learnt)
@@ -125,7 +131,7 @@ class Featurizer:
         self._learn(learnt.get("phrases"), learnt.get("vector_width", 0))
 
     def _learn(self, lists: dict[str, list[Tokens]] | None, width: int) -> None:
-        self._plan = make_plan(self._parsed, self.start_label, width)
+        self._plan = make_plan(self._parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
 
     def _read_lists(self, tokenize: Tokenize) -> dict[str, list[Tokens]]:
@@ -173,7 +179,7 @@ class Featurizer:
         self._find_width(docs)
         plan = self._plan
         parts = []
-        for of_vocab in _by_vocab(docs):
+        for of_vocab in by_vocab(docs):
             offsets, values = read_tokens(of_vocab, plan.annotations, sequences)
             if len(values):
                 vocab = of_vocab[0].vocab
@@ -192,14 +198,17 @@ class Featurizer:
         if self._table is None or self._table[0] is not like_num:
             from .lexemes import LexemeTable
 
-            first = self._plan.first
-            readers = [
-                word_reader(read, first[read] + 1, self.templates[first[read]])
-                for read in self._plan.words
-            ]
-            own = [like_num if reader is WORD["like_num"] else reader for reader in readers]
-            self._table = like_num, LexemeTable(own)
+            self._table = like_num, LexemeTable(self._make_readers(like_num))
         return self._table[1]
+
+    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
+        """The functions of a word that are read."""
+        first = self._plan.first
+        readers = [
+            word_reader(read, first[read] + 1, self.templates[first[read]])
+            for read in self._plan.words
+        ]
+        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
 
     def _read_more(self, docs: Sequence[Doc], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Append to the annotations of tokens [N, A] those that are read in Python."""
@@ -225,7 +234,7 @@ def _tokenize(nlp: Language) -> Tokenize:
     return lambda text: [token.text for token in nlp.tokenizer(text) if not token.is_space]
 
 
-def _by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
+def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
     """Cut Docs into runs of the same vocab."""
     first = 0
     for last in range(1, len(docs) + 1):

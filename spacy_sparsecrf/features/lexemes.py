@@ -3,7 +3,7 @@
 Imports numba.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TypeAlias
 
@@ -43,7 +43,9 @@ class LexemeTable:
     def __len__(self) -> int:
         return self._n_rows
 
-    def find(self, orths: Ids, strings: StringStore) -> tuple[NDArray[np.int32], Ids, object]:
+    def find(
+        self, orths: Ids, strings: StringStore | Mapping[int, str]
+    ) -> tuple[NDArray[np.int32], Ids, object]:
         """Find the rows of words, adding those that are new.
 
         orths: [N] uint64, ids of words.
@@ -66,7 +68,7 @@ class LexemeTable:
         self._values: Ids = np.empty((0, self._n_columns), dtype=np.uint64)
         self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
 
-    def _add(self, new: Ids, orths: Ids, strings: StringStore) -> None:
+    def _add(self, new: Ids, orths: Ids, strings: StringStore | Mapping[int, str]) -> None:
         """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()

@@ -15,7 +15,8 @@ from ..readings import Conjunctions, Templates
 from .arguments import Read
 from .attributes import ANNOTATION, NGRAMS, TOKEN, VECTOR
 from .ngrams import Ngrams
-from .templates import Template
+from .places import count_edges, places_of
+from .templates import Template, TokenTest
 
 MOST_TESTS = 2048  # of a template at one token
 
@@ -40,19 +41,25 @@ class Plan:
     templates: Templates
 
 
-def make_plan(templates: Sequence[Template], start_label: bool, vector_width: int = 0) -> Plan:
+def make_plan(
+    templates: Sequence[Template],
+    start_label: bool,
+    vector_width: int = 0,
+    boundaries: int | None = None,
+) -> Plan:
     """Lay templates out as arrays.
 
     A template of attributes that have several values at a token is as many tests, for all
     combinations; they share a seed, so that a value gives the same test in every column.
 
-    start_label: see `Templates`; vector_width: number of dimensions of vectors.
+    start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
+    how many distances from a sequence are told apart, None for all.
     RAISES: SparseCRFError for a template of too many tests.
     """
     first: dict[Read, int] = {}
-    for i, template in enumerate(templates):
+    for template in templates:
         for test in template.tests:
-            first.setdefault(test.read, i)
+            first.setdefault(test.read, template.number - 1)
     words = tuple(read for read in first if read.name not in (*ANNOTATION, *TOKEN))
     tokens = tuple(read for read in first if read.name in TOKEN)
     attributes = [ANNOTATION[read.name] for read in first if read.name in ANNOTATION]
@@ -63,22 +70,11 @@ def make_plan(templates: Sequence[Template], start_label: bool, vector_width: in
         if attribute in annotations:
             columns[Read(name)] = [n_lexical + annotations.index(attribute)]
     _lay_out(columns, tokens, n_lexical + len(annotations), vector_width)
-    conjunctions, owners = _conjoin(templates, columns)
+    conjunctions, owners = _conjoin(templates, columns, boundaries)
     kinds = [templates[i].kinds for i in owners]
-    return Plan(
-        words,
-        annotations,
-        tokens,
-        first,
-        owners,
-        Templates(
-            conjunctions,
-            n_lexical,
-            _positions(kinds, "u"),
-            _positions(kinds, "b"),
-            start_label,
-        ),
-    )
+    by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
+    made = Templates(conjunctions, n_lexical, *by_kind, start_label)
+    return Plan(words, annotations, tokens, first, owners, made)
 
 
 def _lay_out(
@@ -103,43 +99,46 @@ def _width(read: Read, vector_width: int) -> int:
 
 
 def _conjoin(
-    templates: Sequence[Template], columns: dict[Read, list[int]]
+    templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
 ) -> tuple[Conjunctions, NDArray[np.int32]]:
     """Make the tests of templates. RETURNS: the tests, and the template of each."""
     seeds: list[int] = []
     owners: list[int] = []
     part_ptr = [0]
     part_columns: list[int] = []
-    part_offsets: list[int] = []
+    tests: list[TokenTest] = []
     for i, template in enumerate(templates):
         of_parts = [columns[test.read] for test in template.tests]
         n_tests = prod(map(len, of_parts))
         if n_tests > MOST_TESTS:
             error = Errors.SC130.format(
-                number=i + 1, template=str(template), n=n_tests, most=MOST_TESTS
+                number=template.number, template=str(template), n=n_tests, most=MOST_TESTS
             )
             raise SparseCRFError(error)
-        seed = _seed(template.key)
+        seed = seed_of(template.key)
         for chosen in product(*of_parts):
             part_columns += chosen
-            part_offsets += [test.offset for test in template.tests]
+            tests += template.tests
             part_ptr.append(len(part_columns))
         seeds += [seed] * n_tests
         owners += [i] * n_tests
+    part_offsets, part_anchors = places_of(tests)
     conjunctions = Conjunctions(
         seeds=np.array(seeds, dtype=np.uint64),
         part_ptr=np.array(part_ptr, dtype=np.int64),
         part_columns=np.array(part_columns, dtype=np.int64),
-        part_offsets=np.array(part_offsets, dtype=np.int64),
+        part_offsets=part_offsets,
+        part_anchors=part_anchors,
+        n_edges=count_edges(tests, boundaries),
     )
     return conjunctions, np.array(owners, dtype=np.int32)
 
 
-def _seed(key: str) -> int:
+def seed_of(key: str) -> int:
     """64 bits from the canonical text of a template's tests, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
-def _positions(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:
+def positions_of(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:
     """Positions of the tests that are conjoined with a label (u) or a pair (b)."""
     return np.array([i for i, of_test in enumerate(kinds) if kind in of_test], dtype=np.int32)
