@@ -65,6 +65,12 @@ class ChainLoss:
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
         )
 
+    @property
+    def n_examples(self) -> int:
+        """Number of sequences with gold labels."""
+        twin = self._lattice.twin
+        return len(twin) - int(np.count_nonzero(twin >= 0))
+
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
 
@@ -79,29 +85,37 @@ class ChainLoss:
             return self._candidates
         return np.arange(self.n_potential, dtype=np.int64)
 
-    def observed_coordinates(self) -> Longs:
-        """The coordinates of all pairs of a test with a gold label, or gold label pair."""
+    def observed_coordinates(self, partial: bool = False) -> Longs:
+        """The coordinates of all pairs of a test with a gold label, or gold label pair.
+
+        partial: whether also those of sequences where other gold labels are missing.
+        """
         lattice, n = self._lattice, self.n_labels
+        labels = np.maximum(lattice.labels, lattice.allowed) if partial else lattice.labels
         lengths = np.diff(lattice.tests.indptr)
-        label = np.repeat(lattice.labels, lengths)
+        label = np.repeat(labels, lengths)
         unigram = lattice.tests.indices[label >= 0].astype(np.int64) * n + label[label >= 0]
-        previous = np.where(lattice.begins, n, np.roll(lattice.labels, 1))
-        pair = previous.astype(np.int64) * n + lattice.labels
-        known = (lattice.labels >= 0) & (previous >= 0)
+        previous = np.where(lattice.begins, n, np.roll(labels, 1))
+        pair = previous.astype(np.int64) * n + labels
+        known = (labels >= 0) & (previous >= 0)
         seen = np.unique(np.stack((lattice.context[known], pair[known])), axis=1)
         lengths = np.diff(lattice.ctx_tests.indptr)[seen[0]]
         tests = lattice.ctx_tests.take(seen[0]).indices.astype(np.int64)
         bigram = tests * n * lattice.n_previous + np.repeat(seen[1], lengths)
         return np.concatenate((np.unique(unigram), self.n_unigram + np.unique(bigram)))
 
-    def descent_coordinates(self) -> Longs:
+    def descent_coordinates(self, known: Longs | None = None, partial: bool = False) -> Longs:
         """The observed coordinates, completed where that makes stochastic descent faster.
 
         A test seen with many labels gets the weights of all: they add as a vector.
+        known: [n] int64, coordinates that count as observed, too; default: none; partial: see
+        `observed_coordinates`.
         """
         if self._candidates is not None:
             return self._candidates
-        observed = self.observed_coordinates()
+        observed = self.observed_coordinates(partial)
+        if known is not None:
+            observed = np.union1d(observed, known)
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
         unigram = _completed(observed[:split], n)
