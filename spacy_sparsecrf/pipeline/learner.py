@@ -44,7 +44,11 @@ class Learner:
         """
         parts = self.features, self.target, self.sequences, self.label_ids
         compiled = compile_corpus(examples, *parts)
-        return 0.0 if compiled.corpus is None else self.stream.learn(compiled.corpus)
+        if compiled.corpus is None:
+            return 0.0
+        loss = self.stream.learn(compiled.corpus)
+        logger.debug("learnt from %s", self.stream.progress)
+        return loss
 
 
 def start_learner(
