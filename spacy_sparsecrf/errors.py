@@ -177,7 +177,8 @@ class Errors(metaclass=_Coded):
     SC204 = (
         "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its "
         "first 100 examples, but its solver ([components.{name}.solver]) needs all of them. "
-        "Set [training] max_epochs = 0 and stop by patience or max_steps."
+        "Set [training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
+        "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
     )
     SC205 = "[components.{name}] {key} = {value!r} is not valid: it must be {expected}."
     SC206 = (
@@ -332,6 +333,27 @@ class Errors(metaclass=_Coded):
         "{n_labels} labels cannot be put in {value} clusters: there must be at least 0, at most as "
         "many as labels, and with them at most {most}. Change [components.NAME] clusters; about "
         "the square root of the number of labels is fastest."
+    )
+    SC380 = (
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
+        "fixed once training on batches has begun: {known}. Name all labels before: write them "
+        "with `spacy init labels` and give the file as [initialize.components.{name}.labels], or "
+        "use add_label. The text begins: {text!r}."
+    )
+    SC381 = (
+        "Component '{name}' learns from batches, but [training.batcher] is "
+        "spacy_sparsecrf.one_step_per_epoch.v1, which hands over the first example of each epoch "
+        "only. Choose one of spaCy's batchers, such as spacy.batch_by_words.v1."
+    )
+    SC382 = (
+        "The solver {solver} learns from batches, and {key} = {value} asks for passes over a whole "
+        "corpus. Set [components.NAME.solver] {key} = {needed}; or have it learn from the whole "
+        "corpus, by on_batches = false there and [training] max_epochs = 0."
+    )
+    SC383 = (
+        "Training on batches has no labels in clusters, but clusters = {clusters}. Set "
+        "[components.NAME] clusters = 0; or learn from the whole corpus, by [components.NAME."
+        "solver] on_batches = false and [training] max_epochs = 0."
     )
 
     # SC4xx: decoding

@@ -18,7 +18,7 @@ from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
 from ..parallel import Chunks, Workers, cut
 from .label_sets import Mask
 from .lattice import Csr, build_lattice
-from .observed import observed_bigrams, observed_unigrams
+from .observed import distinct, observed_bigrams, observed_unigrams
 from .working import WorkingLoss
 from .workspace import Workspace
 
@@ -70,6 +70,12 @@ class ChainLoss:
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
         )
 
+    @property
+    def n_examples(self) -> int:
+        """Number of sequences with gold labels."""
+        twin = self._lattice.twin
+        return len(twin) - int(np.count_nonzero(twin >= 0))
+
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
 
@@ -90,14 +96,17 @@ class ChainLoss:
         bigram = observed_bigrams(self._lattice, self.n_labels)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
-    def descent_coordinates(self) -> Longs:
+    def descent_coordinates(self, known: Longs | None = None) -> Longs:
         """The observed coordinates, completed where that makes stochastic descent faster.
 
         A test seen with many labels gets the weights of all: they add as a vector.
+        known: [n] int64, coordinates that count as observed, too; default: none.
         """
         if self._candidates is not None:
             return self._candidates
         observed = self.observed_coordinates()
+        if known is not None:
+            observed = distinct(np.concatenate((observed, known)))
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
         unigram = _completed(observed[:split], n)
@@ -227,7 +236,7 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     tests, counts = np.unique(coordinates // width, return_counts=True)
     full = tests[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
-    return np.union1d(coordinates, added)
+    return distinct(np.concatenate((coordinates, added)))
 
 
 def _runs(chunks: Chunks, width: int) -> list[Chunks]:

@@ -28,6 +28,7 @@ from .probabilities import Probabilities
 from .session import Session
 from .settings import Settings
 from .skew import warn_of_skew
+from .streaming import is_endless, is_on_batches
 from .upstream import annotated
 
 if TYPE_CHECKING:
@@ -202,15 +203,16 @@ class SparseCRF(Probabilities, LabelledPipe):
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples; all of them are held as arrays. Without
-            any gold label there is no training run, and `update` raises.
+        get_examples: returns the training examples; all of them are held as arrays, or, where
+            training is on batches, read for labels and a first step only. Without any gold label
+            there is no training run, and `update` raises.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_init_weights`.
-        checkpoint: path of a file, to which each step writes where training stands; if it is
-            there, training goes on from it.
+        checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
+            training stands; if it is there, training goes on from it.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
-            for a streamed corpus (max_epochs = -1).
+            for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
         from ..model import CRFModel
         from .compiling import checked, compile_corpus, make_label_ids
@@ -238,17 +240,17 @@ class SparseCRF(Probabilities, LabelledPipe):
         keep(self.features, self.cfg)
         self._session = Session(n_uncovered=compiled.n_tokens)
         if compiled.corpus is not None:
-            self._check_not_streamed(nlp)
-            self._start_training(compiled.corpus, compiled, start, checkpoint)
+            if is_on_batches(nlp, self.solver, self.name):
+                from .learner import start_learner
+
+                parts = self, compiled.corpus, compiled.labels, start
+                learner = start_learner(*parts, whole=not is_endless(nlp))
+                self._session.begin_learning(self.name, learner, checkpoint)
+            else:
+                self._start_training(compiled.corpus, compiled, start, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
-
-    def _check_not_streamed(self, nlp: Language | None) -> None:
-        if nlp is None or self.solver.streaming:
-            return
-        if nlp.config.interpolate()["training"]["max_epochs"] == -1:
-            raise SparseCRFError(Errors.SC204.format(name=self.name))
 
     def _start_training(
         self,
@@ -304,17 +306,22 @@ class SparseCRF(Probabilities, LabelledPipe):
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        examples: not looked at: the solver has the corpus from `initialize`.
+        Or, where training is on batches (max_epochs = -1, or the solver's `on_batches`), learn
+        from the examples.
+
+        examples: not looked at if the solver has the corpus from `initialize`.
         drop: not used.
         sgd: if given, `finish_update` is called.
-        losses: the objective is assigned to it, not added.
+        losses: the objective is assigned to it, not added; on batches the batch's loss is added,
+            each example's being that before its own step (the Perceptron's: wrong labels).
         RETURNS: the losses.
-        RAISES: SparseCRFError if there is nothing to learn from, or the objective stops being
-            finite.
+        RAISES: SparseCRFError if there is nothing to learn from, an unknown label in a batch, or
+            if the objective or weights stop being finite.
         """
         losses = {} if losses is None else losses
         validate_examples(examples, "SparseCRF.update")
-        losses[self.name] = self._session.advance(self.name)
+        total = losses.get(self.name, 0.0)
+        losses[self.name] = self._session.update(self.name, examples, total)
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses

@@ -52,13 +52,17 @@ class LabelIds:
     name: of the component, for the error message.
     labels: known labels, in order.
     fixed: whether a label that is not known is an error; otherwise labels end up sorted.
+    unknown: the message of that error.
     """
 
-    def __init__(self, name: str, labels: Iterable[str], *, fixed: bool) -> None:
+    def __init__(
+        self, name: str, labels: Iterable[str], *, fixed: bool, unknown: str = Errors.SC206
+    ) -> None:
         self._name = name
         self._ids = {label: i for i, label in enumerate(labels)}
         self._sets: dict[tuple[int, ...], int] = {}
         self._fixed = fixed
+        self._unknown = unknown
 
     def encode(self, gold: Iterable[str | tuple[str, ...] | None], doc: Doc) -> list[int]:
         """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
@@ -83,7 +87,7 @@ class LabelIds:
 
     def _encode_one(self, label: str, doc: Doc) -> int:
         if label not in self._ids and self._fixed:
-            error = Errors.SC206.format(
+            error = self._unknown.format(
                 name=self._name, label=label, known=", ".join(self._ids), text=doc.text[:60]
             )
             raise SparseCRFError(error)
