@@ -355,6 +355,11 @@ class Errors(metaclass=_Coded):
         "[components.NAME] clusters = 0; or learn from the whole corpus, by [components.NAME."
         "solver] on_batches = false and [training] max_epochs = 0."
     )
+    SC384 = (
+        "Training on batches cannot use [components.{name}.learning] {key} = {value!r}, for which "
+        "the whole corpus must be known. Set {key} = {needed}; or learn from the whole corpus, by "
+        "[components.{name}.solver] on_batches = false and [training] max_epochs = 0."
+    )
 
     # SC4xx: decoding
     SC401 = (

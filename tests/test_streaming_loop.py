@@ -70,11 +70,12 @@ def test_the_batcher_of_batch_solvers_is_refused(corpus: Corpus):
         init_nlp(config)
 
 
-def begin(solver: str = "SGDL1", examples=None, initialize=None, **options):
+def begin(solver: str = "SGDL1", examples=None, initialize=None, component=None, **options):
     """A pipeline that learns from batches in a user's own loop, and its examples."""
     nlp = spacy.blank("en")
     settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "on_batches": True, **options}
     config = {"solver": settings, "l1": NAMES[solver], "l2": 0.0, "dtype": "float64"}
+    config |= component or {}
     nlp.add_pipe("sparse_crf", config=config)
     if initialize:
         nlp.config["initialize"]["components"] = {"sparse_crf": initialize}
@@ -179,3 +180,19 @@ def test_training_continues_from_saved_weights(tmp_path):
 def test_settings_of_passes_are_refused():
     with pytest.raises(SparseCRFError, match=r"SC382.*polish_iterations = 2"):
         begin(polish_iterations=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("min_freq", 2), ("observed_only", True), ("constrained", True)]
+)
+def test_learning_settings_that_need_the_whole_corpus_are_refused(key, value):
+    with pytest.raises(SparseCRFError, match=rf"SC384.*{key} = {value}"):
+        begin(component={"learning": {key: value}})
+
+
+def test_weights_of_docs_and_labels_reach_the_stream():
+    plain, examples = begin()
+    plain.update(examples[:5])
+    heavy, _ = begin(component={"learning": {"label_weights": {"NN": 3.0}}})
+    heavy.update(examples[:5])
+    assert weights_of(heavy) != weights_of(plain)

@@ -231,6 +231,8 @@ class SparseCRF(Probabilities, LabelledPipe):
             compiled = compile_corpus(examples, *parts, self.learning, self.name)
             if not compiled.n_examples:
                 raise SparseCRFError(Errors.SC217.format(name=self.name))
+            if not compiled.n_used:
+                raise SparseCRFError(Errors.SC356)
             self.check_labels(compiled.labels)
             if compiled.labels:
                 self.decoding.legal(self.target, compiled.labels)
@@ -262,7 +264,7 @@ class SparseCRF(Probabilities, LabelledPipe):
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
         from ..training import Training
-        from .constrained import legal_pairs
+        from .constrained import check_legal
 
         if 2 * compiled.n_missing > compiled.n_tokens:
             message = Warnings.SCW201.format(
@@ -270,6 +272,10 @@ class SparseCRF(Probabilities, LabelledPipe):
             )
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
         settings, learning = self.settings, self.learning
+        legal = None
+        if learning.constrained:
+            legal = self.decoding.legal(self.target, compiled.labels)
+            check_legal(self.name, legal, compiled)
         training = Training(
             corpus,
             compiled.labels,
@@ -281,7 +287,7 @@ class SparseCRF(Probabilities, LabelledPipe):
             precision=settings.precision,
             observed_only=learning.observed_only,
             label_weights=learning.weights_of(self.name, compiled.labels),
-            legal=legal_pairs(self.name, self.target, compiled) if learning.constrained else None,
+            legal=legal,
             kind=settings.model,
             clusters=settings.clusters,
             init=start,

@@ -30,8 +30,8 @@ class Compiled:
 
     labels: names of the labels; a gold label id is a position here.
     corpus: the encoded corpus, or None where no token has a gold label.
-    n_examples, n_tokens, n_missing: Docs, the tokens of those with a weight, and how many of these
-        have no gold label.
+    n_examples, n_used: Docs, and those of them with a weight.
+    n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
     cut: how the Docs were cut, see `observed_cut`; None where Docs differ or do not tell.
     docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
         only where gold labels have to be legal.
@@ -40,6 +40,7 @@ class Compiled:
     labels: tuple[str, ...]
     corpus: EncodedCorpus | None
     n_examples: int
+    n_used: int
     n_tokens: int
     n_missing: int
     cut: str | None
@@ -162,8 +163,7 @@ def compile_corpus(
     sequences: "sents" or "docs", as `features` takes it.
     label_ids: numbers the labels.
     learning: of component `name`.
-    RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
-        where all weights are 0.
+    RAISES: SparseCRFError for a gold label outside fixed labels, and for a bad weight of a Doc.
     """
     reader = _Reader(features, target, sequences, label_ids, learning, name)
     for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
@@ -215,8 +215,6 @@ class _Reader:
 
     def compiled(self) -> Compiled:
         """What has been read."""
-        if self._n_examples and not self._gold:
-            raise SparseCRFError(Errors.SC356)
         gold = np.concatenate([np.zeros(0, np.int32), *self._gold])
         labels, gold, sets = self._label_ids.final(gold, self._target)
         corpus, n_missing = None, int((gold == MISSING).sum())
@@ -225,7 +223,7 @@ class _Reader:
             corpus = replace(corpus, labels=gold, sets=sets)
         self._cuts.discard(None)
         cut = self._cuts.pop() if len(self._cuts) == 1 else None
-        counts = self._n_examples, self._n_tokens, n_missing
+        counts = self._n_examples, len(self._gold), self._n_tokens, n_missing
         return Compiled(labels, corpus, *counts, cut, self._docs)
 
 

@@ -9,26 +9,23 @@ from numpy.typing import NDArray
 
 from ..errors import SparseCRFError, SparseCRFWarning, Warnings
 from ..legality import describe, find_illegal
-from ..targets.base import Target
 from .compiling import Compiled
 
 Mask = NDArray[np.bool_]
 
 
-def legal_pairs(name: str, target: Target, compiled: Compiled) -> Mask | None:
-    """The legal pairs of labels of component `name`: [Y + 1, Y + 1], see `legality`; None = all.
+def check_legal(name: str, legal: Mask | None, compiled: Compiled) -> None:
+    """Check that training on legal sequences makes sense.
 
-    compiled: has the labels, and a corpus whose gold labels have to be legal.
-    RAISES: SparseCRFError where they are not.
+    name: of the component; legal: [Y + 1, Y + 1], see `legality`, None = all, of which is warned;
+    compiled: has the labels, and a corpus.
+    RAISES: SparseCRFError where its gold labels are not legal.
     """
-    scheme = getattr(target, "legal", None)
-    legal: Mask | None = None if scheme is None else scheme(compiled.labels)
     if legal is None:
         message = Warnings.SCW350.format(name=name)
         warnings.warn(message, SparseCRFWarning, stacklevel=2)
     else:
         _check_gold(compiled, legal)
-    return legal
 
 
 def _check_gold(compiled: Compiled, legal: Mask) -> None:
