@@ -90,5 +90,8 @@ ANNOTATION: dict[str, int] = {
 `glued` is true where no white space stands between a token and the next one of its Doc.
 """
 
+NUMBERS = frozenset([SPACY])
+"""Annotations whose values are numbers; those of the others are ids of strings."""
+
 NAMES: tuple[str, ...] = (*WORD, *AFFIX, *ANNOTATION)
 """Every attribute, in the order in which messages list them."""

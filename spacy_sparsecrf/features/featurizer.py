@@ -40,7 +40,8 @@ class Featurizer:
     ) -> None:
         self.templates = tuple(templates)
         self.start_label = start_label
-        self._plan = make_plan(parse_templates(templates), start_label)
+        self.parsed = parse_templates(templates)
+        self._plan = make_plan(self.parsed, start_label)
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
 
@@ -56,7 +57,10 @@ class Featurizer:
         RETURNS: observations of all their tokens, in order.
         Raises SparseCRFError for another value of `sequences`.
         """
-        readings = self.readings(docs, sequences)
+        return self.observe(self.readings(docs, sequences))
+
+    def observe(self, readings: Sequence[Readings]) -> Observations:
+        """Hash the tests of what `readings` returned."""
         templates = self._plan.templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -84,7 +88,7 @@ class Featurizer:
         check_mode(sequences)
         plan = self._plan
         parts = []
-        for of_vocab in _by_vocab(docs):
+        for of_vocab in by_vocab(docs):
             offsets, values = read_tokens(of_vocab, plan.annotations, sequences)
             if len(values):
                 vocab = of_vocab[0].vocab
@@ -93,6 +97,15 @@ class Featurizer:
                 rows, lexical, lexicon = found
                 parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
         return parts
+
+    @property
+    def annotations(self) -> tuple[int, ...]:
+        """The spaCy attribute ids of the columns of `Readings.annotations`."""
+        return self._plan.annotations
+
+    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
+        """The functions of a word's string that the columns of `Readings.lexical` have."""
+        return self._lexemes(vocab).readers
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
         """The table of words, for strings alone: good for all vocabs of a language."""
@@ -110,7 +123,7 @@ class Featurizer:
         return self._table[1]
 
 
-def _by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
+def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
     """Cut Docs into runs of the same vocab."""
     first = 0
     for last in range(1, len(docs) + 1):

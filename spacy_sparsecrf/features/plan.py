@@ -39,7 +39,7 @@ def make_plan(templates: Sequence[Template], start_label: bool) -> Plan:
         if attribute in annotations:
             columns[name, 0] = len(words) + annotations.index(attribute)
     conjunctions = Conjunctions(
-        seeds=np.array([_seed(template.key) for template in templates], dtype=np.uint64),
+        seeds=np.array([seed_of(template.key) for template in templates], dtype=np.uint64),
         part_ptr=np.cumsum([0, *(len(template.tests) for template in templates)], dtype=np.int64),
         part_columns=np.array([columns[t.attribute, t.length] for t in tests], dtype=np.int64),
         part_offsets=np.array([test.offset for test in tests], dtype=np.int64),
@@ -57,7 +57,7 @@ def make_plan(templates: Sequence[Template], start_label: bool) -> Plan:
     )
 
 
-def _seed(key: str) -> int:
+def seed_of(key: str) -> int:
     """64 bits from the canonical text of a template's tests, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 

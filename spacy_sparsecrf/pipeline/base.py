@@ -12,31 +12,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..names import Names
 from .compilation import announce_prediction, announce_training
+from .explaining import ExplainedPipe
 from .session import Session
 from .settings import Settings
 from .skew import skew_of
+from .storage import FORMAT
 from .upstream import annotated
 
 if TYPE_CHECKING:
     from ..corpus import EncodedCorpus
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
     from ..solvers.base import BatchSolver
     from ..targets.base import Target
     from .compiling import Compiled, Features
 
-FORMAT = 1  # of `cfg`; a model file has its own
 
-
-class SparseCRF(TrainablePipe):  # type: ignore[misc]
+class SparseCRF(ExplainedPipe):
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -59,6 +60,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
+    names: whether names of active tests are stored beside the model.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -80,6 +82,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
+        names: bool = True,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -87,6 +90,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.settings = Settings(
             model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
         )
+        self._record_names = names
         self.settings.check(name)
         self.vocab = vocab
         self.name = name
@@ -97,6 +101,7 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.model = CRFModel((), dtype, kind=model)
         self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
         self._session = Session()
+        self._names = Names()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -224,14 +229,16 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         """
         from ..model import CRFModel
         from .compiling import checked, compile_corpus, make_label_ids
-        from .init_weights import load_init_weights
+        from .init_weights import load_init_names, load_init_weights
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
         label_ids = make_label_ids(self.name, labels, self.labels, learnt)
         examples = annotated(checked(self.name, get_examples), nlp, self)
+        record = self._name_record()
+        features = record or self.features
         compiled = compile_corpus(
-            examples, self.features, self.target, self.settings.sequences, label_ids
+            examples, features, self.target, self.settings.sequences, label_ids
         )
         if not compiled.n_examples:
             raise SparseCRFError(Errors.SC217.format(name=self.name))
@@ -240,13 +247,19 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
-        self._session = Session(n_uncovered=compiled.n_tokens)
+        self._names = Names() if init_weights is None else load_init_names(init_weights, self.name)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=record)
         if compiled.corpus is not None:
             self._check_not_streamed(nlp)
             self._start_training(compiled.corpus, compiled, start, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
+
+    def _name_record(self) -> "NameRecord | None":
+        from ..features.naming import NameRecord
+
+        return NameRecord.of(self.features) if self._record_names else None
 
     def _check_not_streamed(self, nlp: Language | None) -> None:
         if nlp is None or self.solver.streaming:
@@ -342,50 +355,3 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Keep the weights: optimizers average other pipes' weights, never these."""
         yield
-
-    # Storage
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise, with the weights of the training run so far."""
-        self._refresh()
-        data: bytes = super().to_bytes(exclude=exclude)
-        return data
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write to a directory, with the weights of the training run so far."""
-        self._refresh()
-        super().to_disk(path, exclude=exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_bytes` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_bytes(bytes_data, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_disk` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_disk(path, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def _check_loaded(self, exclude: Iterable[str]) -> None:
-        self._session = Session()
-        if self.cfg["format"] > FORMAT:
-            raise SparseCRFError(
-                Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
-            )
-        if {"cfg", "model"}.isdisjoint(exclude) and self.labels != self.model.labels:
-            raise SparseCRFError(
-                Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
-            )
-
-    def __reduce__(self) -> Any:
-        """Pickle and copy with the weights of the training run so far, but not the run."""
-        self._refresh()
-        return super().__reduce__()

@@ -13,6 +13,7 @@ from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
     from ..training import Training
 
@@ -28,6 +29,7 @@ class Session:
     training: the batch training run, or None where there is no corpus.
     checkpoint: where each step of it is saved, or None.
     decoder: of the last prediction, or None; of no use once the model has changed.
+    record: of what the tests of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
     stepped: whether the solver made its step since the last `finish_update`.
@@ -38,6 +40,7 @@ class Session:
     training: Training | None = None
     checkpoint: Path | None = None
     decoder: Decoder | None = None
+    record: NameRecord | None = None
     n_uncovered: int | None = None
     stepped: bool = False
     stale: bool = False

@@ -21,6 +21,7 @@ DEFAULT_CONFIG = {
     "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
+    "names": True,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -46,6 +47,7 @@ def make_sparse_crf(
     precision: str,
     n_threads: int,
     overwrite: bool,
+    names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
     """Create a sparse CRF that tags tokens.
@@ -70,5 +72,6 @@ def make_sparse_crf(
         precision=precision,
         n_threads=n_threads,
         overwrite=overwrite,
+        names=names,
         scorer=scorer,
     )
