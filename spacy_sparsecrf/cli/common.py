@@ -7,7 +7,6 @@ from typing import Annotated, TypeAlias
 import spacy
 import typer
 from spacy.language import Language
-from wasabi.printer import Printer
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.base import SparseCRF
@@ -22,13 +21,14 @@ Component: TypeAlias = Annotated[
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Report errors of input and files, and exit with 1; they are no cause for a traceback."""
+    """Report errors of input, files and languages, without a traceback, and exit with 1."""
     try:
         yield
     except BrokenPipeError:
         raise
-    except (OSError, ValueError) as error:
-        typer.echo(Printer(no_print=True).fail(str(error)), err=True)
+    except (OSError, ValueError, ImportError) as error:
+        # Not wrapped, as wasabi would: paths stay in one piece.
+        typer.secho(f"Error: {error}", fg="red", err=True)
         raise typer.Exit(1) from error
 
 
