@@ -244,6 +244,10 @@ class Errors(metaclass=_Coded):
     )
 
     # SC61x: converting
+    SC606 = (
+        "A CRFsuite file has one label a token, but --columns says that it is {columns}. Name orth "
+        "and one other, as in orth,ner."
+    )
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Convert the file first, for instance by "
         "`iconv -f latin1 -t utf-8`."
@@ -279,8 +283,8 @@ class Errors(metaclass=_Coded):
     )
     SC621 = "{path} is not a .spacy file that can be read: {reason}."
     SC622 = (
-        "Conversion stopped, as --columns must name the words once, as orth, and no attribute "
-        "twice; but it is {columns!r}."
+        "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
+        "attribute twice."
     )
 
 

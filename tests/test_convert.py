@@ -102,7 +102,9 @@ def test_crfsuite(tmp_path: Path):
     assert [(t.text, t.tag_) for t in first] == [("The", "DT"), ("x\\y:z", "NN")]
     assert [(t.text, t.tag_) for t in second] == [("Run", "VB")]
     path.write_text("B-X\tw=a\n")
-    (doc,) = docs_of(path, Format.crfsuite, "orth,ner", attribute="w")
+    (doc,) = docs_of(path, Format.crfsuite, "orth,_,ner", attribute="w")
+    with pytest.raises(SparseCRFError, match="SC606.*tag, ner"):
+        docs_of(path, Format.crfsuite, "orth,tag,ner", attribute="w")
     assert [e.label_ for e in doc.ents] == ["X"]
 
 

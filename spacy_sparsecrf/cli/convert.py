@@ -65,6 +65,8 @@ def convert(
             raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
         if columns and kind is Format.conllu:
             raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+        if attribute and kind is not Format.crfsuite:
+            raise typer.BadParameter("--attribute is for CRFsuite only")
         names = parse_columns(columns) if columns else ()
         vocab = spacy.blank(lang).vocab
         if text is source:

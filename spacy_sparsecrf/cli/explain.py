@@ -14,7 +14,7 @@ from .common import Component, Model, load, reported
 from .html import render
 from .shown import boundary, contribution_row, runner_up, signed, strongest
 
-WIDTH = 60  # of a column, from which names of tests are cut
+WIDTH = 60  # of a column; longer names stick out
 
 
 def explain(

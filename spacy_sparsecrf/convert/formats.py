@@ -5,6 +5,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
+from .attributes import IGNORED, WORDS
 from .columns import BLANKS, TAB, read_columns
 from .conllu import read_conllu
 from .crfsuite import read_crfsuite
@@ -60,10 +61,13 @@ def open_source(
 
     columns: what its columns are, or with CRFsuite the words, "orth", and what the label is; by
     default see `read_columns`; attribute: see `read_crfsuite`.
+    RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind in SEPARATORS:
         return read_columns(path, columns, SEPARATORS[kind])
     if kind is Format.conllu:
         return read_conllu(path)
-    labels = [name for name in columns if name != "orth"]
-    return read_crfsuite(path, attribute, *labels[:1])
+    labels = [name for name in columns if name not in (WORDS, IGNORED)]
+    if len(labels) > 1:
+        raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
+    return read_crfsuite(path, attribute, *labels)
