@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus import Observations
-from ..names import Outside, Part, Value, read_name, write_name
+from ..names import Outside, Value, read_name, write_name
 from ..readings import Readings
 from .attributes import NUMBERS
 from .featurizer import Featurizer, by_vocab
@@ -125,25 +125,38 @@ class NameRecord:
             cells = np.flatnonzero(is_open[positions])
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
+            namer = _Namer(self._features, part, vocab)
             for test, cell in zip(tests.tolist(), cells[first].tolist(), strict=True):
                 try:
-                    parts = self._parts(part, vocab, *divmod(cell, hashes.shape[1]))
+                    name = namer.name(*divmod(cell, hashes.shape[1]))
                 except KeyError:  # The vocab no longer has a string.
                     continue
-                found[int(wanted[test])] = write_name(parts)
+                found[int(wanted[test])] = name
         return found
 
-    def _parts(self, part: Readings, vocab: Vocab, t: int, p: int) -> list[Part]:
-        """What template p reads at token t."""
-        tests = part.templates.tests
-        places = range(tests.part_ptr[p], tests.part_ptr[p + 1])
-        texts = map(str, self._features.parsed[p].tests)
-        return [
-            (text, self._value(part, vocab, t, k)) for text, k in zip(texts, places, strict=True)
-        ]
 
-    def _value(self, part: Readings, vocab: Vocab, t: int, k: int) -> Value:
-        """The value that the test at place k reads from token t."""
+class _Namer:
+    """Names tests of tokens. features, part: what was read; vocab: of the tokens."""
+
+    def __init__(self, features: Featurizer, part: Readings, vocab: Vocab) -> None:
+        self._part = part
+        self._strings = vocab.strings
+        self._readers = features.readers(vocab)
+        self._annotations = features.annotations
+        self._templates = {seed_of(template.key): template for template in features.parsed}
+        self._words: dict[int, dict[int, Value]] = {}
+
+    def name(self, t: int, p: int) -> str:
+        """Name the test p of token t. RAISES: KeyError for a string that is not known."""
+        tests = self._part.templates.tests
+        places = range(tests.part_ptr[p], tests.part_ptr[p + 1])
+        texts = map(str, self._templates[int(tests.seeds[p])].tests)
+        pairs = zip(texts, places, strict=True)
+        return write_name([(text, self._value(t, k)) for text, k in pairs])
+
+    def _value(self, t: int, k: int) -> Value:
+        """The value that the part k of a test reads from token t."""
+        part = self._part
         tests, n_lexical = part.templates.tests, part.templates.n_lexical
         s = int(np.searchsorted(part.offsets, t, side="right"))
         first, last = int(part.offsets[s - 1]), int(part.offsets[s])
@@ -153,13 +166,21 @@ class NameRecord:
         if at >= last:
             return Outside(at - last + 1)
         if column < n_lexical:
-            word = vocab.strings[int(part.annotations[at, 0])]
-            value = self._features.readers(vocab)[column](word)
-            return value if isinstance(value, str) else int(value)
+            word = int(part.annotations[at, 0])
+            return self._of_word(word)[int(part.lexical[part.words[at], column])]
         number = int(part.annotations[at, column - n_lexical])
-        if self._features.annotations[column - n_lexical] in NUMBERS:
+        if self._annotations[column - n_lexical] in NUMBERS:
             return number
-        return vocab.strings[number]
+        return self._strings[number]
+
+    def _of_word(self, word: int) -> dict[int, Value]:
+        """All values of a word, by what is hashed of them."""
+        if word not in self._words:
+            text = self._strings[word]
+            values = [reader(text) for reader in self._readers]
+            values = [value if isinstance(value, str) else int(value) for value in values]
+            self._words[word] = {_number(value): value for value in values}
+        return self._words[word]
 
 
 def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
