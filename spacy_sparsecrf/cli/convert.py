@@ -57,19 +57,10 @@ def convert(
     columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
     """
     with reported():
-        if (source.suffix == SPACY) == (target.suffix == SPACY):
-            raise SparseCRFError(Errors.SC620.format(source=source, target=target))
-        text = target if source.suffix == SPACY else source
-        kind = kind or guess_format(text)
-        if text is target and kind not in SEPARATORS:
-            raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
-        if columns and kind is Format.conllu:
-            raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
-        if attribute and kind is not Format.crfsuite:
-            raise typer.BadParameter("--attribute is for CRFsuite only")
+        kind = _format_of(source, target, kind, bool(columns), bool(attribute))
         names = parse_columns(columns) if columns else ()
         vocab = spacy.blank(lang).vocab
-        if text is source:
+        if target.suffix == SPACY:
             opened = open_source(source, kind, names, attribute)
             n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
             msg.good(f"{n} docs are in {target}")
@@ -83,6 +74,23 @@ def convert(
         )
         n = _write(written, source, target)
         msg.good(f"{n} sentences are in {target}")
+
+
+def _format_of(
+    source: Path, target: Path, kind: Format | None, has_columns: bool, has_attribute: bool
+) -> Format:
+    """The format of the text, given or by its name, if options fit it; see `convert`."""
+    if (source.suffix == SPACY) == (target.suffix == SPACY):
+        raise SparseCRFError(Errors.SC620.format(source=source, target=target))
+    written = source.suffix == SPACY
+    kind = kind or guess_format(target if written else source)
+    if written and kind not in SEPARATORS:
+        raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
+    if has_columns and kind is Format.conllu:
+        raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+    if has_attribute and kind is not Format.crfsuite:
+        raise typer.BadParameter("--attribute is for CRFsuite only")
+    return kind
 
 
 def _save(docs: Iterable[Doc], target: Path) -> int:
