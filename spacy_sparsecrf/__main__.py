@@ -2,7 +2,10 @@
 
 import typer
 
+from .cli.convert import convert
+from .cli.explain import explain
 from .cli.warmup import warmup
+from .cli.weights import dump, patch
 
 app = typer.Typer(
     name="spacy_sparsecrf",
@@ -10,7 +13,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-app.command()(warmup)
+for command in (explain, dump, patch, convert, warmup):
+    app.command()(command)
 
 
 @app.callback()

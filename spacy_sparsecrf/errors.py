@@ -488,6 +488,73 @@ class Errors(metaclass=_Coded):
         "[[{label!r}, 2.0]]."
     )
 
+    # SC6xx: explaining, patching, the command line
+    SC601 = (
+        "The pipeline {model} has no component '{name}' with sparse CRF weights. Give --component "
+        "one of: {known}."
+    )
+    SC602 = (
+        "The pipeline {model} has {n} components with sparse CRF weights. Choose one by "
+        "--component: {known}."
+    )
+    SC603 = (
+        "{path}, line {line}, is no weight: {reason}. A line has a kind, a test, the label before, "
+        "the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` writes it."
+    )
+    SC604 = (
+        "{path}, line {line}: the model has no label {label!r}, and labels cannot be added here. "
+        "Choose one of: {known}."
+    )
+    SC605 = (
+        "{path}, line {line}: test {test!r} can have no weight: no template of kind {kind} of the "
+        "component reads {template!r} (see [components.NAME.features] templates). Correct the "
+        "name, or train with that template."
+    )
+
+    # SC61x: converting
+    SC606 = (
+        "A CRFsuite file has one label a token, but --columns says that it is {columns}. Name orth "
+        "and one other, as in orth,ner."
+    )
+    SC610 = (
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert the file first, for instance by "
+        "`iconv -f latin1 -t utf-8`."
+    )
+    SC611 = (
+        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Columns "
+        "are separated by {separator}; an empty line ends a sentence."
+    )
+    SC612 = "{path} has no tokens: there is nothing to convert."
+    SC613 = "What {path} contains does not show in its name. Say it by --format, one of: {known}."
+    SC614 = (
+        "--columns names {name!r}, which is not known. Known are: {known}, spans:KEY for other "
+        "spans and _.NAME for an attribute of your own."
+    )
+    SC615 = (
+        "{path}, line {line}: {value!r} is not a label that can stand here ({reason}). Labels "
+        "are read as {scheme}; choose another --scheme if the file has one: {known}."
+    )
+    SC616 = "{path}, line {line}: {value!r} cannot be a value of {column} ({reason})."
+    SC617 = (
+        "{path}, line {line}: the attributes of a CRFsuite file are not tokens, and none here is "
+        "{wanted}=VALUE. Say by --attribute which of them has the words, as in --attribute 'w[0]'; "
+        "this line has: {known}."
+    )
+    SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
+    SC619 = (
+        "Token {token} of document {doc} of {path} cannot be written to column {column}: "
+        "{value!r} {reason}."
+    )
+    SC620 = (
+        "Exactly one of {source} and {target} must be a .spacy file: text is converted to it, and "
+        "it to text in columns."
+    )
+    SC621 = "{path} is not a .spacy file that can be read: {reason}."
+    SC622 = (
+        "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
+        "attribute twice."
+    )
+
 
 class Warnings(metaclass=_Coded):
     """Messages of warnings."""
@@ -534,4 +601,10 @@ class Warnings(metaclass=_Coded):
         "[components.{name}.learning] constrained = true changes nothing: all sequences of the "
         "labels are legal. Name transitions in [components.{name}.decoding] forbidden or allowed, "
         "choose a target with a scheme, or set constrained = false."
+    )
+
+    # SCW6xx: explaining
+    SCW601 = (
+        "The file `names` of a component cannot be read ({reason}): tests are called by their "
+        "hashes. Copy it again; a component works without it."
     )

@@ -119,5 +119,8 @@ EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
 TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR)
 """What is read in Python, see `annotations`: `_.name span("key") phrase("name") vector(bins)`."""
 
+NUMBERS = frozenset([SPACY, ENT_IOB])
+"""Annotations whose values are numbers; those of the others are ids of strings."""
+
 NAMES: tuple[str, ...] = (*WORD, *AFFIX, *EXPRESSION, NGRAMS, *ANNOTATION, *TOKEN)
 """Every attribute, in the order in which messages list them."""

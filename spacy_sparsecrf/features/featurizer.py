@@ -64,9 +64,9 @@ class Featurizer:
         self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
         self.boundaries = boundaries
-        self._parsed = parse_templates(templates)
+        self.parsed = parse_templates(templates)
         self._vector_width = 0  # not known
-        self._plan = make_plan(self._parsed, start_label, boundaries=boundaries)
+        self._plan = make_plan(self.parsed, start_label, boundaries=boundaries)
         self._lists: dict[str, list[Tokens]] | None = None
         self._check_names()
         # Kept with the one word attribute that depends on the language.
@@ -131,7 +131,7 @@ class Featurizer:
         self._learn(learnt.get("phrases"), learnt.get("vector_width", 0))
 
     def _learn(self, lists: dict[str, list[Tokens]] | None, width: int) -> None:
-        self._plan = make_plan(self._parsed, self.start_label, width, self.boundaries)
+        self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
 
     def _read_lists(self, tokenize: Tokenize) -> dict[str, list[Tokens]]:
@@ -150,6 +150,10 @@ class Featurizer:
         """
         # These may find out how many dimensions vectors have, hence how many tests there are.
         readings = self.readings(docs, sequences)
+        return self.observe(readings)
+
+    def observe(self, readings: Sequence[Readings]) -> Observations:
+        """Hash the tests of what `readings` returned."""
         templates = self._plan.templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -190,6 +194,15 @@ class Featurizer:
                     values = self._read_more(of_vocab, values)
                 parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
         return parts
+
+    @property
+    def annotations(self) -> tuple[int, ...]:
+        """The spaCy attribute ids of the first columns of `Readings.annotations`."""
+        return self._plan.annotations
+
+    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
+        """The functions of a word's string that the columns of `Readings.lexical` have."""
+        return self._lexemes(vocab).readers
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
         """The table of words, for strings alone: good for all vocabs of a language."""

@@ -17,10 +17,12 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..names import Names
 from ..targets.span_target import SpanTarget
 from .compilation import announce_prediction, announce_training
 from .decoding_settings import DecodingSettings
-from .feature_state import keep, recall, renewed
+from .explaining import ExplainedPipe
+from .feature_state import keep, renewed
 from .labelled import LabelledPipe
 from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, predict, store_scores
@@ -28,21 +30,21 @@ from .probabilities import Probabilities
 from .session import Session
 from .settings import Settings
 from .skew import warn_of_skew
+from .storage import FORMAT
 from .streaming import is_endless, is_on_batches
 from .upstream import annotated
 
 if TYPE_CHECKING:
     from ..corpus import EncodedCorpus
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
     from ..solvers.base import BatchSolver
     from ..targets.base import Target
-    from .compiling import Compiled, Features
-
-FORMAT = 1  # of `cfg`; a model file has its own
+    from .compiling import Compiled, Features, LabelIds
 
 
-class SparseCRF(Probabilities, LabelledPipe):
+class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -68,6 +70,7 @@ class SparseCRF(Probabilities, LabelledPipe):
     threshold: entities or spans of a lower probability are left out.
     decoding: the block of that name, see `DecodingSettings`.
     learning: settings of what is learnt of a corpus, see `learning_settings`.
+    names: whether names of active tests are stored beside the model.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -92,6 +95,7 @@ class SparseCRF(Probabilities, LabelledPipe):
         threshold: float = 0.0,
         decoding: Mapping[str, Any] | None = None,
         learning: dict[str, Any] | None = None,
+        names: bool = True,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
@@ -108,6 +112,7 @@ class SparseCRF(Probabilities, LabelledPipe):
             overwrite,
             float(threshold),
         )
+        self._record_names = names
         self.settings.check(name)
         if threshold and not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC504.format(name=name, value=threshold))
@@ -122,6 +127,7 @@ class SparseCRF(Probabilities, LabelledPipe):
         self.model = CRFModel((), dtype, kind=model)
         self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
         self._session = Session()
+        self._names = Names()
 
     # Prediction
 
@@ -215,8 +221,8 @@ class SparseCRF(Probabilities, LabelledPipe):
             for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
         from ..model import CRFModel
-        from .compiling import checked, compile_corpus, make_label_ids
-        from .init_weights import load_init_weights
+        from .compiling import checked, make_label_ids
+        from .init_weights import load_init_names, load_init_weights
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
@@ -226,21 +232,14 @@ class SparseCRF(Probabilities, LabelledPipe):
         label_ids = make_label_ids(self.name, labels, self.label_data, learnt)
         self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        parts = self.features, self.target, self.settings.sequences, label_ids
-        with renewed(self.features, nlp):
-            compiled = compile_corpus(examples, *parts, self.learning, self.name)
-            if not compiled.n_examples:
-                raise SparseCRFError(Errors.SC217.format(name=self.name))
-            if not compiled.n_used:
-                raise SparseCRFError(Errors.SC356)
-            self.check_labels(compiled.labels)
-            if compiled.labels:
-                self.decoding.legal(self.target, compiled.labels)
+        record = self._name_record()
+        compiled = self._compile(examples, record or self.features, label_ids, nlp)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
         keep(self.features, self.cfg)
-        self._session = Session(n_uncovered=compiled.n_tokens)
+        self._names = Names() if init_weights is None else load_init_names(init_weights, self.name)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=record)
         if compiled.corpus is not None:
             if is_on_batches(nlp, self.solver, self.name):
                 from .learner import start_learner
@@ -253,6 +252,32 @@ class SparseCRF(Probabilities, LabelledPipe):
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
+
+    def _name_record(self) -> "NameRecord | None":
+        from ..features.naming import NameRecord
+
+        return NameRecord.of(self.features) if self._record_names else None
+
+    def _compile(
+        self,
+        examples: Iterable[Example],
+        features: "Features",
+        label_ids: "LabelIds",
+        nlp: Language | None,
+    ) -> "Compiled":
+        from .compiling import compile_corpus
+
+        parts = features, self.target, self.settings.sequences, label_ids
+        with renewed(self.features, nlp):
+            compiled = compile_corpus(examples, *parts, self.learning, self.name)
+            if not compiled.n_examples:
+                raise SparseCRFError(Errors.SC217.format(name=self.name))
+            if not compiled.n_used:
+                raise SparseCRFError(Errors.SC356)
+            self.check_labels(compiled.labels)
+            if compiled.labels:
+                self.decoding.legal(self.target, compiled.labels)
+        return compiled
 
     def _start_training(
         self,
@@ -355,53 +380,3 @@ class SparseCRF(Probabilities, LabelledPipe):
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Keep the weights: optimizers average other pipes' weights, never these."""
         yield
-
-    # Storage
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise, with the weights of the training run so far."""
-        self._refresh()
-        data: bytes = super().to_bytes(exclude=exclude)
-        return data
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write to a directory, with the weights of the training run so far."""
-        self._refresh()
-        super().to_disk(path, exclude=exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_bytes` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_bytes(bytes_data, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_disk` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_disk(path, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def _check_loaded(self, exclude: Iterable[str]) -> None:
-        self._session = Session()
-        if self.cfg["format"] > FORMAT:
-            raise SparseCRFError(
-                Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
-            )
-        if {"cfg", "model"}.isdisjoint(exclude) and self.label_data != self.model.labels:
-            raise SparseCRFError(
-                Errors.SC211.format(name=self.name, cfg=self.label_data, model=self.model.labels)
-            )
-        if self.label_data:
-            self.decoding.legal(self.target, self.label_data)
-        recall(self.features, self.cfg)
-
-    def __reduce__(self) -> Any:
-        """Pickle and copy with the weights of the training run so far, but not the run."""
-        self._refresh()
-        return super().__reduce__()

@@ -15,6 +15,7 @@ from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
     from ..streaming import Stream
     from ..training import Training
@@ -34,6 +35,7 @@ class Session:
     checkpoint: where each step of a batch run is saved, and a run on batches each time that the
         model is taken from it; or None.
     decoder: of the last prediction, or None; of no use once the model has changed.
+    record: of what the tests of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
     stepped: whether the solver made its step since the last `finish_update`.
@@ -45,6 +47,7 @@ class Session:
     learner: Learner | None = None
     checkpoint: Path | None = None
     decoder: Decoder | None = None
+    record: NameRecord | None = None
     n_uncovered: int | None = None
     stepped: bool = False
     stale: bool = False

@@ -25,6 +25,7 @@ DEFAULT_CONFIG = {
     "threshold": 0.0,
     "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
     "learning": DEFAULTS,
+    "names": True,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -53,6 +54,7 @@ def make_sparse_crf(
     threshold: float,
     decoding: dict[str, Any],
     learning: dict[str, Any],
+    names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
     """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
@@ -82,5 +84,6 @@ def make_sparse_crf(
         threshold=threshold,
         decoding=decoding,
         learning=learning,
+        names=names,
         scorer=scorer,
     )
