@@ -3,7 +3,7 @@
     min_freq = 1           tests at fewer training tokens than this get no weights; tests conjoined
                            with labels are counted apart from those conjoined with pairs of labels
     observed_only = false  whether only pairs of a test and a gold label (or pair of them) that
-                           occur may have weights; the others tell what hardly ever occurs
+                           occur may have weights
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
                            Doc's log-likelihood, as if the Doc were there so many times; with
                            weight 0 it is left out, and its labels and tests with it
