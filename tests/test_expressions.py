@@ -1,6 +1,7 @@
 """Regular expressions in templates: how they are written, what they find, how they fail."""
 
 import sys
+from pathlib import Path
 
 import pytest
 import spacy
@@ -40,6 +41,8 @@ VICTIM = "a" * 40 + "!"
         (r'"\\\""', r"\\" + '"'),
         ('" (a|b)[0] "', " (a|b)[0] "),
         ('"\n"', "\n"),
+        ('"a$$$"', "a$"),
+        ('"[$$]$|$$"', "[$]$|$"),
     ],
 )
 def test_quoted_arguments(written: str, argument: str) -> None:
@@ -83,6 +86,35 @@ def test_malformed_expression(expression: str, at: int) -> None:
 def test_position_behind_escaped_marks() -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC111\].*at character 16 of"):
         parse_template(r'u:regex("\"\"\d)")[0]')
+
+
+@pytest.mark.parametrize(("expression", "at"), [(r"\$", 0), (r"a\\\$b", 3), (r"\d\$$", 2)])
+def test_escaped_dollar_is_refused(expression: str, at: int) -> None:
+    assert find_fault(expression) == ("write [$] for a dollar sign", at)
+
+
+def test_dollars_that_are_not_escaped() -> None:
+    assert find_fault(r"^\\$|[$]|a$") is None
+
+
+def test_configs_keep_dollars(tmp_path: Path) -> None:
+    # spaCy doubles them each time that it saves and loads a config.
+    text = 'u:match("[$]?[0-9]+$")[0]|phrase("a$b")[0]|ngrams(3,3,"^$")[0]'
+    features = {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": [text],
+        "phrases": {"a$b": ["12", "$12"]},
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"features": features})
+    words = ["12", "$12", "a"]
+    expected = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
+    assert expected.any()
+    for i in range(3):
+        nlp.to_disk(tmp_path / str(i))
+        nlp = spacy.load(tmp_path / str(i))
+        found = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
+        assert (found == expected).all()
 
 
 @given(st.text("a()[]{}*+?|\\^$-<>=!:#,0189PpLu&~", max_size=12))

@@ -116,7 +116,9 @@ def test_tokens_are_those_of_the_pipeline() -> None:
     assert signs(features, words) == list("-BIIIL-")
 
 
-@pytest.mark.parametrize("value", ["places.txt", {"places": 3}, {"places": ["a", 3]}, ["a"]])
+@pytest.mark.parametrize(
+    "value", ["places.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]}]
+)
 def test_phrases_are_no_mapping_of_lists(value: Any) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC132\].*phrases = .* is not valid"):
         Featurizer(TEMPLATES, phrases=value)

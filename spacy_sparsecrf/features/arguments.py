@@ -10,7 +10,8 @@
 
 In a text a backslash before a quotation mark stands for the mark alone; every other backslash is
 part of the text, so that regular expressions need none of theirs doubled. Names of spans and
-phrases that are words need no quotation marks.
+phrases that are words need no quotation marks. Several dollar signs in a row are one: each time
+that spaCy saves and loads a config, it doubles them.
 """
 
 from __future__ import annotations
@@ -133,6 +134,8 @@ def _parse_text(reader: _Reader, what: str) -> tuple[str, list[int]]:
     positions: list[int] = []
     for match in _PIECE.finditer(quoted, 1, len(quoted) - 1):
         piece, at = match.group(), start + match.start()
+        if piece == "$" == text[-1:]:
+            continue
         text += piece[1:] if piece in _ESCAPED else piece
         positions += [at] if piece in _ESCAPED else range(at, at + len(piece))
     return text, [*positions, start + len(quoted) - 1]

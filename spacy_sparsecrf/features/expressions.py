@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SECONDS = 1.0  # of computing, for one search in one word
 MOST_ITEMS = 100_000  # of a pattern, with repetitions written out: `regex` writes them out
 
+_DOLLAR = re.compile(r"(?:\\[^$]|[^\\])*\\\$", re.DOTALL)
 _ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
 
 
@@ -25,6 +26,10 @@ def find_fault(pattern: str) -> tuple[str, int] | None:
     """
     import regex
 
+    dollar = _DOLLAR.match(pattern)
+    if dollar is not None:
+        # Saved configs double the sign: `\$$` would not be told from a sign before the end.
+        return "write [$] for a dollar sign", dollar.end() - 2
     if _count_items(pattern) > MOST_ITEMS:
         return f"with repetitions written out it has more than {MOST_ITEMS} items", 0
     try:

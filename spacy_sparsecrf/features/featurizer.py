@@ -17,7 +17,7 @@ from ..registry import crf_features
 from .annotations import TokenReader
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
-from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases
+from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import make_plan
 from .readers import token_reader, word_reader
 from .templates import parse_templates
@@ -59,10 +59,11 @@ class Featurizer:
             raise SparseCRFError(Errors.SC150.format(value=boundaries))
         self.templates = tuple(templates)
         self.start_label = start_label
-        self.phrases = {} if phrases is None else phrases
+        phrases = {} if phrases is None else phrases
+        check_phrases(phrases, phrase_attr)
+        self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
         self.boundaries = boundaries
-        check_phrases(self.phrases, phrase_attr)
         self._parsed = parse_templates(templates)
         self._vector_width = 0  # not known
         self._plan = make_plan(self._parsed, start_label, boundaries=boundaries)

@@ -1,5 +1,6 @@
 """Lists of phrases (gazetteers): which tokens are in one."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -66,7 +67,9 @@ def check_phrases(phrases: object, attr: str) -> None:
     RAISES: SparseCRFError unless `phrases` maps names to paths or lists of strings, and `attr` is
         one of ATTRS.
     """
-    if not isinstance(phrases, Mapping) or not all(map(_is_source, phrases.values())):
+    if not isinstance(phrases, Mapping) or not (
+        all(isinstance(name, str) for name in phrases) and all(map(_is_source, phrases.values()))
+    ):
         raise SparseCRFError(Errors.SC132.format(value=phrases))
     if attr not in ATTRS:
         raise SparseCRFError(Errors.SC133.format(value=attr, known=", ".join(ATTRS)))
@@ -77,6 +80,18 @@ def _is_source(source: object) -> bool:
     if isinstance(source, list | tuple):
         return all(isinstance(phrase, str) for phrase in source)
     return isinstance(source, str | Path)
+
+
+def undoubled(phrases: Mapping[str, Any]) -> dict[str, Any]:
+    """Phrases as they were before spaCy saved the config, see `arguments` on dollar signs."""
+    return {
+        _undouble(name): [*map(_undouble, source)] if isinstance(source, list | tuple) else source
+        for name, source in phrases.items()
+    }
+
+
+def _undouble(text: str) -> str:
+    return re.sub(r"\$+", "$", text)
 
 
 def read_phrases(name: str, source: str | Path | Sequence[str], tokenize: Tokenize) -> list[Tokens]:
