@@ -31,7 +31,8 @@ def fill_edges(edges: np.ndarray) -> None:
             edges[k, 1, i] = mix(_AFTER ^ np.uint64(i + 1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+# Inlined: a call would count the references to each array, which takes longer than the test.
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def hash_test(
     p: int,
     t: int,
