@@ -1,6 +1,8 @@
 """Spans through the decoder: legality, what is set, probabilities and thresholds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.model import CRFModel
+from spacy_sparsecrf.pipeline.base import SparseCRF
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
 
 from .span_cases import (
@@ -30,15 +33,23 @@ FACTORIES = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
 WORDS = ["a", "b", "c"]
 
 
-def with_random_weights(
-    labels: Sequence[str], seed: int, name: str = "sparse_crf_ner", scheme: str = "BILUO"
-) -> Language:
-    """A pipeline whose component has these labels, and weights from a normal distribution."""
+@lru_cache
+def pipeline(name: str, scheme: str) -> Language:
     nlp = spacy.blank("en")
     kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[name]
     target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", "scheme": scheme}
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
-    pipe = nlp.add_pipe(name, config={"features": features, "target": target})
+    nlp.add_pipe(name, config={"features": features, "target": target})
+    return nlp
+
+
+def with_random_weights(
+    labels: Sequence[str], seed: int, name: str = "sparse_crf_ner", scheme: str = "BILUO"
+) -> Language:
+    """A pipeline whose component has these labels, and weights from a normal distribution."""
+    nlp = pipeline(name, scheme)
+    pipe = nlp.get_pipe(name)
+    configure(pipe, threshold=0.0, scores=False)
     pipe.cfg["labels"] = list(labels)
     seen = pipe.features([Doc(nlp.vocab, words=[a, b]) for a in WORDS for b in WORDS])
     rng, n = np.random.default_rng(seed), len(labels)
@@ -46,6 +57,11 @@ def with_random_weights(
     bigram = table(rng, seen.bigram_hashes, n, pairs=True)
     pipe.model = CRFModel(labels, "float64", unigram, bigram)
     return nlp
+
+
+def configure(pipe: SparseCRF, threshold: float, scores: bool) -> None:
+    pipe.settings = replace(pipe.settings, threshold=threshold)
+    pipe.decoding = replace(pipe.decoding, scores=scores)
 
 
 @st.composite
@@ -61,7 +77,7 @@ def words_of(draw: st.DrawFn) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", LETTERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed: int):
     labels = data.draw(label_sets(scheme))
@@ -109,7 +125,7 @@ def test_scores_are_the_probabilities_of_spans(
     labels = [*Scheme(scheme).labels_of("X"), OUTSIDE]
     nlp = with_random_weights(labels, seed, name, scheme)
     pipe, key = nlp.get_pipe(name), FACTORIES[name]
-    object.__setattr__(pipe.decoding, "scores", True)
+    configure(pipe, threshold=0.0, scores=True)
     words = data.draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5))
     rows = pipe.nbest(Doc(nlp.vocab, words=words), 10_000)
     assert sum(p for _, p in rows) == pytest.approx(1.0)
@@ -123,7 +139,7 @@ def test_scores_are_the_probabilities_of_spans(
     plain = pipe(Doc(nlp.vocab, words=words))
     scores = scores_of(plain, key)
     assert scores == pytest.approx([expected[span] for span in spans_of(plain, key)], abs=1e-9)
-    object.__setattr__(pipe.settings, "threshold", 0.4)
+    configure(pipe, threshold=0.4, scores=True)
     left = pipe(Doc(nlp.vocab, words=words))
     likely = [s for s, p in zip(spans_of(plain, key), scores, strict=True) if p >= 0.4]
     assert spans_of(left, key) == likely
