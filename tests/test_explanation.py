@@ -65,7 +65,7 @@ def test_a_model_is_explained_by_its_strongest_weights():
     )
     names = {5: "always", 6: "six", 7: "seven", 9: "nine"}
     model = CRFModel(labels, unigram=unigram, bigram=bigram)
-    found = explain_model(model, names, always=5, n=2)
+    found = explain_model(model, names, always={5}, n=2)
     assert [(t.previous, t.label, t.weight) for t in found.transitions] == [
         ("", "A", 4.0),
         ("A", "B", -1.0),
@@ -78,7 +78,7 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert [(w.test, w.weight) for w in a.opposing] == [("nine", -0.5)]
     assert [(w.test, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
     assert b.supporting == ()
-    assert explain_model(model, names, 5, 0).labels[0].supporting == ()
+    assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
 
 
 def test_a_component_is_explained(trained: Language):
@@ -105,7 +105,7 @@ def test_an_untrained_component_is_explained():
 def test_clusters_are_explained_beside_the_labels():
     model = CRFModel(("A", "B", "C"), kind="maxent", bounds=(0, 2, 3))
     assert outcome_names(model) == ["A", "B", "C", "A .. B", "C .. C"]
-    assert [x.label for x in explain_model(model, {}, 0, 1).labels] == outcome_names(model)
+    assert [x.label for x in explain_model(model, {}, {0}, 1).labels] == outcome_names(model)
 
 
 # Tokens

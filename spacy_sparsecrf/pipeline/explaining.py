@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.tokens import Doc
 
-from ..names import ALWAYS, Names
+from ..names import Names
+from .prediction import Reader
 from .storage import StoredPipe
 
 if TYPE_CHECKING:
@@ -26,19 +27,25 @@ class ExplainedPipe(StoredPipe):
     def _decoder(self) -> "Decoder":
         raise NotImplementedError
 
+    def _reader(self) -> Reader:
+        raise NotImplementedError
+
     def explain(self, n: int = 10) -> "ModelExplanation":
         """Explain the model: its transitions, and the strongest tests of each label.
 
         n: number of tests for, and against, each label.
         """
         from ..explanation import explain_model
-        from ..features.naming import hash_names
+        from ..features.naming import constant_tests
 
         names = self._named()
-        return explain_model(self.model, names, int(hash_names([ALWAYS])[0]), n)
+        return explain_model(self.model, names, constant_tests(self.features), n)
 
     def explain_doc(self, doc: Doc) -> "DocExplanation":
         """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+
+        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
+        that is set and is not replaced.
 
         doc: annotated by the pipes before this one; is not changed.
         RAISES: SparseCRFError if there are tokens but no labels.
@@ -57,7 +64,8 @@ class ExplainedPipe(StoredPipe):
             keys = np.concatenate((model.unigram.keys, model.bigram.keys))
             names = Names()
             names.add(record.names(np.intersect1d(observations.hashes, keys)))
-        marginals = self._decoder().marginals(observations)
+        [(source, permitted)] = self._reader().sources([doc], forced=True)
+        marginals = self._decoder().marginals(source, permitted)
         texts = [token.text for token in doc]
         return explain_tokens(model, observations, labels, marginals, texts, names)
 
