@@ -84,7 +84,7 @@ def _write(value: Value) -> str:
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
-        return str(int(value))
+        return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
     text = value.translate(_IN_NAMES)
     return f"\\{text}" if _NUMBER.fullmatch(value) or _DISTANCE.fullmatch(value) else text
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..names import Names
-from .prediction import Reader
 from .storage import StoredPipe
 
 if TYPE_CHECKING:
-    from ..decoding import Decoder
     from ..explanation import DocExplanation, ModelExplanation
 
 
@@ -24,10 +23,8 @@ class ExplainedPipe(StoredPipe):
     features: Callable[..., Any]
     settings: Any
 
-    def _decoder(self) -> "Decoder":
-        raise NotImplementedError
-
-    def _reader(self) -> Reader:
+    def marginals(self, docs: Iterable[Doc], *, forced: bool = False) -> list[NDArray[np.float64]]:
+        """Compute the probabilities of labels, see `Probabilities`."""
         raise NotImplementedError
 
     def explain(self, n: int = 10) -> "ModelExplanation":
@@ -64,8 +61,7 @@ class ExplainedPipe(StoredPipe):
             keys = np.concatenate((model.unigram.keys, model.bigram.keys))
             names = Names()
             names.add(record.names(np.intersect1d(observations.hashes, keys)))
-        [(source, permitted)] = self._reader().sources([doc], forced=True)
-        marginals = self._decoder().marginals(source, permitted)
+        [marginals] = self.marginals([doc], forced=True)
         texts = [token.text for token in doc]
         return explain_tokens(model, observations, labels, marginals, texts, names)
 
