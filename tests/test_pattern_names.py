@@ -1,6 +1,7 @@
 """Names of the features of pattern files: as the other programs print them, with braces."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 import spacy
@@ -26,6 +27,7 @@ from spacy_sparsecrf.names import (
 
 from .names_cases import names_of
 from .reference_patterns import crfpp_outside, expand, lines_of
+from .test_commands import run
 from .test_patterns import COLUMNS, EVERYTHING, SENTENCES, docs_of
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
@@ -196,3 +198,15 @@ def test_a_component_with_patterns_is_patched():
     ):
         with pytest.raises(SparseCRFError, match=error):
             pipe.patch([line])
+
+
+def test_commands_know_patterns(tmp_path: Path):
+    trained("u:%x[0,0]\n*:%x[-1,0]\nb\n").to_disk(tmp_path / "a")
+    run("dump", tmp_path / "a", "--output", tmp_path / "weights.tsv")
+    assert "\tu:{b}\t" in (tmp_path / "weights.tsv").read_text(encoding="utf8")
+    run("patch", tmp_path / "a", tmp_path / "weights.tsv", tmp_path / "b", "--replace")
+    for name in ("cfg", "model", "names"):
+        path = Path("sparse_crf") / name
+        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
+    shown = run("explain", tmp_path / "b", "--text", "a b").stdout
+    assert "u:{b}" in shown and "X -> Y" in shown
