@@ -427,6 +427,10 @@ class Errors(metaclass=_Coded):
         "[components.NAME.target] key is empty. Name the group of doc.spans to learn and write, "
         'such as "sc".'
     )
+    SC509 = (
+        "Component '{name}' learns labels of tokens, not of spans. Ask it for span_probabilities, "
+        "with the labels of each token."
+    )
 
     # SC35x to SC37x: learning
     SC350 = (
