@@ -79,6 +79,16 @@ class Run:
         order = order[inner[order] >= 0]
         self._working_set = self._start((inner[order], theta[order]))
 
+    def largest_gradient(self) -> float:
+        """See `ChainLoss.largest_gradient`."""
+        return self._loss.largest_gradient()
+
+    def change(self, penalty: ElasticNet) -> None:
+        """Go on from the weights so far with another l1 > 0; before the first step only take it."""
+        self._penalty = penalty
+        if self._working_set is not None:
+            self._working_set.change(penalty)
+
     def step(self) -> StepReport:
         """Do one outer iteration; the first has the warm start in it."""
         n_epochs = 0
