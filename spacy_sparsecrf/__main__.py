@@ -2,6 +2,7 @@
 
 import typer
 
+from .cli.path import path
 from .cli.warmup import warmup
 
 app = typer.Typer(
@@ -11,6 +12,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(warmup)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(path)
 
 
 @app.callback()
