@@ -265,6 +265,10 @@ class Errors(metaclass=_Coded):
         "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: a "
         "regularisation path is not continued from a checkpoint. Remove it."
     )
+    SC713 = (
+        "--window {window} is the fraction of the objective below which an outer iteration ends a "
+        "point: at least 0 and less than 1, such as 0.001."
+    )
 
 
 class Warnings(metaclass=_Coded):

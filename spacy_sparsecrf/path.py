@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .solvers.base import BatchSolver, StepReport
@@ -19,7 +20,7 @@ class Solution:
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient, of all
     potential weights, to the penalty's subdifferential, 0 at a minimiser; unit: expected counts,
     compare l1. n_active: non-zero weights. n_steps: outer iterations. passes: see `StepReport`.
-    converged: False where the steps ended first.
+    converged: whether by the solver's own rule.
     """
 
     l1: float
@@ -77,39 +78,70 @@ def follow(
     training: Training,
     l1s: Sequence[float],
     max_steps: int = 0,
+    window: float | None = None,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> Iterator[Solution]:
     """Train at each l1 in turn, from the weights at the one before.
 
     training: holds the weights of a solution while it is the last one yielded; its solver: see
     `check_solver`; l1s: from large to small, see `check_l1s`; max_steps: outer iterations for each,
-    0 for as many as it takes; on_step: told of each.
+    0 for as many as it takes; window: go on to the next l1 also where an outer iteration lowers the
+    objective by at most this fraction, None to end by the solver's own rule only; on_step: told of
+    each outer iteration.
     RAISES: SparseCRFError where the objective stops being finite.
     """
     for l1 in l1s:
         training.change_l1(l1)
-        n_steps, passes = 0, 0.0
-        while True:
-            report = training.step()
-            n_steps, passes = n_steps + 1, passes + report.passes
-            if not isfinite(report.objective):
-                raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
-            if on_step is not None:
-                on_step(report)
-            if report.converged or n_steps == max_steps:
-                break
-        if not report.converged:
-            message = Warnings.SCW701.format(l1=l1, n=n_steps, optimality=report.optimality)
-            warnings.warn(message, SparseCRFWarning, stacklevel=2)
-        yield Solution(
-            l1,
-            report.objective,
-            report.optimality,
-            report.n_active,
-            n_steps,
-            passes,
-            report.converged,
-        )
+        yield _solve(training, l1, max_steps, window, on_step)
+
+
+def finish(
+    training: Training,
+    l1: float,
+    weights: tuple[NDArray[np.int64], NDArray[np.float64]],
+    max_steps: int = 0,
+    on_step: Callable[[StepReport], None] | None = None,
+) -> Solution:
+    """Train from the weights of a point that `window` has cut off, until the solver's own rule.
+
+    weights: `training.weights` at the point, of this l1; the rest: see `follow`.
+    """
+    training.begin(*weights, l1=l1)
+    return _solve(training, l1, max_steps, None, on_step)
+
+
+def _solve(
+    training: Training,
+    l1: float,
+    max_steps: int,
+    window: float | None,
+    on_step: Callable[[StepReport], None] | None,
+) -> Solution:
+    n_steps, passes, near = 0, 0.0, False
+    while True:
+        before = training.objective
+        report = training.step()
+        n_steps, passes = n_steps + 1, passes + report.passes
+        if not isfinite(report.objective):
+            raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
+        if on_step is not None:
+            on_step(report)
+        if window is not None:
+            near = before - report.objective <= window * abs(report.objective)
+        if report.converged or near or n_steps == max_steps:
+            break
+    if not (report.converged or near):
+        message = Warnings.SCW701.format(l1=l1, n=n_steps, optimality=report.optimality)
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
+    return Solution(
+        l1,
+        report.objective,
+        report.optimality,
+        report.n_active,
+        n_steps,
+        passes,
+        report.converged,
+    )
 
 
 def choose(scores: Sequence[float], sizes: Sequence[int], within: float = 0.0) -> int:

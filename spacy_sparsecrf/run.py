@@ -69,11 +69,12 @@ class Run:
         n_active = len(self.weights[0])
         return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
 
-    def begin(self, coordinates: Longs, theta: Floats) -> None:
-        """Take first weights; those of other parts are left out.
+    def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
+        """Take first weights, and the penalty; weights of other parts are left out.
 
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
+        self._penalty = penalty
         inner = self._part.inner(coordinates)
         order = np.argsort(inner)
         order = order[inner[order] >= 0]

@@ -78,13 +78,15 @@ class Training:
         if init is not None:
             self.begin(*self._coordinates_of(init))
 
-    def begin(self, coordinates: Longs, theta: Floats) -> None:
-        """Take first weights, instead of the solver's warm start.
+    def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
+        """Begin, or begin anew, with given weights instead of the solver's warm start.
 
-        coordinates: [n] int64, distinct; theta: [n] float64.
+        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, or None.
         """
+        if l1 is not None:
+            self._penalty = ElasticNet(l1, self._penalty.l2)
         for run in self._runs:
-            run.begin(coordinates, theta)
+            run.begin(coordinates, theta, self._penalty)
 
     def change_l1(self, l1: float) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it.

@@ -15,6 +15,7 @@ from spacy_sparsecrf.path import (
     check_solver,
     choose,
     falling_l1s,
+    finish,
     follow,
 )
 from spacy_sparsecrf.penalty import ElasticNet
@@ -116,6 +117,24 @@ def test_a_path_of_labels_in_clusters():
         assert solution.objective == pytest.approx(cold.objective, rel=1e-6)
 
 
+def test_a_window_ends_points_early_and_the_chosen_one_is_finished():
+    exact = list(follow(begun(small()), L1S))
+    training = begun(small())
+    near, weights = [], []
+    for solution in follow(training, L1S, window=1e-2):
+        near.append(solution)
+        weights.append(training.weights)
+    assert sum(s.n_steps for s in near) < sum(s.n_steps for s in exact)
+    assert not all(s.converged for s in near)
+    for early, late in zip(near, exact, strict=True):
+        assert early.objective == pytest.approx(late.objective, rel=1e-2)
+    for i in (3, 1, 4):
+        end = finish(training, L1S[i], weights[i])
+        assert (end.l1, end.converged) == (L1S[i], True)
+        assert end.objective == pytest.approx(exact[i].objective, rel=1e-9)
+        assert end.n_active == exact[i].n_active
+
+
 def test_steps_that_end_too_early_are_warned_of():
     training = begun(small(), OWLQN(inner_iterations=1))
     with pytest.warns(SparseCRFWarning, match=r"SCW701.*l1 = 0\.5 .*2 outer"):
@@ -151,7 +170,7 @@ def test_an_objective_that_is_not_finite_is_an_error(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_largest_gradient(kind: str, options: dict[str, object]):
-    problem, _ = random_problem(5, 3, [6, 4, 7, 1, 8], **options)
+    problem, _ = random_problem(5, 3, [4, 3, 5, 1, 2], **options)
     training = Training(problem.corpus, list("abc"), OWLQN(), l1=1.0, l2=0.1, kind=kind)
     problem.theta = np.zeros(len(problem.theta))
     gradient = (problem.loss() if kind == "chain" else local_loss(problem, pairs=True))[1]

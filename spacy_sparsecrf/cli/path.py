@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 N_POINTS = 10
 WITHIN = 0.1  # points of 100
+WINDOW = 1e-3
 BAR_DELAY = 3.0  # seconds before a progress bar appears
 
 
@@ -50,6 +51,14 @@ def path(
             f"{WITHIN} if not given"
         ),
     ] = None,
+    window: Annotated[
+        float,
+        typer.Option(
+            help="Go on to the next l1 where an outer iteration lowers the objective by at most "
+            "this fraction; only the chosen model is then trained to the solver's own end. "
+            "0: all are"
+        ),
+    ] = WINDOW,
     code: Annotated[
         Path | None, typer.Option("--code", "-c", help="Python file with registered functions")
     ] = None,
@@ -71,6 +80,8 @@ def path(
         choice = _choice(choose, within)
         if l1 is not None and points is not None:
             raise SparseCRFError(Errors.SC711)
+        if not 0.0 <= window < 1.0:
+            raise SparseCRFError(Errors.SC713.format(window=window))
         l1s = None if l1 is None else _numbers(l1)
         overrides = parse_config_overrides(ctx.args)
         import_code(code)
@@ -83,7 +94,7 @@ def path(
 
             found = PipelinePath(loaded, l1s, N_POINTS if points is None else points)
         msg.good("Initialized pipeline")
-        _follow(found, choice, output)
+        _follow(found, choice, window or None, output)
     except SparseCRFError as error:
         msg.fail(str(error), exits=1)
 
@@ -116,17 +127,24 @@ def _prepare(output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
 
 
-def _follow(found: "PipelinePath", choice: dict[str, Any], output: Path) -> None:
+def _follow(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> None:
     """Train, choose, save, and report while that goes on."""
     # Imports numba's users: not at each start of another command.
     from ..path import choose
-    from .path_report import draw, record_of, write_tables
+    from .path_report import cells_of, draw, header, record_of, row_of, write_tables
 
     msg.divider("Following the path")
     msg.info(f"All weights are zero from l1 = {found.highest:.6g} on")
-    points = _train(found, choice, output)
+    points = _train(found, choice, window, output)
     scores, sizes = [point.score for point in points], [point.size for point in points]
     chosen = choose(scores, sizes, choice["within"])
+    msg.info(f"Chosen: l1 = {points[chosen].solution.l1:g}, {choice['rule']}")
+    if window is not None:
+        with _bar() as bar:
+            points[chosen] = found.finish(points[chosen], lambda report: _tell(bar, report))
+        _echo(cells_of(row_of(points[chosen], found.score_weights)), header(found.score_weights))
     found.adopt(points[chosen])
     found.save(output / "model")
     record = record_of(found, points, choice, chosen)
@@ -136,30 +154,40 @@ def _follow(found: "PipelinePath", choice: dict[str, Any], output: Path) -> None
     msg.info(f"Table: {output / 'path.md'}" + (", plot: path.png" if drawn else ""))
 
 
-def _train(found: "PipelinePath", choice: dict[str, Any], output: Path) -> "list[Point]":
+def _train(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> "list[Point]":
     """Train at each l1, with a row of the table for each; an interruption ends the path."""
     from .path_report import cells_of, header, record_of, row_of, write_tables
 
     names = header(found.score_weights)
-    widths = [max(10, len(name)) for name in names]
-    printer, aligns = Printer(no_print=True), ["r"] * len(names)
-    typer.echo(printer.row([name.upper() for name in names], widths=widths, aligns=aligns))
-    typer.echo(printer.row(["-" * width for width in widths]))
+    _echo([name.upper() for name in names], names)
+    _echo(["-" * width for width in _widths(names)], names)
     points: list[Point] = []
     try:
         with _bar() as bar:
-            for point in found.points(lambda report: _tell(bar, report)):
+            for point in found.points(window, lambda report: _tell(bar, report)):
                 points.append(point)
                 # Now, so that a run that is cut off leaves what it has found.
                 write_tables(record_of(found, points, choice, None), output)
                 cells = cells_of(row_of(point, found.score_weights))
                 with tqdm.tqdm.external_write_mode():
-                    typer.echo(printer.row(cells, widths=widths, aligns=aligns))
+                    _echo(cells, names)
     except KeyboardInterrupt:
         if not points:
             raise
         msg.warn(f"Interrupted: the path ends at l1 = {points[-1].solution.l1:g}")
     return points
+
+
+def _echo(cells: list[str], names: list[str]) -> None:
+    """Print a row of the table with columns of these names."""
+    row = Printer(no_print=True).row(cells, widths=_widths(names), aligns=["r"] * len(names))
+    typer.echo(row)
+
+
+def _widths(names: list[str]) -> list[int]:
+    return [max(10, len(name)) for name in names]
 
 
 def _bar() -> "tqdm.tqdm[Any]":

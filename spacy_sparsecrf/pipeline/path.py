@@ -23,6 +23,9 @@ from .base import SparseCRF
 from .session import Session
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ..model import CRFModel
     from ..path import Solution
     from ..solvers.base import StepReport
@@ -34,7 +37,8 @@ class Point:
 
     solution: where training ended; model: what it learnt; size: bytes of the saved model;
     score: the development scores, weighted by [training.score_weights]; scores: of the pipeline,
-    by name; seconds: that training took since the point before, wall time.
+    by name; seconds: that training took since the point before, wall time; weights: of the
+    training run, see `Training.weights`.
     """
 
     solution: "Solution"
@@ -43,6 +47,7 @@ class Point:
     score: float
     scores: dict[str, Any]
     seconds: float
+    weights: "tuple[NDArray[np.int64], NDArray[np.float64]]"
 
 
 class PipelinePath:
@@ -83,20 +88,45 @@ class PipelinePath:
         weights: dict[str, float | None] = self._settings["score_weights"]
         self.score_weights = {key: value for key, value in weights.items() if value is not None}
 
-    def points(self, on_step: "Callable[[StepReport], None] | None" = None) -> Iterator[Point]:
+    def points(
+        self,
+        window: float | None = None,
+        on_step: "Callable[[StepReport], None] | None" = None,
+    ) -> Iterator[Point]:
         """Train and evaluate at each l1; [training] max_steps holds for each.
 
+        window: see `path.follow`; on_step: told of each outer iteration.
         RAISES: SparseCRFError where no score is one of the score weights, and as `path.follow`.
         """
         from ..path import follow
 
         start = time.perf_counter()
-        for solution in follow(self._training, self.l1s, self._settings["max_steps"], on_step):
-            seconds = time.perf_counter() - start
-            model = self.pipe.model = self._training.model()
-            score, scores = self._evaluate()
-            yield Point(solution, model, len(model.to_bytes()), score, scores, seconds)
+        max_steps = self._settings["max_steps"]
+        for solution in follow(self._training, self.l1s, max_steps, window, on_step):
+            yield self._reached(solution, time.perf_counter() - start)
             start = time.perf_counter()
+
+    def finish(self, point: Point, on_step: "Callable[[StepReport], None] | None" = None) -> Point:
+        """Train from a point to the solver's own end, and evaluate, if it has not got there."""
+        from ..path import finish
+
+        solution = point.solution
+        if solution.converged:
+            return point
+        start = time.perf_counter()
+        max_steps = self._settings["max_steps"]
+        end = finish(self._training, solution.l1, point.weights, max_steps, on_step)
+        end = replace(
+            end, n_steps=solution.n_steps + end.n_steps, passes=solution.passes + end.passes
+        )
+        return self._reached(end, point.seconds + time.perf_counter() - start)
+
+    def _reached(self, solution: "Solution", seconds: float) -> Point:
+        """Evaluate the model that training has now."""
+        model = self.pipe.model = self._training.model()
+        score, scores = self._evaluate()
+        size = len(model.to_bytes())
+        return Point(solution, model, size, score, scores, seconds, self._training.weights)
 
     def _evaluate(self) -> tuple[float, dict[str, Any]]:
         """The weighted score of the development corpus, as `spacy train` has it, and all scores."""
