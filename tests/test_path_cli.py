@@ -217,6 +217,20 @@ def test_an_interrupted_path_ends_with_the_points_reached(
     assert spacy.load(tmp_path / "model")
 
 
+def test_an_interrupted_end_keeps_the_chosen_point(
+    tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(self: PipelinePath, *arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PipelinePath, "finish", interrupted)
+    text = succeed(*FEW, "--output", tmp_path, *hard.arguments)
+    assert "saved before its training has ended" in text
+    record = record_in(tmp_path)
+    chosen = record["points"][record["chosen"]]
+    assert accuracy(spacy.load(tmp_path / "model"), hard.dev) == pytest.approx(chosen["score"])
+
+
 def test_verbose_logs_iterations(tmp_path: Path, hard: Corpus, caplog: pytest.LogCaptureFixture):
     succeed("--l1", "1", "--verbose", "--output", tmp_path, *hard.arguments)
     messages = [r.getMessage() for r in caplog.records if r.levelno == logging.DEBUG]

@@ -133,7 +133,7 @@ def _follow(
     """Train, choose, save, and report while that goes on."""
     # Imports numba's users: not at each start of another command.
     from ..path import choose
-    from .path_report import cells_of, draw, header, record_of, row_of, write_tables
+    from .path_report import draw, record_of, write_tables
 
     msg.divider("Following the path")
     msg.info(f"All weights are zero from l1 = {found.highest:.6g} on")
@@ -142,9 +142,7 @@ def _follow(
     chosen = choose(scores, sizes, choice["within"])
     msg.info(f"Chosen: l1 = {points[chosen].solution.l1:g}, {choice['rule']}")
     if window is not None:
-        with _bar() as bar:
-            points[chosen] = found.finish(points[chosen], lambda report: _tell(bar, report))
-        _echo(cells_of(row_of(points[chosen], found.score_weights)), header(found.score_weights))
+        points[chosen] = _finish(found, points[chosen])
     found.adopt(points[chosen])
     found.save(output / "model")
     record = record_of(found, points, choice, chosen)
@@ -178,6 +176,19 @@ def _train(
             raise
         msg.warn(f"Interrupted: the path ends at l1 = {points[-1].solution.l1:g}")
     return points
+
+
+def _finish(found: "PipelinePath", point: "Point") -> "Point":
+    """Train the chosen model to the end; an interruption leaves it as it is."""
+    from .path_report import cells_of, header, row_of
+
+    try:
+        with _bar() as bar:
+            point = found.finish(point, lambda report: _tell(bar, report))
+        _echo(cells_of(row_of(point, found.score_weights)), header(found.score_weights))
+    except KeyboardInterrupt:
+        msg.warn("Interrupted: the chosen model is saved before its training has ended")
+    return point
 
 
 def _echo(cells: list[str], names: list[str]) -> None:
