@@ -2,8 +2,11 @@
 
 import typer
 
+from .cli.convert import convert
+from .cli.explain import explain
 from .cli.path import path
 from .cli.warmup import warmup
+from .cli.weights import dump, patch
 
 app = typer.Typer(
     name="spacy_sparsecrf",
@@ -11,7 +14,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-app.command()(warmup)
+for command in (explain, dump, patch, convert, warmup):
+    app.command()(command)
+# Other options are settings of the config.
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(path)
 
 

@@ -5,12 +5,14 @@
 memory, and the sets of bigram tests as contexts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import Errors, SparseCRFError
+
+MISSING = -1  # gold label of a token without one
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,14 @@ class EncodedCorpus:
     log psi_t(y', y) = sum_o mu[o, y] + sum_o lam[o, y', y]  (Lavergne 2010, section 2.1).
 
     offsets: [S + 1] int64, tokens of a sequence.
-    labels: [N] int32, gold label ids, -1 = missing.
-    weights: [S] float64, weight of a sequence's log-likelihood.
+    labels: [N] int32, gold label ids, -1 = missing, -2 - q = any label of sets[q].
+    weights: [S] float64, >= 0, weight of a sequence's log-likelihood.
     uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram test ids of a token.
     context: [N] int32, the token's set of bigram tests.
     ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram test ids of a context.
     unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency; position = test id.
     start_label: whether pairs (start, y) exist.
+    sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
     """
 
     offsets: NDArray[np.int64]
@@ -80,6 +83,7 @@ class EncodedCorpus:
     unigram_keys: NDArray[np.uint64]
     bigram_keys: NDArray[np.uint64]
     start_label: bool
+    sets: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
 
     @property
     def n_tokens(self) -> int:
@@ -118,6 +122,20 @@ def number_tests(
     indptr = np.zeros(len(hashes) + 1, dtype=np.int64)
     np.cumsum(present.sum(axis=1), out=indptr[1:])
     return keys[order], indptr, number[ids.reshape(-1)]
+
+
+def without_rare(hashes: NDArray[np.uint64], min_freq: int) -> NDArray[np.uint64]:
+    """Remove the tests that occur at fewer than min_freq tokens.
+
+    hashes: [N, P] uint64, the test of each template at each token, 0 = no test.
+    RETURNS: hashes, with 0 in the place of those tests. Tests conjoined with the label are counted
+        apart from those conjoined with pairs of labels: each at the tokens where it is conjoined.
+    """
+    if min_freq <= 1:
+        return hashes
+    _, ids, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    rare = (counts < min_freq)[ids.reshape(hashes.shape)]
+    return np.where(rare, np.uint64(0), hashes)
 
 
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -163,7 +181,7 @@ class CorpusBuilder:
         """Append a batch.
 
         observations: the tests of N tokens in S sequences.
-        labels: [N] int32, gold label ids, -1 where the gold label is missing.
+        labels: [N] int32, gold label ids, below 0 as in `EncodedCorpus`.
         weights: [S] float64, weight of each sequence's log-likelihood; default 1.
         """
         lengths = np.diff(observations.offsets)
@@ -174,15 +192,19 @@ class CorpusBuilder:
         self._weights.append(np.ones(len(lengths)) if weights is None else weights)
         self._start_label = observations.start_label
 
-    def build(self) -> EncodedCorpus:
+    def build(self, min_freq: int = 1) -> EncodedCorpus:
         """Number the tests and contexts of everything that was added.
 
-        RETURNS: the corpus; identical for identical input, whatever the batching.
+        min_freq: tests at fewer tokens are left out; see `without_rare`.
+        RETURNS: the corpus, without sets; identical for identical input, whatever the batching.
+        RAISES: SparseCRFError where no test is left.
         """
         if not self._labels:
             raise SparseCRFError(Errors.SC302)
-        unigram = np.concatenate(self._unigram)
-        bigram = np.concatenate(self._bigram)
+        unigram = without_rare(np.concatenate(self._unigram), min_freq)
+        bigram = without_rare(np.concatenate(self._bigram), min_freq)
+        if min_freq > 1 and not (unigram.any() or bigram.any()):
+            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=len(unigram)))
         lengths = np.concatenate(self._lengths)
         unigram_keys, uni_indptr, uni_indices = number_tests(unigram)
         representatives, context = distinct_rows(bigram)

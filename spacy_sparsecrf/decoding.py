@@ -1,15 +1,20 @@
-"""Decoding: the best labels of sequences, and marginal probabilities."""
+"""Decoding: the best labels of sequences, and probabilities of labels, paths and spans."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .chains import Chains, checked_permitted, constrain
+from .constraints import Mask
 from .corpus import Observations
+from .errors import Errors, SparseCRFError
 from .model import CRFModel
 from .readings import Readings, Templates
+from .spans import Spans
+from .transitions import Transitions
 
 if TYPE_CHECKING:
     from .model_rows import Entries
@@ -17,19 +22,43 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Source: TypeAlias = Observations | Readings
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
 PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
 
 
+class Pairs(NamedTuple):
+    """Scores of label pairs: [C, Y + 1, Yp], before and after the mask, and slack [C, Yp].
+
+    `free` may be the same array as `masked` where nobody needs it.
+    """
+
+    free: Floats
+    masked: Floats
+    slack: Floats
+
+
 class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
-    It may be used by several threads at once. Results depend neither on batches nor on what was
-    decoded before.
+    All that it tells is of one distribution: p(y | x) of the model, restricted to sequences that
+    are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
+    Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
+    warning. A Decoder may be used by several threads at once. Results depend neither on batches
+    nor on what was decoded before.
+
+    model: its labels and weights must not change.
+    legal: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
+        column Y: may end one; None: all.
+    RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
+
+    In all methods, `source` are observations or readings of N tokens (readings are faster, as not
+    every test of every token is hashed), and `permitted` are the labels that tokens may get: [N, Y]
+    bool, or None: all. A mask of another shape raises SparseCRFError.
     """
 
-    def __init__(self, model: CRFModel) -> None:
+    def __init__(self, model: CRFModel, legal: Mask | None = None) -> None:
         # Imports numba.
         from .model_rows import ModelRows
 
@@ -38,83 +67,172 @@ class Decoder:
         self._bounds = np.array(model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
         self.padded = -(-model.n_outcomes // 8) * 8
+        self.transitions = Transitions.make(legal, self.n_labels, self.padded)
         self._unigram = ModelRows(model.unigram, self.padded)
         self._bigram = ModelRows(model.bigram, self.padded)
         self._words: WordSums | None = None
-        self._constant: tuple[Templates, Floats, Floats] | None = None
+        self._constant: tuple[Templates | None, Pairs] | None = None
 
     def is_of(self, model: CRFModel) -> bool:
         """Whether the model still has the weights and labels that the decoder was made from."""
         labels, unigram, bigram = self._source
         return labels is model.labels and unigram is model.unigram and bigram is model.bigram
 
-    def viterbi(self, source: Observations | Readings) -> Ints:
-        """Find the most probable labels of each sequence.
-
-        source: of N tokens: readings are faster, as not every test of every token is hashed.
-        RETURNS: [N] int32 label ids.
-        """
+    def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
+        """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""
         labels = np.empty(source.n_tokens, dtype=np.int32)
-        if not len(labels):
-            return labels
-        if len(labels) <= CHUNK:
-            self._decode(source, labels)
-            return labels
-        for first, last in _chunks(source.offsets):
-            part = _sequences(source, first, last)
-            self._decode(part, labels[source.offsets[first] : source.offsets[last]])
+        for tokens, part, mask in self._parts(source, permitted):
+            if self._kind == "maxent" and mask is None and not self.transitions.masked:
+                # Tokens are independent.
+                scores = self._token_scores(part)
+                labels[tokens] = scores[:, : self.n_labels].argmax(axis=1)
+            else:
+                best_labels(self.chains(part, mask), labels[tokens])
         return labels
 
-    def marginals(self, source: Observations | Readings) -> Floats:
-        """Compute p(y_t = y | x) of each token.
+    def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
+        """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
+        from .probabilities import marginals
 
-        source: of N tokens, as for `viterbi`. RETURNS: [N, Y] float64, rows sum to 1.
+        found = np.empty((source.n_tokens, self.n_labels))
+        for tokens, part, mask in self._parts(source, permitted):
+            marginals(self.chains(part, mask), found[tokens])
+        return found
+
+    def posterior(self, source: Source, permitted: Mask | None = None) -> Ints:
+        """Find the legal labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
+
+        They are most often right token by token. RETURNS: [N] int32 label ids.
         """
-        from .kernels.marginals import marginals
+        return self.decode(source, "posterior", permitted)[0]
 
-        padded = self._token_scores(source)
-        context, pairs = self._pairs(source)
-        self._normalise(source, padded, context, pairs)
-        scores = np.ascontiguousarray(padded[:, : self.n_labels])
-        pairs = np.ascontiguousarray(pairs[:, :, : self.n_labels])
-        marginals(source.offsets, scores, context, pairs, np.empty_like(scores))
-        return scores
+    def decode(
+        self, source: Source, method: str, permitted: Mask | None = None
+    ) -> tuple[Ints, Floats]:
+        """Find labels, and how probable each is.
 
-    def _decode(self, source: Observations | Readings, labels: Ints) -> None:
-        """Decode one chunk. labels: [N] int32, out."""
-        from .kernels.viterbi import viterbi
+        method: "viterbi" or "posterior". RETURNS: [N] int32 label ids, and their marginal
+        probabilities, [N] float64.
+        """
+        from .probabilities import marginals, posterior_labels
 
-        scores = self._token_scores(source)
-        if self._kind == "maxent":
-            # Tokens are independent.
-            labels[:] = scores[:, : self.n_labels].argmax(axis=1)
+        labels = np.empty(source.n_tokens, dtype=np.int32)
+        probabilities = np.empty(source.n_tokens)
+        for tokens, part, mask in self._parts(source, permitted):
+            chains, chosen = self.chains(part, mask), labels[tokens]
+            found = np.empty((len(chosen), self.n_labels))
+            marginals(chains, found)
+            if method == "posterior":
+                posterior_labels(chains, found, chosen)
+            else:
+                best_labels(chains, chosen)
+            probabilities[tokens] = found[np.arange(len(chosen)), chosen]
+        return labels, probabilities
+
+    def nbest(
+        self, source: Source, n: int, permitted: Mask | None = None
+    ) -> list[tuple[NDArray[np.int32], Floats]]:
+        """Find the n most probable labels of each sequence, the first as `viterbi` does.
+
+        n: at least 1. RETURNS: for each sequence the K <= n label ids that there are, [K, tokens]
+        int32, and their log p(y | x), [K] float64, which descend. RAISES: SparseCRFError for n.
+        """
+        from .probabilities import nbest
+
+        check_n(n)
+        found = []
+        for _, part, mask in self._parts(source, permitted):
+            found += nbest(self.chains(part, mask), n)
+        return found
+
+    def log_probability(
+        self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
+    ) -> Floats:
+        """Compute log p(y | x) of given labels, -inf where they are not legal or permitted.
+
+        labels: [N] int32 label ids. RETURNS: [S] float64, one a sequence.
+        RAISES: SparseCRFError for another number of labels.
+        """
+        from .probabilities import log_probabilities
+
+        if len(labels) != source.n_tokens:
+            message = Errors.SC406.format(n_labels=len(labels), n_tokens=source.n_tokens)
+            raise SparseCRFError(message)
+        found = [np.empty(0)]
+        for tokens, part, mask in self._parts(source, permitted):
+            found.append(log_probabilities(self.chains(part, mask), labels[tokens]))
+        return np.concatenate(found)
+
+    def span_probability(
+        self, source: Source, spans: Spans, permitted: Mask | None = None
+    ) -> Floats:
+        """Compute the probabilities that runs of tokens have given labels, see `Spans`.
+
+        RETURNS: [M] float64. RAISES: SparseCRFError for a span that is not within the tokens.
+        """
+        from .probabilities import span_probabilities
+
+        spans.check(source.n_tokens)
+        return span_probabilities(self.chains(source, permitted), spans)
+
+    def _parts(
+        self, source: Source, permitted: Mask | None
+    ) -> Iterator[tuple[slice, Source, Mask | None]]:
+        """Cut sequences into runs of at most CHUNK tokens, or of one sequence.
+
+        YIELDS: the tokens of a part, the part, and what is permitted there.
+        """
+        offsets = source.offsets
+        if permitted is not None:
+            checked_permitted(permitted, source.n_tokens, self.n_labels)
+        if source.n_tokens <= CHUNK:
+            if len(offsets) > 1:
+                yield slice(0, source.n_tokens), source, permitted
             return
-        if isinstance(source, Readings) and source.templates.constant_pairs:
-            context = np.zeros(len(labels), dtype=np.int32)
-            pairs, slack = self._constant_pairs(source)
+        for first, last in _chunks(offsets):
+            tokens = slice(int(offsets[first]), int(offsets[last]))
+            part = _sequences(source, first, last)
+            yield tokens, part, None if permitted is None else permitted[tokens]
+
+    def chains(self, source: Source, permitted: Mask | None = None) -> Chains:
+        """Score the labels of tokens and their pairs, with constraints applied."""
+        scores = self._token_scores(source)
+        shared = self._shared_pairs(source)
+        if shared is not None:
+            context = np.zeros(len(scores), dtype=np.int32)
+            self._normalise(source, scores, context, shared.free)
         else:
             context, pairs = self._pairs(source)
-            slack = self._finish(pairs, prune=len(pairs) * PRUNE_FROM <= len(labels))
-        self._normalise(source, scores, context, pairs)
-        viterbi(source.offsets, self.n_labels, scores, context, pairs, slack, labels)
+            self._normalise(source, scores, context, pairs)
+            prune = len(pairs) * PRUNE_FROM <= len(scores)
+            shared = self._finish(pairs, prune, keep=permitted is not None)
+        chains = Chains(
+            source.offsets,
+            self.n_labels,
+            scores,
+            context,
+            shared.masked,
+            shared.slack,
+            self.transitions,
+        )
+        constrain(chains, shared.free, permitted)
+        return chains
 
-    def _normalise(
-        self, source: Observations | Readings, scores: Floats, context: Ints, pairs: Floats
-    ) -> None:
+    def _normalise(self, source: Source, scores: Floats, context: Ints, pairs: Floats) -> None:
         """Make the scores [N, Yp] of an MEMM those of a chain with the same distribution."""
         if self._kind == "memm":
             from .kernels.memm import normalise_steps
 
             normalise_steps(source.offsets, self.n_labels, scores, context, pairs)
 
-    def _token_scores(self, source: Observations | Readings) -> Floats:
+    def _token_scores(self, source: Source) -> Floats:
         """Scores of the labels of tokens: [N, Yp]."""
         scores = self._outcome_scores(source)
         if len(self._bounds):
             _join_clusters(scores, self._bounds)
         return scores
 
-    def _outcome_scores(self, source: Observations | Readings) -> Floats:
+    def _outcome_scores(self, source: Source) -> Floats:
         """Scores of the labels, and of clusters of labels, of tokens: [N, Yp]."""
         if isinstance(source, Observations):
             return self._unigram.score(self._unigram.find(source.unigram_hashes), self.padded)
@@ -125,7 +243,7 @@ class Decoder:
             words = self._words = WordSums(self._unigram, source.templates, self.padded)
         return words.score(source)
 
-    def _pairs(self, source: Observations | Readings) -> tuple[Ints, Floats]:
+    def _pairs(self, source: Source) -> tuple[Ints, Floats]:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
         from .kernels.contexts import number_contexts
 
@@ -141,25 +259,58 @@ class Decoder:
         scores = self._bigram.score(tests, (self.n_labels + 1) * self.padded)
         return scores.reshape(-1, self.n_labels + 1, self.padded)
 
-    def _constant_pairs(self, readings: Readings) -> tuple[Floats, Floats]:
-        """Scores and slack of the one context of templates whose pairs read nothing."""
-        templates = readings.templates
-        constant = self._constant
+    def _shared_pairs(self, source: Source) -> Pairs | None:
+        """Scores of the label pairs of all tokens, where they do not depend on tokens."""
+        if self._kind == "maxent":
+            if self._constant is None:
+                none = np.zeros((1, self.n_labels + 1, self.padded))
+                self._constant = None, self._finish(none, prune=True, keep=True)
+            return self._constant[1]
+        if not isinstance(source, Readings) or not source.templates.constant_pairs:
+            return None
+        if not source.n_tokens:  # nothing to hash
+            return None
+        templates, constant = source.templates, self._constant
         if constant is None or constant[0] is not templates:
-            tests = self._bigram.find(readings.hash(templates.pairs)[:1])
+            tests = self._bigram.find(source.hash(templates.pairs)[:1])
             pairs = self._pair_scores(tests)
             if not templates.start_label:
                 pairs[:, self.n_labels] = 0.0
-            constant = self._constant = templates, pairs, self._finish(pairs, prune=True)
-        return constant[1:]
+            constant = self._constant = templates, self._finish(pairs, prune=True, keep=True)
+        return constant[1]
 
-    def _finish(self, pairs: Floats, prune: bool) -> Floats:
-        """Make pair scores ready for Viterbi. RETURNS: slack, [C, Yp]."""
+    def _finish(self, pairs: Floats, prune: bool, keep: bool) -> Pairs:
+        """Make pair scores ready for Viterbi; they are overwritten unless they are to be kept."""
         from .kernels.viterbi import finish_pairs
 
+        of = self.transitions
+        free = pairs.copy() if keep and of.masked else pairs
         slack = np.empty((len(pairs), self.padded))
-        finish_pairs(self.n_labels, prune, pairs, slack)
-        return slack
+        legal, groups = (of.legal, of.frequent), (of.group_ptr, of.group_rows)
+        finish_pairs(self.n_labels, prune, pairs, of.masked, *legal, *groups, slack)
+        return Pairs(free, pairs, slack)
+
+
+def check_n(n: object) -> None:
+    """Raise `SparseCRFError` for anything but a whole number of paths, at least 1."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise SparseCRFError(Errors.SC407.format(n=n))
+
+
+def best_labels(chains: Chains, labels: Ints) -> None:
+    """Find the most probable labels of chains, whose scores are overwritten. labels: [N], out."""
+    from .kernels.viterbi import viterbi
+
+    viterbi(
+        chains.offsets,
+        chains.n_labels,
+        chains.scores,
+        chains.context,
+        chains.pairs,
+        chains.slack,
+        *chains.search,
+        labels,
+    )
 
 
 def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
@@ -172,7 +323,7 @@ def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
     scores[:, :n] += np.repeat(scores[:, n : n + len(sizes)] - log_z, sizes, axis=1)
 
 
-def _bigram_hashes(source: Observations | Readings) -> NDArray[np.uint64]:
+def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
     """Tests conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
     if isinstance(source, Observations):
         return source.bigram_hashes
@@ -192,7 +343,7 @@ def _chunks(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sequences(source: Observations | Readings, first: int, last: int) -> Observations | Readings:
+def _sequences(source: Source, first: int, last: int) -> Source:
     """Those of the sequences first:last."""
     if isinstance(source, Readings):
         return source.sequences(first, last)

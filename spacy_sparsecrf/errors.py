@@ -40,6 +40,120 @@ class Errors(metaclass=_Coded):
     SC105 = (
         "sequences = {value!r} is not known. Change [components.NAME] sequences to one of: {known}."
     )
+    SC110 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
+        "expression, for which the package `regex` is needed and missing. Install it: "
+        "pip install spacy-sparsecrf[regex]."
+    )
+    SC111 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a malformed "
+        "regular expression: {reason}, at character {position} of the template."
+    )
+    SC112 = (
+        "The regular expression of template {number} of [components.NAME.features] templates, "
+        "{template!r}, took more than {seconds} s to search the word {text!r}: it tries very many "
+        "ways to match. Rewrite it without repeating what matches in several ways, such as "
+        "(a|aa)+, or with possessive quantifiers, such as a++."
+    )
+    SC120 = (
+        "[components.NAME.features] templates read the extension attribute token._.{name}, which "
+        "is not registered. Register it before the pipeline is used: "
+        'spacy.tokens.Token.set_extension("{name}", default=None).'
+    )
+    SC121 = (
+        "[components.NAME.features] templates read token._.{name}, which is a {kind} at the token "
+        "{text!r}. They can read a string, an integer, a truth value, or None for no value."
+    )
+    SC125 = (
+        "[components.NAME.features] templates read token.vector, but the pipeline has no vectors. "
+        "Give it some ([initialize] vectors = path), put a tok2vec pipe before this one and name "
+        "it in [training] annotating_components, or remove `vector` from the templates."
+    )
+    SC126 = (
+        "[components.NAME.features] templates read vectors of {trained} dimensions in training, "
+        "but now one of {found}. Load the pipeline with the vectors that it was trained with."
+    )
+    SC127 = (
+        "[components.NAME.features] templates read token.vector, which is not finite at the token "
+        "{text!r}. Repair or replace the vectors ([initialize] vectors)."
+    )
+    SC130 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, is {n} tests at "
+        "each token: all combinations of the values that its attributes can have. At most {most} "
+        "are possible. Conjoin fewer attributes with several values."
+    )
+    SC131 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
+        "phrases {name!r}, which are not in [components.NAME.features] phrases. Known: {known}."
+    )
+    SC132 = (
+        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
+        'or to lists of phrases, as {{"cities": "cities.txt", "titles": ["Dr.", "Prof."]}}.'
+    )
+    SC133 = (
+        "[components.NAME.features] phrase_attr = {value!r} is not known. Change it to one of: "
+        "{known}."
+    )
+    SC134 = (
+        "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
+        "{reason}. Give the path of a UTF-8 text file with one phrase a line."
+    )
+    SC135 = (
+        "Line {line} of the file {path}, named in [components.NAME.features] phrases {name!r}, is "
+        "not UTF-8. Convert the file to UTF-8."
+    )
+    SC136 = (
+        "[components.NAME.features] phrases {name!r} has no phrases. Fill the list or the file, "
+        "or remove it and the templates that read it."
+    )
+    SC137 = (
+        "What was saved with the pipeline does not fit its [components.NAME.features]: "
+        "{reason}. Restore `cfg` and config.cfg from one saved pipeline, or train it again."
+    )
+    SC150 = (
+        "[components.NAME.features] boundaries = {value!r} is not valid: it must be a whole number "
+        "from 0, how many distances from a sequence are told apart, or left out for all."
+    )
+    SC151 = (
+        "{source}, line {line}: {text!r} is malformed at character {position}: expected "
+        "{expected}; found {found}."
+    )
+    SC152 = (
+        "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
+        "columns names {n}, which are columns 0 to {last}. Name all columns that patterns read."
+    )
+    SC153 = "{source} has no patterns: every line is empty or a comment. Give a file of {program}."
+    SC154 = (
+        "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
+        "behind character {position}: {reason}."
+    )
+    SC155 = (
+        "[components.NAME.features] needs either path, a pattern file, or text, the patterns "
+        "themselves, and not both."
+    )
+    SC156 = (
+        "{source} has regular expressions, for which the package `regex` is needed and missing. "
+        "Install it: pip install spacy-sparsecrf[regex]."
+    )
+    SC157 = (
+        "[components.NAME.features] columns = {value!r} is not a list of attributes. Write, for "
+        'instance, ["orth", "tag"]: what the columns that patterns read are, from column 0.'
+    )
+    SC158 = (
+        "[components.NAME.features] columns: column {number}, {column!r}, is not an attribute of "
+        'tokens, such as "orth" or "tag": {reason}'
+    )
+    SC159 = (
+        "The pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
+    )
+    SC160 = (
+        "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file to UTF-8, for "
+        "instance with iconv."
+    )
+    SC161 = (
+        "The regular expression {expression!r} of a pattern took more than {seconds} s to search "
+        "the text {text!r}: it tries very many ways to match. Write it with fewer repetitions."
+    )
 
     # SC2xx: component, targets, training loop
     SC201 = (
@@ -63,7 +177,8 @@ class Errors(metaclass=_Coded):
     SC204 = (
         "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its "
         "first 100 examples, but its solver ([components.{name}.solver]) needs all of them. "
-        "Set [training] max_epochs = 0 and stop by patience or max_steps."
+        "Set [training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
+        "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
     )
     SC205 = "[components.{name}] {key} = {value!r} is not valid: it must be {expected}."
     SC206 = (
@@ -219,6 +334,226 @@ class Errors(metaclass=_Coded):
         "many as labels, and with them at most {most}. Change [components.NAME] clusters; about "
         "the square root of the number of labels is fastest."
     )
+    SC380 = (
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
+        "fixed once training on batches has begun: {known}. Name all labels before: write them "
+        "with `spacy init labels` and give the file as [initialize.components.{name}.labels], or "
+        "use add_label. The text begins: {text!r}."
+    )
+    SC381 = (
+        "Component '{name}' learns from batches, but [training.batcher] is "
+        "spacy_sparsecrf.one_step_per_epoch.v1, which hands over the first example of each epoch "
+        "only. Choose one of spaCy's batchers, such as spacy.batch_by_words.v1."
+    )
+    SC382 = (
+        "The solver {solver} learns from batches, and {key} = {value} asks for passes over a whole "
+        "corpus. Set [components.NAME.solver] {key} = {needed}; or have it learn from the whole "
+        "corpus, by on_batches = false there and [training] max_epochs = 0."
+    )
+    SC383 = (
+        "Training on batches has no labels in clusters, but clusters = {clusters}. Set "
+        "[components.NAME] clusters = 0; or learn from the whole corpus, by [components.NAME."
+        "solver] on_batches = false and [training] max_epochs = 0."
+    )
+    SC384 = (
+        "Training on batches cannot use [components.{name}.learning] {key} = {value!r}, for which "
+        "the whole corpus must be known. Set {key} = {needed}; or learn from the whole corpus, by "
+        "[components.{name}.solver] on_batches = false and [training] max_epochs = 0."
+    )
+
+    # SC4xx: decoding
+    SC401 = (
+        "[components.{name}.decoding] has settings that are not known: {unknown}. Remove them, or "
+        "choose from: {known}."
+    )
+    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
+    SC403 = (
+        "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
+        'Its labels are: {known}; "" stands for the boundary of a sequence.'
+    )
+    SC404 = (
+        "With the transitions that [components.NAME.decoding] forbidden and allowed, and the "
+        "target's scheme, leave, {problem}. Take pairs from `forbidden`, or add some to "
+        '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
+    )
+    SC405 = (
+        "The {what} have shape {shape} and type {dtype}, but must be an array {expected} of bool. "
+        "Correct the method `{method}` of the target ([components.NAME.target])."
+    )
+    SC406 = (
+        "{n_labels} labels were given for {n_tokens} tokens. Give one for each token, in their "
+        "order."
+    )
+    SC407 = "n = {n!r} paths cannot be found: give a whole number that is at least 1."
+    SC408 = (
+        "Span {number}, of {length} tokens from token {start}, is empty or not within the "
+        "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
+    )
+    SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+
+    # SC5xx: targets
+    SC501 = (
+        "[components.NAME.target] scheme = {value!r} is not a way to tell spans by the labels of "
+        "tokens. Change it to one of: {known}."
+    )
+    SC502 = (
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot tell "
+        "both. Remove one of them, or put them in groups of their own, each with a component "
+        "([components.NAME.target] key). The text begins: {text!r}."
+    )
+    SC503 = (
+        "The gold entities of a Doc are damaged: {reason} Set them anew, by doc.ents or "
+        "doc.set_ents. The text begins: {text!r}."
+    )
+    SC504 = (
+        "[components.{name}] threshold = {value} leaves out entities and spans, but this "
+        "[components.{name}.target] has none. Set it to 0, or use the factory sparse_crf_ner or "
+        "sparse_crf_spans."
+    )
+    SC505 = (
+        "{label!r} is not a label of a token that tells spans in the scheme {scheme}: {known}. "
+        "Give types of spans by add_label, or labels as `spacy init labels` writes them."
+    )
+    SC506 = (
+        "[components.NAME.target] attr = {attr!r} cannot be written. Name an extension attribute "
+        "with a default value, or with a getter and a setter: Token.set_extension(name, "
+        'default=None), attr = "_.name".'
+    )
+    SC507 = (
+        "The gold value {value!r} of token.{attr} is not a string. Make the values of the "
+        "training Docs strings; None or an empty string is no label. The text begins: {text!r}."
+    )
+    SC508 = (
+        "[components.NAME.target] key is empty. Name the group of doc.spans to learn and write, "
+        'such as "sc".'
+    )
+
+    # SC35x to SC37x: learning
+    SC350 = (
+        "[components.{name}.learning] has settings that are not known: {unknown}. Remove them, or "
+        "choose from: {known}."
+    )
+    SC351 = (
+        "With [components.NAME.learning] min_freq = {min_freq} no observation test is left: none "
+        "occurs at so many of the {n_tokens} training tokens. Lower it."
+    )
+    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid: it must be {expected}."
+    SC353 = (
+        "[components.{name}.learning] label_weights has weights for {unknown}, which are no labels "
+        "of the component. Its labels are: {known}."
+    )
+    SC354 = (
+        "[components.{name}.learning] doc_weight = {attribute!r} is not an extension of Doc. "
+        "Register it before training, Doc.set_extension({attribute!r}, default=1.0), in a file "
+        "that `spacy train --code` reads; and write the corpus with "
+        "DocBin(store_user_data=True)."
+    )
+    SC355 = (
+        "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in "
+        "a training Doc, but must be a finite number >= 0. The text begins: {text!r}."
+    )
+    SC356 = (
+        "All training sequences have weight 0: there is nothing to learn from. Change "
+        "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
+    )
+    SC357 = (
+        "[components.NAME.learning] constrained = true is for models of whole sequences, not for "
+        'those of single labels, [components.NAME] model = {kind!r}. Set model = "chain", or '
+        "constrained = false: predictions are legal in any case."
+    )
+    SC358 = (
+        "With [components.NAME.learning] constrained = true all gold labels must be legal, but "
+        "{problem}: token {number} (from 0) of {place}. Correct the annotation or the constraints "
+        "([components.NAME.decoding] forbidden and allowed, and the target's scheme), or set "
+        "constrained = false."
+    )
+    SC359 = (
+        "The solver {solver} cannot leave illegal sequences out of training. Set "
+        "[components.NAME.learning] constrained = false, or choose another "
+        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC360 = (
+        "{n} training tokens may have several gold labels each, which a model with labels in "
+        "clusters cannot learn from. Set [components.NAME] clusters = 0, or give each token one "
+        "label or none."
+    )
+    SC361 = (
+        "The solver {solver} cannot learn from tokens that may have several gold labels. Give each "
+        "token one label or none, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC362 = (
+        "[components.{name}.learning] label_weights has the label {label!r} as a key, which would "
+        "be lost when the config is saved. Write label_weights as a list of pairs: "
+        "[[{label!r}, 2.0]]."
+    )
+
+    # SC6xx: explaining, patching, the command line
+    SC601 = (
+        "The pipeline {model} has no component '{name}' with sparse CRF weights. Give --component "
+        "one of: {known}."
+    )
+    SC602 = (
+        "The pipeline {model} has {n} components with sparse CRF weights. Choose one by "
+        "--component: {known}."
+    )
+    SC603 = (
+        "{path}, line {line}, is no weight: {reason}. A line has a kind, a test, the label before, "
+        "the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` writes it."
+    )
+    SC604 = (
+        "{path}, line {line}: the model has no label {label!r}, and labels cannot be added here. "
+        "Choose one of: {known}."
+    )
+    SC605 = (
+        "{path}, line {line}: test {test!r} can have no weight: no template or pattern of kind "
+        "{kind} of the component is {template!r} (see [components.NAME.features]). Correct the "
+        "name, or train with that template."
+    )
+
+    # SC61x: converting
+    SC606 = (
+        "A CRFsuite file has one label a token, but --columns says that it is {columns}. Name orth "
+        "and one other, as in orth,ner."
+    )
+    SC610 = (
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert the file first, for instance by "
+        "`iconv -f latin1 -t utf-8`."
+    )
+    SC611 = (
+        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Columns "
+        "are separated by {separator}; an empty line ends a sentence."
+    )
+    SC612 = "{path} has no tokens: there is nothing to convert."
+    SC613 = "What {path} contains does not show in its name. Say it by --format, one of: {known}."
+    SC614 = (
+        "--columns names {name!r}, which is not known. Known are: {known}, spans:KEY for other "
+        "spans and _.NAME for an attribute of your own."
+    )
+    SC615 = (
+        "{path}, line {line}: {value!r} is not a label that can stand here ({reason}). Labels "
+        "are read as {scheme}; choose another --scheme if the file has one: {known}."
+    )
+    SC616 = "{path}, line {line}: {value!r} cannot be a value of {column} ({reason})."
+    SC617 = (
+        "{path}, line {line}: the attributes of a CRFsuite file are not tokens, and none here is "
+        "{wanted}=VALUE. Say by --attribute which of them has the words, as in --attribute 'w[0]'; "
+        "this line has: {known}."
+    )
+    SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
+    SC619 = (
+        "Token {token} of document {doc} of {path} cannot be written to column {column}: "
+        "{value!r} {reason}."
+    )
+    SC620 = (
+        "Exactly one of {source} and {target} must be a .spacy file: text is converted to it, and "
+        "it to text in columns."
+    )
+    SC621 = "{path} is not a .spacy file that can be read: {reason}."
+    SC622 = (
+        "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
+        "attribute twice."
+    )
 
     # SC7xx: regularisation path
     SC701 = (
@@ -296,6 +631,32 @@ class Warnings(metaclass=_Coded):
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
         "that templates conjoin with pairs of labels are left out. Remove b: templates and write "
         'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
+    )
+
+    # SCW4xx: decoding
+    SCW401 = (
+        "{n} sequences have no path through the labels that are set or permitted without a "
+        "transition that is not allowed ([components.NAME.decoding], and the target's scheme). "
+        "What is set is kept, with as few such transitions as can be. Correct the annotation "
+        "that the Docs come with, or set [components.NAME] overwrite = true."
+    )
+    SCW402 = (
+        "{n} tokens have no permitted label: what they are annotated with is no label of the "
+        "component. They are decoded as if nothing was set. Correct the annotation that the Docs "
+        "come with, or set [components.NAME] overwrite = true."
+    )
+
+    # SCW35x: learning
+    SCW350 = (
+        "[components.{name}.learning] constrained = true changes nothing: all sequences of the "
+        "labels are legal. Name transitions in [components.{name}.decoding] forbidden or allowed, "
+        "choose a target with a scheme, or set constrained = false."
+    )
+
+    # SCW6xx: explaining
+    SCW601 = (
+        "The file `names` of a component cannot be read ({reason}): tests are called by their "
+        "hashes. Copy it again; a component works without it."
     )
 
     # SCW7xx: regularisation path

@@ -17,19 +17,44 @@ class Conjunctions:
     """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
 
     seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a test; part_columns: [K] int64, column of
-    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`;
-    part_offsets: [K] int64, in tokens.
+    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`; ~column
+    where an attribute has several values and the column is not that of the first, which alone
+    stands for tokens outside the sequence; part_offsets: [K] int64, in tokens; part_anchors: [K]
+    int64, from where they count: 0 the token, 1 the first of its sequence, 2 behind the last.
+    n_edges: E >= 1, how many distances from a sequence are told apart, tokens farther away being
+    like those at distance E; given_edges: [K, 2, E] uint64, values there, 0 = missing, or None:
+    each distance has a value of its own.
     """
 
     seeds: Hashes
     part_ptr: Longs
     part_columns: Longs
     part_offsets: Longs
+    part_anchors: Longs
+    n_edges: int
+    given_edges: Hashes | None = None
+
+    @cached_property
+    def part_edges(self) -> Hashes:
+        """Values of tokens outside the sequence: [K, 2, E] uint64."""
+        if self.given_edges is not None:
+            return self.given_edges
+        from .kernels.hashing import fill_edges
+
+        edges = np.empty((len(self.part_columns), 2, self.n_edges), dtype=np.uint64)
+        fill_edges(edges)
+        return edges
 
     @property
-    def arrays(self) -> tuple[Hashes, Longs, Longs, Longs]:
+    def arrays(self) -> tuple[Hashes, Longs, Longs, Longs, Longs, Hashes]:
         """The arrays, in the kernels' order."""
-        return self.seeds, self.part_ptr, self.part_columns, self.part_offsets
+        parts = self.part_columns, self.part_offsets, self.part_anchors
+        return self.seeds, self.part_ptr, *parts, self.part_edges
+
+    @property
+    def columns(self) -> Longs:
+        """[K] int64, the column of each part, whether or not it is that of a first value."""
+        return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Keep some of the tests, in the order given."""
@@ -40,6 +65,9 @@ class Conjunctions:
             np.cumsum([0, *map(len, parts)], dtype=np.int64),
             self.part_columns[kept],
             self.part_offsets[kept],
+            self.part_anchors[kept],
+            self.n_edges,
+            None if self.given_edges is None else self.given_edges[kept],
         )
 
 

@@ -1,6 +1,5 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import digest, fields_of, load, save
-from .corpus import EncodedCorpus, places
-from .errors import SparseCRFWarning, Warnings
+from .corpus import MISSING, EncodedCorpus
+from .errors import Errors, SparseCRFError
+from .legality import check_gold
 from .loss.chain import ChainLoss
-from .loss.local import local_corpus
+from .loss.local import corpus_of_kind, warn_of_pairs
 from .loss.parts import Part, cluster_bounds, cluster_parts
-from .model import CRFModel, WeightTable, check_clusters, check_kind, n_clusters
+from .model import CRFModel, check_clusters, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
 from .run import Run
-from .solvers.base import BatchSolver, StepReport, check_supported
+from .solvers.base import BatchSolver, StepReport, check_constrained, check_supported
+from .weight_names import WeightNames
+from .weighting import weighted
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -30,12 +32,14 @@ class Training:
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; n_threads: 0 = one a core; dtype: how the model stores weights;
-    precision, observed_only: see `ChainLoss`; kind: "chain", or "maxent" or "memm" for the loss of
-    a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`),
-    0 for none; init: weights to continue from (those of tests and labels that this corpus does
-    not have, or the model cannot have, are dropped).
+    precision, observed_only, legal: see `ChainLoss`; label_weights: [Y] float64, of sequences by
+    their gold labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss
+    of a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see
+    `loss.parts`), 0 for none; init: weights to continue from (those of tests and labels that this
+    corpus does not have, or the model cannot have, are dropped).
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty or kind of model that
-    the solver cannot minimise, or a corpus without gold labels.
+    the solver cannot minimise, gold labels that are not legal, or a corpus without gold labels or
+    weight.
     """
 
     def __init__(
@@ -50,6 +54,8 @@ class Training:
         dtype: str = "float32",
         precision: str = "float64",
         observed_only: bool = False,
+        label_weights: Floats | None = None,
+        legal: NDArray[np.bool_] | None = None,
         kind: str = "chain",
         clusters: int = 0,
         init: CRFModel | None = None,
@@ -60,23 +66,36 @@ class Training:
         self._dtype = dtype
         self._kind = kind
         self._bounds = cluster_bounds(len(self._labels), clusters)
+        self._names = WeightNames(
+            corpus.unigram_keys,
+            corpus.bigram_keys,
+            self._labels,
+            self._bounds,
+            corpus.start_label,
+            kind,
+        )
         self._options = {
             "precision": precision,
             "observed_only": observed_only,
             "kind": kind,
             "clusters": clusters,
+            "label_weights": "" if label_weights is None else digest(label_weights),
+            "legal": "" if legal is None else digest(legal),
         }
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
+        if legal is not None:
+            check_constrained(solver, kind)
+            check_gold(corpus, self._labels, legal)
         self._solver = solver
         workers = Workers(n_threads)
         self._runs = []
-        for part in self._divide(corpus):
-            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only)
+        for part in self._divide(corpus, label_weights):
+            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
             self._runs.append(Run(part, loss, self._penalty, solver))
         self.n_potential = sum(run.n_potential for run in self._runs)
         if init is not None:
-            self.begin(*self._coordinates_of(init))
+            self.begin(*self._names.coordinates_of(init))
 
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
         """Begin, or begin anew, with given weights instead of the solver's warm start.
@@ -102,21 +121,18 @@ class Training:
         """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`."""
         return max(run.largest_gradient() for run in self._runs)
 
-    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+    def _divide(self, corpus: EncodedCorpus, label_weights: Floats | None) -> list[Part]:
         """The problems that are to be solved, each with its corpus."""
-        whole = self._cut(corpus)
+        warn_of_pairs(corpus, self._kind)
+        whole = corpus_of_kind(corpus, len(self._labels), self._kind)
+        if label_weights is not None:
+            whole = weighted(whole, label_weights)
+        if (whole.labels != MISSING).any() and not whole.weights.any():
+            raise SparseCRFError(Errors.SC356)
+        parts = [Part(whole, len(self._labels))]
         if self._bounds:
-            return cluster_parts(whole, self._bounds)
-        return [Part(whole, len(self._labels))]
-
-    def _cut(self, corpus: EncodedCorpus) -> EncodedCorpus:
-        """The corpus as the kind of model sees it."""
-        if self._kind == "chain":
-            return corpus
-        if self._kind == "maxent" and len(corpus.bigram_keys):
-            message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
-            warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        return local_corpus(corpus, len(self._labels), pairs=self._kind == "memm")
+            parts = cluster_parts(whole, self._bounds)
+        return [part for part in parts if part.corpus.weights.any()] or parts
 
     @property
     def converged(self) -> bool:
@@ -127,6 +143,11 @@ class Training:
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
         return sum(run.objective for run in self._runs)
+
+    @property
+    def progress(self) -> str:
+        """Where the run stands, in words."""
+        return f"objective {self.objective:.6g}"
 
     def step(self) -> StepReport:
         """Do one outer iteration; the first has the warm start in it.
@@ -198,94 +219,14 @@ class Training:
         order = np.argsort(coordinates)
         return coordinates[order], theta[order]
 
-    @property
-    def _n_outcomes(self) -> int:
-        return len(self._labels) + n_clusters(self._bounds)
-
-    @property
-    def _n_previous(self) -> int:
-        return len(self._labels) + int(self._corpus.start_label)
-
     def model(self) -> CRFModel:
         """The model with the weights that are active now, polished where the solver says so.
 
         Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
         best, not the last. Training goes on from the weights as they were.
         """
-        coordinates, theta = self._joined([run.polished() for run in self._runs])
-        n, n_outcomes = len(self._labels), self._n_outcomes
-        split = len(self._corpus.unigram_keys) * n_outcomes
-        unigram = coordinates < split
-        pairs = coordinates[~unigram] - split
-        return CRFModel(
-            self._labels,
-            self._dtype,
-            self._table(
-                self._corpus.unigram_keys,
-                coordinates[unigram] // n_outcomes,
-                None,
-                coordinates[unigram] % n_outcomes,
-                theta[unigram],
-            ),
-            self._table(
-                self._corpus.bigram_keys,
-                pairs // (n * self._n_previous),
-                pairs // n % self._n_previous,
-                pairs % n,
-                theta[~unigram],
-            ),
-            self._kind,
-            self._bounds,
-        )
-
-    def _table(
-        self,
-        keys: NDArray[np.uint64],
-        tests: Longs,
-        previous: Longs | None,
-        labels: Longs,
-        theta: Floats,
-    ) -> WeightTable:
-        """Pack the weights of one kind; those that underflow the stored type are dropped."""
-        values = theta.astype(self._dtype)
-        kept = values != 0.0
-        # Stored in ascending order of hash; inside a test in that of the coordinates.
-        order = np.flatnonzero(kept)[np.argsort(keys[tests[kept]], kind="stable")]
-        active, first = np.unique(keys[tests[order]], return_index=True)
-        pairs = np.empty(0, np.uint16) if previous is None else previous[order].astype(np.uint16)
-        return WeightTable(
-            keys=active,
-            indptr=np.append(first, len(order)).astype(np.int64),
-            previous=pairs,
-            labels=labels[order].astype(np.uint16),
-            values=values[order],
-        )
-
-    def _coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
-        """Coordinates and weights of a model's tests and labels that this corpus has."""
-        n = len(self._labels)
-        here = {label: i for i, label in enumerate(self._labels)}
-        relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)
-        clusters = np.arange(n, n + n_clusters(model.bounds))
-        if (model.labels, model.bounds) != (self._labels, self._bounds):
-            # Clusters of other labels are others.
-            clusters = np.full_like(clusters, -1)
-        outcome = np.concatenate((relabel, clusters))[model.unigram.labels]
-        tables = [(model.unigram, self._corpus.unigram_keys, 0, outcome, self._n_outcomes)]
-        if self._kind != "maxent":
-            start = n if self._corpus.start_label else -1
-            previous = np.append(relabel, start)[model.bigram.previous]
-            label = relabel[model.bigram.labels]
-            pair = np.where((previous >= 0) & (label >= 0), previous * n + label, -1)
-            keys, base = self._corpus.bigram_keys, len(self._corpus.unigram_keys) * n
-            tables.append((model.bigram, keys, base, pair, self._n_previous * n))
-        parts = []
-        for table, keys, base, place, width in tables:
-            test = np.repeat(places(keys, table.keys), np.diff(table.indptr))
-            known = (test >= 0) & (place >= 0)
-            coordinates = base + test[known] * width + place[known]
-            parts.append((coordinates, table.values[known].astype(np.float64)))
-        return _concatenated(parts)
+        weights = self._joined([run.polished() for run in self._runs])
+        return self._names.model(*weights, self._dtype)
 
 
 def _concatenated(parts: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:

@@ -121,13 +121,14 @@ class WordSums:
 
 def _group(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
     """Divide the unigram tests into those of one word alone, by its distance, and all others."""
-    tests = templates.tests
+    tests, annotated = templates.tests, templates.tests.columns >= templates.n_lexical
     groups: dict[int, list[int]] = {}
     others: list[int] = []
     for p in templates.unigram_columns.tolist():
         parts = slice(tests.part_ptr[p], tests.part_ptr[p + 1])
         offsets = set(tests.part_offsets[parts].tolist())
-        if len(offsets) > 1 or (tests.part_columns[parts] >= templates.n_lexical).any():
+        anchored = tests.part_anchors[parts].any()
+        if len(offsets) > 1 or anchored or annotated[parts].any():
             others.append(p)
         else:
             # A test without parts is the same for every word; the word at 0 is always there.

@@ -6,7 +6,7 @@ A problem's weights are dense here: `mu` [O, Y] and `lam` [O, P, Y], P = Y + 1 w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,12 @@ from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
 
 @dataclass
 class Problem:
-    """A corpus with dense weights for every potential coordinate."""
+    """A corpus with dense weights for every potential coordinate; legal: see `legality`."""
 
     corpus: EncodedCorpus
     n_labels: int
     theta: np.ndarray
+    legal: np.ndarray | None = None
 
     @property
     def n_previous(self) -> int:
@@ -73,14 +74,22 @@ class Problem:
         return total.theta
 
     def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
-        """All label sequences, or those that agree with the known gold labels."""
-        choices = [
-            [self.corpus.labels[t]]
-            if agree and self.corpus.labels[t] >= 0
-            else range(self.n_labels)
-            for t in tokens
-        ]
-        return list(itertools.product(*choices))
+        """All legal label sequences, or those that agree with what is known of the gold labels."""
+        choices = [self.gold(t) if agree else range(self.n_labels) for t in tokens]
+        return [path for path in itertools.product(*choices) if self.is_legal(path)]
+
+    def gold(self, t: int) -> Sequence[int]:
+        """The labels that the gold label of a token may be."""
+        label = int(self.corpus.labels[t])
+        if label >= 0:
+            return [label]
+        if label == -1:
+            return range(self.n_labels)
+        return np.flatnonzero(self.corpus.sets[-2 - label]).tolist()
+
+    def is_legal(self, path: tuple[int, ...]) -> bool:
+        around = (self.n_labels, *path, self.n_labels)
+        return self.legal is None or all(self.legal[a, b] for a, b in itertools.pairwise(around))
 
     def log_z(self, tokens: range, agree: bool = False) -> float:
         return float(logsumexp([self.score(tokens, p) for p in self.paths(tokens, agree)]))

@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import chain, groupby, product
 
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
@@ -10,7 +12,7 @@ from spacy.tokens import Doc, Token
 MASK = 2**64 - 1
 NOT_ZERO = 0x165667B19E3779F9
 Value = str | int
-Part = tuple[int, str, int]
+Part = tuple[int, str, str]
 
 
 def mix(x: int) -> int:
@@ -43,23 +45,81 @@ def hash_values(key: str, *values: Value) -> int:
     return h or NOT_ZERO
 
 
+TEST = re.compile(r"""(\w+)(?:\((.*?)\))?\[([+-]?\d+)\](?:\||$)""")
+
+
 def parse(template: str) -> tuple[str, list[Part]]:
-    """Canonical text and sorted parts (offset, attribute, length) of a well-formed template."""
+    """Canonical text and sorted parts (offset, attribute, argument) of a template.
+
+    The template is canonical but for the order of its parts.
+    """
     parts = []
-    for name, length, offset in re.findall(r"(\w+)(?:\((\d+)\))?\[([+-]?\d+)\]", template):
-        parts.append((int(offset), name, int(length or 0)))
-    parts.sort()
-    texts = [f"{name}({n})[{o}]" if n else f"{name}[{o}]" for o, name, n in parts]
+    for name, argument, offset in TEST.findall(template.partition(":")[2]):
+        parts.append((int(offset), name, argument))
+    parts.sort(key=lambda part: (part[0], part[1], _length(part[2]), part[2]))
+    texts = [f"{name}({given})[{o}]" if given else f"{name}[{o}]" for o, name, given in parts]
     return "|".join(texts), parts
 
 
-def read(token: Token, name: str, length: int) -> Value:
+def _length(argument: str) -> int:
+    """The number that an argument is, or begins with."""
+    number = re.match(r"[0-9]+", argument)
+    return int(number[0]) if number else 0
+
+
+def search(pattern: str, text: str) -> str | None:
+    """First match in a text, by the standard library's regular expressions."""
+    found = re.search(pattern[1:-1].replace('\\"', '"'), text)
+    return None if found is None else found.group()
+
+
+def ngrams(text: str, low: int, high: int, marks: str = "") -> list[str]:
+    """The distinct n-grams of a word; of a long one those of its first and last 10 characters."""
+    pieces = [text[:10], text[-10:]] if len(text) > 20 else [text]
+    pieces[0] = marks[:1] + pieces[0]
+    pieces[-1] = pieces[-1] + marks[1:]
+    found: list[str] = []
+    for n in range(low, high + 1):
+        for piece in pieces:
+            for i in range(len(piece)):
+                ngram = piece[i : i + n]
+                if len(ngram) == n and ngram not in found:
+                    found.append(ngram)
+    return found
+
+
+def read_all(token: Token, name: str, argument: str) -> list[Value]:
+    """Values of an attribute of a token: as many as it can have, 0 where it has fewer."""
+    if name != "ngrams":
+        return [read(token, name, argument)]
+    low, high, *marks = argument.split(",")
+    settings = int(low), int(high), "".join(marks).strip('"')
+    values: list[Value] = [*ngrams(token.text, *settings)]
+    most = len(ngrams("abcdefghijklmnopqrst", *settings))
+    return values + [0] * (most - len(values))
+
+
+def read(token: Token, name: str, argument: str) -> Value:
     """Value of an attribute of a token, by spaCy's own Token where it has the attribute."""
     text = token.text
     if name in ("prefix", "suffix"):
+        length = int(argument)
         if len(text) < length:
             return ""
         return text[:length] if name == "prefix" else text[len(text) - length :]
+    if name == "regex":
+        return int(search(argument, text) is not None)
+    if name == "match":
+        return search(argument, text) or ""
+    if name == "casefold":
+        return text.casefold()
+    if name == "fold":
+        decomposed = unicodedata.normalize("NFKD", text)
+        return "".join(c for c in decomposed if unicodedata.combining(c) == 0).casefold()
+    if name == "short_shape":
+        return "".join(sign for sign, _ in groupby(token.shape_))
+    if name == "ent_iob":
+        return int(token.ent_iob)
     if name.startswith("has_"):
         holds = {
             "has_digit": str.isdigit,
@@ -78,21 +138,21 @@ def read(token: Token, name: str, length: int) -> Value:
     return str(text if name == "orth" else getattr(token, f"{name}_"))
 
 
-def hash_sequence(tokens: Sequence[Token], template: str) -> list[int]:
-    """Hash of a template at each token of a sequence."""
+def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
+    """Hashes of a template at each token of a sequence, of all combinations of its values."""
     key, parts = parse(template)
     hashes = []
     for t in range(len(tokens)):
-        values: list[Value] = []
-        for offset, name, length in parts:
+        of_parts: list[list[Value]] = []
+        for offset, name, argument in parts:
             at = t + offset
-            if at < 0:
-                values.append(before(-at))
-            elif at >= len(tokens):
-                values.append(after(at - len(tokens) + 1))
-            else:
-                values.append(read(tokens[at], name, length))
-        hashes.append(hash_values(key, *values))
+            inside = 0 <= at < len(tokens)
+            values = read_all(tokens[at if inside else t], name, argument)
+            if not inside:
+                outside = before(-at) if at < 0 else after(at - len(tokens) + 1)
+                values = [outside, *[0] * (len(values) - 1)]
+            of_parts.append(values)
+        hashes.append([hash_values(key, *values) for values in product(*of_parts)])
     return hashes
 
 
@@ -103,5 +163,5 @@ def hash_docs(docs: Sequence[Doc], templates: Sequence[str]) -> list[list[int]]:
         sequences = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
         for sequence in sequences:
             columns = [hash_sequence(list(sequence), template) for template in templates]
-            rows.extend(map(list, zip(*columns, strict=True)))
+            rows.extend([*chain(*row)] for row in zip(*columns, strict=True))
     return rows

@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.attributes import NAMES
+from spacy_sparsecrf.features.attributes import NAMES, NGRAMS, TOKEN
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from .feature_cases import SENTENCE, column
@@ -18,6 +18,9 @@ GOLDEN: dict[str, list[str | int]] = {
     "orth[0]": ["Ms.", "Straße", "sold", "12", "e-mails", "!"],
     "lower[0]": ["ms.", "straße", "sold", "12", "e-mails", "!"],
     "norm[0]": ["ms.", "straße", "sold", "12", "e-mails", "!"],
+    "casefold[0]": ["ms.", "strasse", "sold", "12", "e-mails", "!"],
+    "fold[0]": ["ms.", "strasse", "sold", "12", "e-mails", "!"],
+    "short_shape[0]": ["Xx.", "Xx", "x", "d", "x-x", "!"],
     "shape[0]": ["Xx.", "Xxxxx", "xxxx", "dd", "x-xxxx", "!"],
     "length[0]": [3, 6, 4, 2, 7, 1],
     "prefix(2)[0]": ["Ms", "St", "so", "12", "e-", 0],
@@ -36,6 +39,8 @@ GOLDEN: dict[str, list[str | int]] = {
     "has_digit[0]": [0, 0, 0, 1, 0, 0],
     "has_hyphen[0]": [0, 0, 0, 0, 1, 0],
     "has_upper[0]": [1, 1, 0, 0, 0, 0],
+    'regex("^[[:upper:]]")[0]': [1, 1, 0, 0, 0, 0],
+    'match("[a-z]+")[0]': ["s", "tra", "sold", 0, "e", 0],
     "glued[0]": [0, 0, 0, 0, 0, 0],
     "lower[-2]": [before(2), before(1), "ms.", "straße", "sold", "12"],
     "lower[1]": ["straße", "sold", "12", "e-mails", "!", after(1)],
@@ -58,8 +63,8 @@ def test_glued_is_true_between_tokens_without_white_space(vocab: Vocab) -> None:
 
 
 def test_every_attribute_is_in_a_golden_test() -> None:
-    tested = {key.partition("[")[0].partition("(")[0] for key in GOLDEN}
-    assert tested | set(UPSTREAM) == set(NAMES)
+    tested = {key.partition("(")[0].partition("[")[0] for key in GOLDEN}
+    assert tested | set(UPSTREAM) | {NGRAMS, *TOKEN} == set(NAMES)
 
 
 def test_hashes_are_frozen(vocab: Vocab) -> None:
@@ -91,6 +96,7 @@ UPSTREAM: dict[str, list[str | int]] = {
     "lemma": ["she", "go", 0],
     "dep": ["nsubj", "ROOT", "mydep"],
     "ent_type": ["PERSON", 0, 0],
+    "ent_iob": [3, 2, 2],
 }
 
 
@@ -153,6 +159,14 @@ def test_like_num_is_the_language_s_own() -> None:
         ("http://example.com", "like_url[0]", 1),
         ("a.b@example.com", "like_email[0]", 1),
         ("USA", "is_upper[0]", 1),
+        ("ẞ", "casefold[0]", "ss"),
+        ("Éte\u0301", "fold[0]", "ete"),
+        ("İ", "fold[0]", "i"),
+        ("ﬁ", "fold[0]", "fi"),
+        ("हिन्दी", "fold[0]", "हिनदी"),
+        ("\u0301", "fold[0]", 0),
+        ("AAA-bb..", "short_shape[0]", "X-x."),
+        ("Aé1", "short_shape[0]", "Xxd"),
     ],
 )
 def test_characters(vocab: Vocab, word: str, key: str, value: str | int) -> None:

@@ -214,6 +214,7 @@ def test_penalties_that_are_not_finite_name_their_key(nlp: Language, key: str, v
         name: value for name, value in DEFAULT_CONFIG.items() if not isinstance(value, dict)
     }
     settings |= {"features": pipe.features, "target": pipe.target, "solver": pipe.solver}
+    settings |= {"learning": {}, "decoding": DEFAULT_CONFIG["decoding"], "names": True}
     settings |= {"scorer": None, key: value}
     with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
         make_sparse_crf(nlp, "mine", **settings)

@@ -261,6 +261,7 @@ def test_to_disk_and_back(trained: Language, corpus: Corpus, tmp_path: Path):
     assert sorted(path.name for path in (tmp_path / "copy" / "sparse_crf").iterdir()) == [
         "cfg",
         "model",
+        "names",
     ]
     assert_same(trained, spacy.load(tmp_path / "copy"), corpus)
 

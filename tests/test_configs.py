@@ -3,15 +3,19 @@
 from pathlib import Path
 
 import pytest
+import spacy
+from spacy.tokens import DocBin
 from spacy.util import load_config
 
 from spacy_sparsecrf.registry import crf_solvers
 
 from .conftest import SHIPPED_CONFIG, Corpus
+from .span_cases import span_examples, training_sentences
 from .test_training_loop import run_training
 from .toy import accuracy
 
-CONFIGS = sorted(SHIPPED_CONFIG.parent.glob("*.cfg"))
+ALL = sorted(SHIPPED_CONFIG.parent.glob("*.cfg"))
+CONFIGS = [path for path in ALL if "sparse_crf" in load_config(path)["components"]]
 
 
 def solver_of(path: Path) -> str:
@@ -35,6 +39,27 @@ def test_configs_train(path: Path, corpus: Corpus):
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "score"), [("ner", "ents", "ents_f"), ("spans", "sc", "spans_sc_f")]
+)
+def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path):
+    nlp = spacy.blank("en")
+    docs = [example.reference for example in span_examples(nlp, training_sentences(), key)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    component = f"components.sparse_crf_{name}"
+    overrides = {
+        "paths.train": str(tmp_path / "train.spacy"),
+        "paths.dev": str(tmp_path / "train.spacy"),
+        "training.max_steps": 3,
+        f"{component}.n_threads": 1,
+    }
+    config = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg", overrides=overrides)
+    trained, rows = run_training(config)
+    assert len(rows) >= 3
+    scores = trained.evaluate(span_examples(trained, training_sentences(), key))
+    assert scores[score] > 0.95
+
+
 def test_headers_name_their_files():
-    for path in CONFIGS:
+    for path in ALL:
         assert f"configs/{path.name} " in path.read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from spacy_sparsecrf.kernels import viterbi
 from spacy_sparsecrf.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import Training
+from spacy_sparsecrf.transitions import Transitions
 
 from .data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
 from .reference import Problem, random_problem
@@ -185,8 +186,10 @@ def test_pruning_changes_nothing(prune, integers, n_contexts, n_labels, jit):
             kernel if jit else getattr(kernel, "py_func", kernel)
             for kernel in (viterbi.finish_pairs, viterbi.viterbi)
         )
-        finish(n_labels, prune, pairs, slack)
-        decode(offsets, n_labels, scores, context, pairs, slack, labels)
+        free = Transitions.make(None, n_labels, scores.shape[1])
+        rows = free.group_ptr, free.group_rows
+        finish(n_labels, prune, pairs, False, free.legal, free.frequent, *rows, slack)
+        decode(offsets, n_labels, scores, context, pairs, slack, *free.search, labels)
         np.testing.assert_array_equal(labels, expected)
 
 

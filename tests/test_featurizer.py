@@ -94,7 +94,8 @@ def test_position_in_the_list_does_not_matter(vocab: Vocab) -> None:
     docs = [Doc(vocab, words=SENTENCE)]
     forwards = Featurizer(EVERY_TEMPLATE)(docs).hashes
     backwards = Featurizer(EVERY_TEMPLATE[::-1])(docs).hashes
-    np.testing.assert_array_equal(forwards, backwards[:, ::-1])
+    # Tests of one template keep their order.
+    np.testing.assert_array_equal(np.sort(forwards, axis=1), np.sort(backwards, axis=1))
 
 
 def test_unknown_sequences(vocab: Vocab) -> None:

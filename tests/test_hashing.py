@@ -44,6 +44,8 @@ def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
         np.array([0, 1, 1], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros((1, 2, 1), dtype=np.uint64),
         hashes,
     )
     assert hashes[0, 0] != 0

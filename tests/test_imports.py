@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 NUMERICS = ["corpus", "penalty", "working_set", "training", "model", "model_file", "decoding"]
+NUMERICS += ["names", "explanation", "patching"]
 
 
 def run(code: str) -> None:

@@ -28,6 +28,7 @@ sys.path.insert(0, str(PROJECT / "scripts"))
 
 align = importlib.import_module("align")
 columns = importlib.import_module("columns")
+convert_entities = importlib.import_module("convert_entities")
 convert_chunks = importlib.import_module("convert_chunks")
 convert_ud = importlib.import_module("convert_ud")
 functions = importlib.import_module("functions")
@@ -35,9 +36,12 @@ letters = importlib.import_module("letters")
 phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
+WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
+WORKFLOWS |= {"bench", "bench-brown", "solvers"}
+
 CONLLU = """\
 # text = I don't (see).
-1\tI\tI\tPRON\tPRP\t_\t0\troot\t_\t_
+1\tI\tI\tPRON\tPRP\tCase=Nom|Number=Sing\t0\troot\t_\t_
 2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
 2\tdo\tdo\tAUX\tVBP\t_\t1\taux\t_\t_
 3\tn't\tnot\tPART\tRB\t_\t1\tadvmod\t_\t_
@@ -53,7 +57,7 @@ CONLLU = """\
 
 """
 UD_TSV = """\
-I\tPRON\tPRP\t_\t1
+I\tPRON\tPRP\tCase=Nom|Number=Sing\t1
 do\tAUX\tVBP\t_\t0
 n't\tPART\tRB\t_\t1
 (\tPUNCT\t-LRB-\t_\t0
@@ -119,7 +123,7 @@ def test_project_is_valid(project: Path, directory: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("SPARSECRF_DATA", directory)
     config = load_project_config(project)
     commands = {command["name"]: command for command in config["commands"]}
-    assert set(config["workflows"]) == {"all", "ud", "conll2000", "bench", "bench-brown", "solvers"}
+    assert set(config["workflows"]) == WORKFLOWS
     used = set()
     for steps in config["workflows"].values():
         made = set()
@@ -267,6 +271,8 @@ def test_ud_reads_both_formats_alike(tmp_path: Path) -> None:
             "-RRB-",
             ".",
         ]
+        assert str(docs[0][0].morph) == "Case=Nom|Number=Sing"
+        assert docs[0][1].has_morph() and not str(docs[0][1].morph)
         assert [token.text for token in docs[1]] == ["#", "1"]
 
 
@@ -293,12 +299,22 @@ def test_reader_keeps_gold_tokens_and_given_tags(tmp_path: Path) -> None:
     for _ in range(2):
         first, second = read(nlp)
         assert [token.text for token in first.predicted] == ["can't", "get", "it"]
+        chunks = [(span.text, span.label_) for span in first.reference.spans["sc"]]
+        assert chunks == [("can't get", "VP"), ("it", "NP")]
         assert [token.tag_ for token in first.predicted] == ["MD", "VB", "PRP"]
         assert first.get_aligned("TAG", as_string=True) == ["B-VP", "I-VP", "B-NP"]
         assert second.predicted.text == "# "
         first.predicted[0].tag_ = "changed"
     (blank, _) = functions.gold_tokens(tmp_path / "a.spacy")(nlp)
     assert not blank.predicted.has_annotation("TAG")
+
+
+def test_entities_are_read_from_iob_labels(tmp_path: Path) -> None:
+    write_gzip(tmp_path / "a.tsv.gz", "a\tB-X\nb\tI-X\nc\tI-Y\nd\tB-Y\ne\tO\nf\tI-Y\n\ng\tO\n\n")
+    first, second = convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab)
+    found = [(entity.text, entity.label_) for entity in first.ents]
+    assert found == [("a b", "X"), ("c", "Y"), ("d", "Y"), ("f", "Y")]
+    assert second.has_annotation("ENT_IOB") and not second.ents
 
 
 # Other scripts

@@ -1,11 +1,21 @@
 import re
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import AFFIX, NAMES
+from spacy_sparsecrf.features.attributes import (
+    AFFIX,
+    EXPRESSION,
+    EXTENSION,
+    NAMES,
+    NGRAMS,
+    PHRASE,
+    SPAN,
+    VECTOR,
+)
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.templates import (
     LIMIT,
@@ -19,8 +29,29 @@ from spacy_sparsecrf.features.templates import (
 @st.composite
 def token_tests(draw: st.DrawFn) -> TokenTest:
     name = draw(st.sampled_from(NAMES))
-    length = draw(st.integers(1, LIMIT)) if name in AFFIX else 0
-    return TokenTest(draw(st.integers(-LIMIT, LIMIT)), name, length)
+    offset = draw(st.integers(-LIMIT, LIMIT))
+    if name in AFFIX:
+        return TokenTest(offset, name, draw(st.integers(1, LIMIT)))
+    if name in EXPRESSION:
+        return TokenTest(offset, name, argument=draw(patterns))
+    if name in (SPAN, PHRASE):
+        return TokenTest(offset, name, argument=draw(names | words))
+    if name == EXTENSION:
+        return TokenTest(offset, name, argument=draw(words))
+    if name == VECTOR:
+        return TokenTest(offset, name, draw(st.integers(2, 100)))
+    if name == NGRAMS:
+        low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
+        return TokenTest(offset, name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high)
+    return TokenTest(offset, name)
+
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="$")
+patterns = st.text(characters, min_size=1).map(regex.escape) | st.sampled_from(
+    [r"\d", '"', "'", r"\\\\", '["]', "(?i)a|b", " a ", r"\p{Lu}", "\n"]
+)
+names = st.text(characters, min_size=1).filter(lambda text: "\\" not in text)
+words = st.text("ab_1éß", min_size=1)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +67,13 @@ def token_tests(draw: st.DrawFn) -> TokenTest:
             " b : prefix ( 2 ) [ -1 ] | is_title [ 0 ] ",
             Template("b", (TokenTest(-1, "prefix", 2), TokenTest(0, "is_title"))),
         ),
+        ("u:ngrams( 2 , 4 )[0]", Template("u", (TokenTest(0, "ngrams", 2, "", 4),))),
+        ("u:ngrams(2,4,'^$')[0]", Template("u", (TokenTest(0, "ngrams", 2, "^$", 4),))),
+        ("u:_ . name [1]", Template("u", (TokenTest(1, "_", argument="name"),))),
+        ("u:span(sc)[0]", Template("u", (TokenTest(0, "span", argument="sc"),))),
+        ('u:span("a b")[0]', Template("u", (TokenTest(0, "span", argument="a b"),))),
+        ("u:phrase(cities)[0]", Template("u", (TokenTest(0, "phrase", argument="cities"),))),
+        ("u:vector(2)[-1]", Template("u", (TokenTest(-1, "vector", 2),))),
     ],
 )
 def test_parses(text: str, expected: Template) -> None:
@@ -82,6 +120,21 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> N
         ("u:lower[٣]", 9, "an offset, a whole number from -1000 to 1000", "'٣'"),
         ("u:lower[1.5]", 10, "']'", "'.'"),
         ("u:lower[0", 10, "']'", "the end of the template"),
+        ("u:ngrams[0]", 9, "'(' and two lengths, as in ngrams(2,4)", "'['"),
+        ("u:ngrams(2)[0]", 11, "',' and the length of the longest n-grams", "')'"),
+        ("u:ngrams(0,2)[0]", 10, "a length, a whole number from 1 to 10", "'0'"),
+        ("u:ngrams(3,2)[0]", 12, "the length of the longest n-grams, a whole number from 3", "'2'"),
+        ("u:ngrams(3,11)[0]", 12, "the length of the longest n-grams, a whole number", "'11'"),
+        ("u:ngrams(2,3 4)[0]", 14, "',' or ')'", "'4'"),
+        ("u:ngrams(2,3,^)[0]", 14, "two characters that mark the ends of words, between", "'^'"),
+        ("u:ngrams(2,3,'^')[0]", 14, "two characters that mark the ends of words", '"\'"'),
+        ("u:ngrams(2,3,'^$'[0]", 18, "')'", "'['"),
+        ("u:_[0]", 4, "'.' and the name of an extension attribute, as in _.is_city", "'['"),
+        ("u:_.[0]", 5, "the name of an extension attribute", "'['"),
+        ("u:span[0]", 7, "'(' and a name, as in span(\"places\")", "'['"),
+        ("u:phrase()[0]", 10, "a name, alone or between quotation marks", "')'"),
+        ("u:vector(1)[0]", 10, "a number of bins, a whole number from 2 to 100", "'1'"),
+        ("u:vector[0]", 9, "'(' and a number of bins, as in vector(2)", "'['"),
         ("u:lower[0] lower[1]", 12, "'|' or the end of the template", "'lower'"),
         ("u:lower[0]|lower[0]", 12, "a test other than lower[0], which stands", "'lower'"),
     ],
@@ -103,7 +156,7 @@ def test_number_too_long_for_python() -> None:
         parse_template(f"u:lower[{'9' * 5000}]")
 
 
-@given(st.text(alphabet="ub*:lowersuffix()[]|-+0123 \n\u00e9", max_size=20))
+@given(st.text(alphabet="ub*:lowersuffix()[]|-+0123 \n\u00e9._,'\"\\", max_size=20))
 def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
     try:
         template = parse_template(text)
@@ -134,6 +187,8 @@ def test_no_templates() -> None:
         ("*:orth[0]", "u:orth[0]", "the label"),
         ("b:orth[0]", "*:orth[0]", "the label pair"),
         ("u:pos[0]|tag[1]", "u:tag[1]|pos[0]", "the label"),
+        ("u:span(sc)[0]", "u:span('sc')[0]", "the label"),
+        ('u:regex("a\\"")[0]', "u:regex('a\"')[0]", "the label"),
     ],
 )
 def test_repeated(first: str, second: str, conjoined: str) -> None:

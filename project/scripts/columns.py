@@ -1,31 +1,49 @@
 """Readers of annotated sentences in columns: tab-separated files and CoNLL-U."""
 
-import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import typer
 
+from spacy_sparsecrf.convert.columns import TAB, read_columns
+from spacy_sparsecrf.convert.conllu import COLUMNS
+from spacy_sparsecrf.convert.conllu import read_conllu as read_words
+
 Rows = list[list[str]]
 
 
 def read_tsv(path: Path) -> Iterator[Rows]:
-    """Yield the sentences of a gzipped file of tab-separated columns, a token a line.
+    """Yield the sentences of a file of tab-separated columns, a token a line.
 
     A line that starts with # is a token; sentences end with an empty line.
     """
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        yield from _sentences(lines)
+    for sentence in read_columns(path, separator=TAB).sentences:
+        yield [row.values for row in sentence]
 
 
 def read_conllu(path: Path) -> Iterator[Rows]:
-    """Yield the syntactic words of a CoNLL-U file as rows: form, UPOS, XPOS, space after (0/1).
+    """Yield the syntactic words of a CoNLL-U file: form, UPOS, XPOS, FEATS, space after (0/1).
 
     Empty nodes are left out. Within a multiword token no space follows but after its last word.
     """
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        for rows in _sentences(line for line in lines if not line.startswith("#")):
-            yield list(_words(rows))
+    kept = [COLUMNS.index(name) for name in ("orth", "pos", "tag", "space_after")]
+    for sentence in read_words(path).sentences:
+        yield [[row.values[i] for i in kept] for row in sentence]
+
+
+def to_spans(labels: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Read spans (first token, the one after the last, type) from IOB labels.
+
+    A span begins with B-TYPE, or with I-TYPE where no span of this type stands before.
+    """
+    spans: list[tuple[int, int, str]] = []
+    for i, label in enumerate(labels):
+        letter, _, name = label.partition("-")
+        if letter == "I" and spans and spans[-1][1:] == (i, name):
+            spans[-1] = (spans[-1][0], i + 1, name)
+        elif name:
+            spans.append((i, i + 1, name))
+    return spans
 
 
 def find(directories: Iterable[str], names: Iterable[str], base: Path) -> Path:
@@ -46,31 +64,3 @@ def find(directories: Iterable[str], names: Iterable[str], base: Path) -> Path:
         "Fetch the public data with `python -m spacy project assets project --extra`, or set the "
         "environment variable SPARSECRF_DATA to the directory of the .tsv.gz files."
     )
-
-
-def _sentences(lines: Iterable[str]) -> Iterator[Rows]:
-    rows: Rows = []
-    for line in lines:
-        if stripped := line.rstrip("\n"):
-            rows.append(stripped.split("\t"))
-        elif rows:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
-
-
-def _words(rows: Rows) -> Iterator[list[str]]:
-    range_end, range_space = 0, "1"
-    for row in rows:
-        number, form, _, upos, xpos, *_, misc = row
-        space = "0" if "SpaceAfter=No" in misc.split("|") else "1"
-        if "-" in number:
-            range_end, range_space = int(number.split("-")[1]), space
-        elif "." not in number:
-            position = int(number)
-            if position < range_end:
-                space = "0"
-            elif position == range_end:
-                space = range_space
-            yield [form, upos, xpos, space]

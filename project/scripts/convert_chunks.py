@@ -1,4 +1,4 @@
-"""Convert CoNLL-2000 to .spacy files: chunks as tags, the given part-of-speech tags beside them."""
+"""Convert CoNLL-2000 to .spacy files: chunks as tags and as spans, the given tags beside them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Annotated
 
 import spacy
 import typer
-from columns import find, read_tsv
+from columns import find, read_tsv, to_spans
 from functions import GIVEN_TAGS
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -18,12 +18,15 @@ PARTS = {"train": "train7936", "dev": "dev1000", "test": "test"}
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield one Doc a sentence, the given tags in its user data."""
     for rows in read_tsv(path):
-        yield Doc(
+        chunks = [row[2] for row in rows]
+        doc = Doc(
             vocab,
             words=[row[0] for row in rows],
-            tags=[row[2] for row in rows],
+            tags=chunks,
             user_data={GIVEN_TAGS: [row[1] for row in rows]},
         )
+        doc.spans["sc"] = [Span(doc, *span) for span in to_spans(chunks)]
+        yield doc
 
 
 def main(

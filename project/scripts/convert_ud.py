@@ -1,4 +1,4 @@
-"""Convert UD English EWT to .spacy files: gold tokens, the language's own tags (XPOS) as tags."""
+"""Convert UD English EWT to .spacy files: gold tokens, XPOS as tags, FEATS as morphology."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +21,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
             vocab,
             words=[row[0] for row in rows],
             tags=[row[2] for row in rows],
+            morphs=[row[3] for row in rows],
             spaces=[row[-1] == "1" for row in rows],
         )
 
@@ -35,7 +36,7 @@ def main(
     for split in ("train", "dev", "test"):
         names = (f"ud-en-ewt.{split}.tsv.gz", f"en_ewt-ud-{split}.conllu")
         path = find(sources, names, base=REPOSITORY)
-        docs = DocBin(attrs=["TAG"], docs=read_docs(path, vocab))
+        docs = DocBin(attrs=["TAG", "MORPH"], docs=read_docs(path, vocab))
         docs.to_disk(output / f"ud-{split}.spacy")
         print(f"{path}: {len(docs)} sentences")
 

@@ -15,7 +15,6 @@ from wasabi import msg
 from spacy_sparsecrf.corpus import CorpusBuilder
 from spacy_sparsecrf.pipeline.base import SparseCRF
 
-PIPE = "sparse_crf"
 DOCS_PER_BATCH = 1000
 
 
@@ -27,7 +26,7 @@ def count_potential(nlp: Language, pipe: SparseCRF) -> int:
     for start in range(0, len(docs), DOCS_PER_BATCH):
         observations = pipe.features(docs[start : start + DOCS_PER_BATCH], pipe.settings.sequences)
         builder.add(observations, np.full(observations.n_tokens, -1, dtype=np.int32))
-    return builder.build().n_potential(len(pipe.labels))
+    return builder.build().n_potential(len(pipe.label_data))
 
 
 def size_of(directory: Path) -> int:
@@ -45,14 +44,13 @@ def main(
     for path in metrics:
         figures |= srsly.read_json(path)
     nlp = spacy.load(model)
-    pipe = nlp.get_pipe(PIPE)
-    assert isinstance(pipe, SparseCRF)
+    pipe = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, SparseCRF))
     figures |= {
-        "labels": len(pipe.labels),
+        "labels": len(pipe.label_data),
         "active_features": pipe.model.n_active,
         "potential_features": count_potential(nlp, pipe),
         "model_bytes": size_of(model),
-        "component_bytes": size_of(model / PIPE),
+        "component_bytes": size_of(model / pipe.name),
     }
     srsly.write_json(output, figures)
     msg.table([(name, value) for name, value in figures.items() if not isinstance(value, dict)])

@@ -35,4 +35,9 @@ def _train_and_predict() -> None:
     nlp.update(examples)
     # A loaded model is decoded by the same compiled kernels.
     nlp.from_bytes(nlp.to_bytes())
-    nlp("a b c")
+    doc = nlp("a b c")
+    pipe = nlp.get_pipe("sparse_crf")
+    pipe.marginals([doc])  # type: ignore[attr-defined]
+    pipe.nbest(doc, 2)  # type: ignore[attr-defined]
+    pipe.log_probability(doc, tags)  # type: ignore[attr-defined]
+    pipe.span_probabilities(doc, [(0, ["X"])])  # type: ignore[attr-defined]

@@ -47,3 +47,87 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
 )
 """After Suzuki & Isozaki (2008) as told by Lavergne et al. (2010), section 5.1.2; the shapes of
 neighbours and the white space are ours."""
+
+ENTITY_TEMPLATES: tuple[str, ...] = (
+    # Plain transitions and label biases.
+    "b:",
+    "u:",
+    # The word, its edges and its looks.
+    "u:orth[0]",
+    "u:lower[0]",
+    "u:prefix(1)[0]",
+    "u:prefix(2)[0]",
+    "u:prefix(3)[0]",
+    "u:prefix(4)[0]",
+    "u:prefix(5)[0]",
+    "u:suffix(1)[0]",
+    "u:suffix(2)[0]",
+    "u:suffix(3)[0]",
+    "u:suffix(4)[0]",
+    "u:suffix(5)[0]",
+    "u:shape[0]",
+    "u:is_title[0]",
+    "u:is_upper[0]",
+    "u:has_upper[0]",
+    "u:has_digit[0]",
+    "u:has_hyphen[0]",
+    "u:is_punct[0]",
+    # Words and looks in a window of five, and words beyond.
+    "u:lower[-3]",
+    "u:lower[3]",
+    "u:orth[-1]",
+    "u:orth[1]",
+    "u:lower[-2]",
+    "u:lower[-1]",
+    "u:lower[1]",
+    "u:lower[2]",
+    "u:shape[-2]",
+    "u:shape[-1]",
+    "u:shape[1]",
+    "u:shape[2]",
+    "u:suffix(2)[-1]",
+    "u:suffix(2)[1]",
+    "u:suffix(3)[-1]",
+    "u:suffix(3)[1]",
+    "u:prefix(3)[-1]",
+    "u:prefix(3)[1]",
+    # Pairs and triples.
+    "u:lower[-1]|lower[0]",
+    "u:lower[0]|lower[1]",
+    "u:lower[-2]|lower[-1]",
+    "u:lower[1]|lower[2]",
+    "u:lower[-1]|lower[1]",
+    "u:shape[-1]|shape[0]",
+    "u:shape[0]|shape[1]",
+    "u:shape[-1]|shape[0]|shape[1]",
+    "u:lower[-1]|shape[0]",
+    "u:shape[0]|lower[1]",
+    "u:lower[-1]|shape[0]|lower[1]",
+    "u:lower[-2]|lower[-1]|shape[0]",
+    "u:shape[0]|lower[1]|lower[2]",
+    "u:is_title[-1]|is_title[0]",
+    "u:is_title[0]|is_title[1]",
+    "u:is_title[-2]|is_title[-1]|is_title[0]",
+    "u:is_title[-1]|is_title[0]|is_title[1]",
+    "u:is_title[0]|is_title[1]|is_title[2]",
+)
+"""For named entities; they need no annotation of earlier pipes."""
+
+CHUNK_TEMPLATES: tuple[str, ...] = (
+    "b:",
+    "u:",
+    *(f"u:lower[{i}]" for i in (-2, -1, 0, 1, 2)),
+    "u:suffix(2)[0]",
+    "u:suffix(3)[0]",
+    "u:shape[0]",
+    "u:lower[-1]|lower[0]",
+    "u:lower[0]|lower[1]",
+    *(f"u:tag[{i}]" for i in (-2, -1, 0, 1, 2)),
+    *(f"u:tag[{i}]|tag[{i + 1}]" for i in (-2, -1, 0, 1)),
+    *(f"u:tag[{i}]|tag[{i + 1}]|tag[{i + 2}]" for i in (-2, -1, 0)),
+    "u:lower[0]|tag[0]",
+    "u:lower[-1]|tag[0]",
+    "u:tag[0]|lower[1]",
+)
+"""For chunks: the window of CRF++'s example, with some looks of the word; reads `tag`, which
+tests nothing where no earlier pipe sets it."""

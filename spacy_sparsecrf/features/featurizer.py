@@ -1,24 +1,32 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus import Observations
+from ..errors import Errors, SparseCRFError
 from ..readings import Readings
 from ..registry import crf_features
-from .attributes import AFFIX, WORD
+from .annotations import TokenReader
+from .arguments import Read
+from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
+from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import make_plan
+from .readers import token_reader, word_reader
 from .templates import parse_templates
+from .vectors import vector_width
 
 if TYPE_CHECKING:
-    from .lexemes import LexemeTable, Reader
+    from .lexemes import LexemeTable
+    from .readers import Reader
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -32,21 +40,106 @@ class Featurizer:
     templates: see `features.templates` for the language, `features.attributes` for what can be
         read.
     start_label: whether the first token of a sequence has the pair (start, y) too.
-    Raises SparseCRFError if templates are empty, malformed, or repeated.
+    phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, or the
+        phrases. They are read by `initialize`, or else, cut at white space, when first needed.
+    phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
+    boundaries: how many distances from a sequence are told apart where a template reads tokens
+        before or behind it: all that are farther away are like one another; None: all distances.
+    Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
 
     def __init__(
-        self, templates: Sequence[str] = DEFAULT_TEMPLATES, start_label: bool = True
+        self,
+        templates: Sequence[str] = DEFAULT_TEMPLATES,
+        start_label: bool = True,
+        phrases: Mapping[str, Any] | None = None,
+        phrase_attr: str = "LOWER",
+        boundaries: int | None = None,
     ) -> None:
+        if boundaries is not None and (isinstance(boundaries, bool) or boundaries < 0):
+            raise SparseCRFError(Errors.SC150.format(value=boundaries))
         self.templates = tuple(templates)
         self.start_label = start_label
-        self._plan = make_plan(parse_templates(templates), start_label)
+        phrases = {} if phrases is None else phrases
+        check_phrases(phrases, phrase_attr)
+        self.phrases = undoubled(phrases)
+        self.phrase_attr = phrase_attr
+        self.boundaries = boundaries
+        self.parsed = parse_templates(templates)
+        self._vector_width = 0  # not known
+        self._plan = make_plan(self.parsed, start_label, boundaries=boundaries)
+        self._lists: dict[str, list[Tokens]] | None = None
+        self._check_names()
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
+        self._token_readers: list[TokenReader] | None = None
+
+    def _check_names(self) -> None:
+        """Check that there is a list for each name that templates read."""
+        for read, first in self._plan.first.items():
+            if read.name == PHRASE and read.argument not in self.phrases:
+                known = ", ".join(map(repr, self.phrases)) or "none"
+                message = Errors.SC131.format(
+                    number=first + 1,
+                    template=self.templates[first],
+                    name=read.argument,
+                    known=known,
+                )
+                raise SparseCRFError(message)
+
+    @property
+    def _phrase_names(self) -> list[str]:
+        """The names of the phrases that templates read."""
+        return sorted({read.argument for read in self._plan.tokens if read.name == PHRASE})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles start with an empty table of words."""
-        return type(self), (self.templates, self.start_label)
+        settings = self.templates, self.start_label, self.phrases, self.phrase_attr
+        return type(self), (*settings, self.boundaries), self.learnt or None
+
+    def __setstate__(self, learnt: dict[str, Any]) -> None:
+        self.restore(learnt)
+
+    # What is learnt before training
+
+    def initialize(self, nlp: Language | None = None) -> None:
+        """Read phrases anew, and forget the width of vectors.
+
+        nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
+        Raises SparseCRFError for files that cannot be read; then all is as before.
+        """
+        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
+        self._learn(lists, 0)
+
+    @property
+    def learnt(self) -> dict[str, Any]:
+        """What is to be saved with a trained pipeline, for JSON: tokens of phrases, by the name of
+        their list, so that it needs no files; and the width of vectors.
+        """
+        learnt: dict[str, Any] = {}
+        if self._phrase_names and self._lists is not None:
+            learnt["phrases"] = self._lists
+        if self._vector_width:
+            learnt["vector_width"] = self._vector_width
+        return learnt
+
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """Take over what `learnt` was.
+
+        Raises SparseCRFError where it does not fit the templates.
+        """
+        check_saved(learnt, self._phrase_names)
+        self._learn(learnt.get("phrases"), learnt.get("vector_width", 0))
+
+    def _learn(self, lists: dict[str, list[Tokens]] | None, width: int) -> None:
+        self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
+        self._lists, self._vector_width, self._token_readers = lists, width, None
+
+    def _read_lists(self, tokenize: Tokenize) -> dict[str, list[Tokens]]:
+        names = self._phrase_names
+        return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
+
+    # Reading
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the tests of Docs.
@@ -56,7 +149,12 @@ class Featurizer:
         RETURNS: observations of all their tokens, in order.
         Raises SparseCRFError for another value of `sequences`.
         """
+        # These may find out how many dimensions vectors have, hence how many tests there are.
         readings = self.readings(docs, sequences)
+        return self.observe(readings)
+
+    def observe(self, readings: Sequence[Readings]) -> Observations:
+        """Hash the tests of what `readings` returned."""
         templates = self._plan.templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -76,23 +174,41 @@ class Featurizer:
 
         docs, sequences: as for `__call__`.
         RETURNS: the readings of all their tokens, in order, in parts of one vocab each.
-        Raises SparseCRFError for another value of `sequences`.
+        Raises SparseCRFError for another value of `sequences`, and for words and annotations that
+            cannot be read.
         """
         # These import numba.
         from .tokens import check_mode, read_tokens
 
         check_mode(sequences)
+        self._find_width(docs)
         plan = self._plan
         parts = []
-        for of_vocab in _by_vocab(docs):
+        for of_vocab in by_vocab(docs):
             offsets, values = read_tokens(of_vocab, plan.annotations, sequences)
             if len(values):
                 vocab = of_vocab[0].vocab
                 words = np.ascontiguousarray(values[:, 0])
                 found = self._lexemes(vocab).find(words, vocab.strings)
                 rows, lexical, lexicon = found
+                if plan.tokens:
+                    values = self._read_more(of_vocab, values)
                 parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
         return parts
+
+    @property
+    def annotations(self) -> tuple[int, ...]:
+        """The spaCy attribute ids of the first columns of `Readings.annotations`."""
+        return self._plan.annotations
+
+    @property
+    def token_columns(self) -> tuple[Read, ...]:
+        """What the next of those columns are, which are read in Python."""
+        return self._plan.token_columns
+
+    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
+        """The functions of a word's string that the columns of `Readings.lexical` have."""
+        return self._lexemes(vocab).readers
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
         """The table of words, for strings alone: good for all vocabs of a language."""
@@ -101,16 +217,43 @@ class Featurizer:
         if self._table is None or self._table[0] is not like_num:
             from .lexemes import LexemeTable
 
-            functions = {**WORD, "like_num": like_num}
-            readers = [
-                partial(AFFIX[name], length) if name in AFFIX else functions[name]
-                for name, length in self._plan.words
-            ]
-            self._table = like_num, LexemeTable(readers)
+            self._table = like_num, LexemeTable(self._make_readers(like_num))
         return self._table[1]
 
+    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
+        """The functions of a word that are read."""
+        first = self._plan.first
+        readers = [
+            word_reader(read, first[read] + 1, self.templates[first[read]])
+            for read in self._plan.words
+        ]
+        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
 
-def _by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
+    def _read_more(self, docs: Sequence[Doc], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Append to the annotations of tokens [N, A] those that are read in Python."""
+        if self._token_readers is None:
+            if self._lists is None:
+                self._lists = self._read_lists(str.split)
+            self._token_readers = [
+                token_reader(read, self._lists, self.phrase_attr, self._vector_width)
+                for read in self._plan.tokens
+            ]
+        return np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
+
+    def _find_width(self, docs: Sequence[Doc]) -> None:
+        """Learn how many dimensions vectors have from the first Docs with tokens."""
+        if self._vector_width or not any(read.name == VECTOR for read in self._plan.tokens):
+            return
+        if any(map(len, docs)):
+            self._learn(self._lists, vector_width(docs))
+
+
+def _tokenize(nlp: Language) -> Tokenize:
+    """The words that a pipeline's tokenizer finds, as a function of a text."""
+    return lambda text: [token.text for token in nlp.tokenizer(text) if not token.is_space]
+
+
+def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
     """Cut Docs into runs of the same vocab."""
     first = 0
     for last in range(1, len(docs) + 1):

@@ -3,7 +3,7 @@
 Imports numba.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TypeAlias
 
@@ -13,25 +13,29 @@ from spacy.strings import StringStore, get_string_id
 
 from ..kernels.hashing import build_table, insert, lookup
 from .attributes import Value
+from .ngrams import Ngrams
+from .readers import Reader
 
-Reader: TypeAlias = Callable[[str], Value]
 Ids: TypeAlias = NDArray[np.uint64]
 
 MIN_ROWS = 1024  # for which there is room from the start
 MAX_ROWS = 1_000_000  # distinct words; with 20 attributes 160 MB
+MAX_BYTES = 2**28  # of values
 
 
 class LexemeTable:
     """Values of word attributes, a row a word, found by the word's id in a hash table.
 
-    readers: [L] functions of a word's string. What they return is stored as spaCy's string id,
-        or as the integer it is; 0 = no value.
+    readers: functions of a word's string. What they return is stored as spaCy's string id,
+        or as the integer it is; 0 = no value. L columns: of n-grams as many as a word can have.
     max_rows: a batch with new words that would make the table longer empties it first.
     """
 
     def __init__(self, readers: Sequence[Reader], max_rows: int = MAX_ROWS) -> None:
         self.readers = tuple(readers)
-        self._max_rows = max_rows
+        widths = [reader.width if isinstance(reader, Ngrams) else 1 for reader in self.readers]
+        self._n_columns = sum(widths)
+        self._max_rows = min(max_rows, MAX_BYTES // (8 * max(1, self._n_columns)))
         # Kernels release the GIL: without the lock a second thread could read a half-made table.
         self._lock = Lock()
         self._clear()
@@ -39,7 +43,9 @@ class LexemeTable:
     def __len__(self) -> int:
         return self._n_rows
 
-    def find(self, orths: Ids, strings: StringStore) -> tuple[NDArray[np.int32], Ids, object]:
+    def find(
+        self, orths: Ids, strings: StringStore | Mapping[int, str]
+    ) -> tuple[NDArray[np.int32], Ids, object]:
         """Find the rows of words, adding those that are new.
 
         orths: [N] uint64, ids of words.
@@ -59,10 +65,10 @@ class LexemeTable:
         self._lexicon = object()
         self._n_rows = 0
         self._keys: Ids = np.empty(0, dtype=np.uint64)
-        self._values: Ids = np.empty((0, len(self.readers)), dtype=np.uint64)
+        self._values: Ids = np.empty((0, self._n_columns), dtype=np.uint64)
         self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
 
-    def _add(self, new: Ids, orths: Ids, strings: StringStore) -> None:
+    def _add(self, new: Ids, orths: Ids, strings: StringStore | Mapping[int, str]) -> None:
         """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
@@ -79,7 +85,7 @@ class LexemeTable:
     def _reserve(self, n_rows: int) -> None:
         """Move to larger arrays; who still reads the old values is not disturbed."""
         keys = np.zeros(n_rows, dtype=np.uint64)
-        values = np.zeros((n_rows, len(self.readers)), dtype=np.uint64)
+        values = np.zeros((n_rows, self._n_columns), dtype=np.uint64)
         keys[: self._n_rows] = self._keys[: self._n_rows]
         values[: self._n_rows] = self._values[: self._n_rows]
         self._keys, self._values = keys, values
@@ -87,7 +93,14 @@ class LexemeTable:
 
     def _row(self, text: str) -> list[int]:
         """Values of a word, which is never empty: spaCy refuses empty tokens."""
-        return [_to_id(reader(text)) for reader in self.readers]
+        row: list[int] = []
+        for reader in self.readers:
+            if isinstance(reader, Ngrams):
+                ids = [get_string_id(ngram) for ngram in reader(text)]
+                row += ids + [0] * (reader.width - len(ids))
+            else:
+                row.append(_to_id(reader(text)))
+        return row
 
 
 def _to_id(value: Value) -> int:

@@ -3,65 +3,145 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
 
+from ..errors import Errors, SparseCRFError
 from ..readings import Conjunctions, Templates
-from .attributes import ANNOTATION
-from .templates import Template
+from .arguments import Read
+from .attributes import ANNOTATION, NGRAMS, TOKEN, VECTOR
+from .ngrams import Ngrams
+from .places import count_edges, places_of
+from .templates import Template, TokenTest
+
+MOST_TESTS = 2048  # of a template at one token
 
 
 @dataclass(frozen=True)
 class Plan:
     """Templates as the hashing kernels take them, and the columns of values that they read.
 
-    words: [L] word attributes with their affix length, columns 0..L-1 of values.
-    annotations: [A] spaCy attribute ids, columns L..L+A-1 of values; the first two are ORTH and
-        SENT_START, which say what the word is and where sentences begin.
+    words: word attributes, whose values are the first columns; annotations: spaCy attribute ids,
+    whose values are the next columns: the first two are ORTH and SENT_START, which say what the
+    word is and where sentences begin; tokens: attributes that are read in Python, for the last
+    columns. An attribute with several values has several columns.
+    token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
+    first: of attributes, the position of the first template that reads it.
+    owners: [P] int32, position of the template of each test.
     """
 
-    words: tuple[tuple[str, int], ...]
+    words: tuple[Read, ...]
     annotations: tuple[int, ...]
+    tokens: tuple[Read, ...]
+    token_columns: tuple[Read, ...]
+    first: dict[Read, int]
+    owners: NDArray[np.int32]
     templates: Templates
 
 
-def make_plan(templates: Sequence[Template], start_label: bool) -> Plan:
-    """Lay templates out as arrays. start_label: see `Templates`."""
-    tests = [test for template in templates for test in template.tests]
-    used = dict.fromkeys((test.attribute, test.length) for test in tests)
-    words = tuple(column for column in used if column[0] not in ANNOTATION)
-    attributes = [ANNOTATION[name] for name, _ in used if name in ANNOTATION]
+def make_plan(
+    templates: Sequence[Template],
+    start_label: bool,
+    vector_width: int = 0,
+    boundaries: int | None = None,
+) -> Plan:
+    """Lay templates out as arrays.
+
+    A template of attributes that have several values at a token is as many tests, for all
+    combinations; they share a seed, so that a value gives the same test in every column.
+
+    start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
+    how many distances from a sequence are told apart, None for all.
+    RAISES: SparseCRFError for a template of too many tests.
+    """
+    first: dict[Read, int] = {}
+    for template in templates:
+        for test in template.tests:
+            first.setdefault(test.read, template.number - 1)
+    words = tuple(read for read in first if read.name not in (*ANNOTATION, *TOKEN))
+    tokens = tuple(read for read in first if read.name in TOKEN)
+    attributes = [ANNOTATION[read.name] for read in first if read.name in ANNOTATION]
     annotations = tuple(dict.fromkeys([ORTH, SENT_START, *attributes]))
-    columns = {column: i for i, column in enumerate(words)}
+    columns: dict[Read, list[int]] = {}
+    n_lexical = _lay_out(columns, words, 0, vector_width)
     for name, attribute in ANNOTATION.items():
         if attribute in annotations:
-            columns[name, 0] = len(words) + annotations.index(attribute)
+            columns[Read(name)] = [n_lexical + annotations.index(attribute)]
+    _lay_out(columns, tokens, n_lexical + len(annotations), vector_width)
+    conjunctions, owners = _conjoin(templates, columns, boundaries)
+    kinds = [templates[i].kinds for i in owners]
+    by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
+    made = Templates(conjunctions, n_lexical, *by_kind, start_label)
+    token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
+    return Plan(words, annotations, tokens, token_columns, first, owners, made)
+
+
+def _lay_out(
+    columns: dict[Read, list[int]], reads: Sequence[Read], start: int, vector_width: int
+) -> int:
+    """Enter the columns of attributes, from `start`. RETURNS: the column behind them.
+
+    All columns of an attribute but the first are marked, see `Conjunctions`.
+    """
+    for read in reads:
+        width = _width(read, vector_width)
+        columns[read] = [~c if c > start else c for c in range(start, start + width)]
+        start += width
+    return start
+
+
+def _width(read: Read, vector_width: int) -> int:
+    """Number of values that an attribute can have at a token."""
+    if read.name == NGRAMS:
+        return Ngrams(read.length, read.longest, read.argument).width
+    return vector_width if read.name == VECTOR else 1
+
+
+def _conjoin(
+    templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
+) -> tuple[Conjunctions, NDArray[np.int32]]:
+    """Make the tests of templates. RETURNS: the tests, and the template of each."""
+    seeds: list[int] = []
+    owners: list[int] = []
+    part_ptr = [0]
+    part_columns: list[int] = []
+    tests: list[TokenTest] = []
+    for i, template in enumerate(templates):
+        of_parts = [columns[test.read] for test in template.tests]
+        n_tests = prod(map(len, of_parts))
+        if n_tests > MOST_TESTS:
+            error = Errors.SC130.format(
+                number=template.number, template=str(template), n=n_tests, most=MOST_TESTS
+            )
+            raise SparseCRFError(error)
+        seed = seed_of(template.key)
+        for chosen in product(*of_parts):
+            part_columns += chosen
+            tests += template.tests
+            part_ptr.append(len(part_columns))
+        seeds += [seed] * n_tests
+        owners += [i] * n_tests
+    part_offsets, part_anchors = places_of(tests)
     conjunctions = Conjunctions(
-        seeds=np.array([_seed(template.key) for template in templates], dtype=np.uint64),
-        part_ptr=np.cumsum([0, *(len(template.tests) for template in templates)], dtype=np.int64),
-        part_columns=np.array([columns[t.attribute, t.length] for t in tests], dtype=np.int64),
-        part_offsets=np.array([test.offset for test in tests], dtype=np.int64),
+        seeds=np.array(seeds, dtype=np.uint64),
+        part_ptr=np.array(part_ptr, dtype=np.int64),
+        part_columns=np.array(part_columns, dtype=np.int64),
+        part_offsets=part_offsets,
+        part_anchors=part_anchors,
+        n_edges=count_edges(tests, boundaries),
     )
-    return Plan(
-        words,
-        annotations,
-        Templates(
-            conjunctions,
-            len(words),
-            _columns(templates, "u"),
-            _columns(templates, "b"),
-            start_label,
-        ),
-    )
+    return conjunctions, np.array(owners, dtype=np.int32)
 
 
-def _seed(key: str) -> int:
+def seed_of(key: str) -> int:
     """64 bits from the canonical text of a template's tests, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
-def _columns(templates: Sequence[Template], kind: str) -> NDArray[np.int32]:
-    """Positions of the templates whose tests are conjoined with a label (u) or a pair (b)."""
-    return np.array([i for i, t in enumerate(templates) if kind in t.kinds], dtype=np.int32)
+def positions_of(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:
+    """Positions of the tests that are conjoined with a label (u) or a pair (b)."""
+    return np.array([i for i, of_test in enumerate(kinds) if kind in of_test], dtype=np.int32)

@@ -2,19 +2,28 @@
 
     template := kind ":" [ test ("|" test)* ]
     kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
-    test     := attribute [ "(" length ")" ] "[" offset "]"
+    test     := read "[" offset "]" | read "[" "@" place "]"
+    read     := an attribute, some with arguments in brackets (see `arguments`)
 
-Blanks between these parts mean nothing. Without a test a template is always on: `u:` is a bias
-of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al. 2010).
+An offset counts from the current token; place 1 is the first token of the sequence, 2 the second,
+-1 the last. Blanks between these parts mean nothing. Without a test a template is always on: `u:`
+is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al.
+2010). A family of templates is written
+
+    family   := kind ":" "ngrm" "(" length "," read ")" [ "-" | "+" | "++" ]
+
+and stands for all of them, see `windows`.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import AFFIX, NAMES
+from .arguments import Read, parse_read
+from .attributes import NAMES
+from .windows import FAMILY, parse_length, parse_variant, windows
 
 LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
 WITH = {"u": "the label", "b": "the label pair"}
@@ -29,18 +38,26 @@ _TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
 class TokenTest:
     """One attribute of one token.
 
-    offset: of the token, in tokens, relative to the current one.
+    offset: of the token, in tokens, relative to the current one; where absolute, its place.
     attribute: a name in `attributes.NAMES`.
-    length: in characters, of an affix; 0 for attributes that take none.
+    length, argument, longest: as in `Read`.
+    absolute: whether the token has a place in the sequence, 1 the first, -1 the last.
     """
 
     offset: int
     attribute: str
     length: int = 0
+    argument: str = ""
+    longest: int = 0
+    absolute: bool = False
+
+    @property
+    def read(self) -> Read:
+        """What is read, wherever the token is."""
+        return Read(self.attribute, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
-        argument = f"({self.length})" if self.length else ""
-        return f"{self.attribute}{argument}[{self.offset}]"
+        return f"{self.read}[{'@' * self.absolute}{self.offset}]"
 
 
 @dataclass(frozen=True)
@@ -49,10 +66,12 @@ class Template:
 
     kind: "u", "b" or "*".
     tests: sorted, so that the order in which they were written does not matter; may be empty.
+    number: position of its text in the list, from 1.
     """
 
     kind: str
     tests: tuple[TokenTest, ...]
+    number: int = field(default=1, compare=False)
 
     @property
     def key(self) -> str:
@@ -95,13 +114,13 @@ class _Reader:
         self._skip_blanks()
         return char
 
-    def take_integer(self, low: int, what: str) -> int:
-        """Read an integer in low..LIMIT, or fail saying `what` was expected."""
+    def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
+        """Read an integer in low..high, or fail saying `what` was expected."""
         start = self.at
         digits = self.take(_INTEGER)
-        if not digits or not low <= int(digits) <= LIMIT:
+        if not digits or not low <= int(digits) <= high:
             self.at = start
-            self.fail(f"{what}, a whole number from {low} to {LIMIT}")
+            self.fail(f"{what}, a whole number from {low} to {high}")
         return int(digits)
 
     def fail(self, expected: str) -> NoReturn:
@@ -130,49 +149,78 @@ def parse_template(text: str, number: int = 1) -> Template:
     RAISES: SparseCRFError that names the template, the character and what was expected.
     """
     reader = _Reader(text, number)
-    kind = reader.take_char("ub*")
-    if not kind:
-        reader.fail("a kind, one of u, b, *")
-    if not reader.take_char(":"):
-        reader.fail("':'")
+    kind = _parse_kind(reader)
     if reader.at == len(text):
-        return Template(kind, ())
+        return Template(kind, (), number)
     tests = [_parse_test(reader, [])]
     while reader.take_char("|"):
         tests.append(_parse_test(reader, tests))
     if reader.at < len(text):
         reader.fail("'|' or the end of the template")
-    return Template(kind, tuple(sorted(tests)))
+    return Template(kind, tuple(sorted(tests)), number)
 
 
-def _parse_test(reader: _Reader, others: Sequence[TokenTest]) -> TokenTest:
-    """Parse `attribute [ "(" length ")" ] "[" offset "]"`, a test that is not among others."""
+def parse_family(text: str, number: int) -> tuple[Template, ...]:
+    """Parse one template, or a family of them. text, number, RAISES: as for `parse_template`."""
+    reader = _Reader(text, number)
+    kind = _parse_kind(reader)
+    if reader.take(_NAME) != FAMILY:
+        return (parse_template(text, number),)
+    if not reader.take_char("("):
+        reader.fail(f"'(', as in {FAMILY}(3, lower)")
+    length = parse_length(reader)
+    if not reader.take_char(","):
+        reader.fail("',' and an attribute")
+    read = _parse_attribute(reader)
+    if not reader.take_char(")"):
+        reader.fail("')'")
+    variant = parse_variant(reader)
+    if reader.at < len(text):
+        reader.fail("'+', '++', '-' or the end of the template")
+    tests = (tuple(TokenTest(i, *read) for i in window) for window in windows(length, variant))
+    return tuple(Template(kind, of_window, number) for of_window in tests)
+
+
+def _parse_kind(reader: _Reader) -> str:
+    """Parse `kind ":"`."""
+    kind = reader.take_char("ub*")
+    if not kind:
+        reader.fail("a kind, one of u, b, *")
+    if not reader.take_char(":"):
+        reader.fail("':'")
+    return kind
+
+
+def _parse_attribute(reader: _Reader) -> Read:
+    """Parse an attribute with its arguments."""
     start = reader.at
     name = reader.take(_NAME)
     if name not in NAMES:
         reader.at = start
         reader.fail(f"an attribute, one of {', '.join(NAMES)}")
-    length = _parse_length(reader, name) if name in AFFIX else 0
+    return parse_read(reader, name)
+
+
+def _parse_test(reader: _Reader, others: Sequence[TokenTest]) -> TokenTest:
+    """Parse `read "[" [ "@" ] offset "]"`, a test that is not among others."""
+    start = reader.at
+    read = _parse_attribute(reader)
     if not reader.take_char("["):
-        reader.fail("'[' and an offset, as in [0]" + _no_length(reader, name))
-    offset = reader.take_integer(-LIMIT, "an offset")
+        reader.fail("'[' and an offset, as in [0]" + _no_length(reader, read.name))
+    absolute = bool(reader.take_char("@"))
+    at = reader.at
+    what = "a place" if absolute else "an offset"
+    offset = reader.take_integer(-LIMIT, what)
+    if absolute and offset == 0:
+        reader.at = at
+        reader.fail("a place, 1 for the first token or -1 for the last")
     if not reader.take_char("]"):
         reader.fail("']'")
-    test = TokenTest(offset, name, length)
+    test = TokenTest(offset, *read, absolute)
     if test in others:
         reader.at = start
         reader.fail(f"a test other than {test}, which stands before")
     return test
-
-
-def _parse_length(reader: _Reader, name: str) -> int:
-    """Parse `"(" length ")"`."""
-    if not reader.take_char("("):
-        reader.fail(f"'(' and a length, as in {name}(3)")
-    length = reader.take_integer(1, "a length")
-    if not reader.take_char(")"):
-        reader.fail("')'")
-    return length
 
 
 def _no_length(reader: _Reader, name: str) -> str:
@@ -191,23 +239,24 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
         raise SparseCRFError(Errors.SC102.format(value=texts))
     if not texts:
         raise SparseCRFError(Errors.SC103)
-    templates = tuple(parse_template(text, i) for i, text in enumerate(texts, start=1))
-    first: dict[tuple[str, str], int] = {}
-    for i, template in enumerate(templates):
+    families = [parse_family(text, i) for i, text in enumerate(texts, start=1)]
+    templates = tuple(template for family in families for template in family)
+    first: dict[tuple[str, str], Template] = {}
+    for template in templates:
         for kind in template.kinds:
-            same = first.setdefault((kind, template.key), i)
-            if same != i:
-                _fail_repeated(texts, same, i, kind)
+            same = first.setdefault((kind, template.key), template)
+            if same is not template:
+                _fail_repeated(texts, same.number, template.number, kind)
     return templates
 
 
 def _fail_repeated(texts: Sequence[str], first: int, second: int, kind: str) -> NoReturn:
-    """Raise an error about two templates that test the same."""
+    """Raise an error about two templates that test the same, by their numbers."""
     error = Errors.SC104.format(
-        first=first + 1,
-        first_text=texts[first],
-        second=second + 1,
-        second_text=texts[second],
+        first=first,
+        first_text=texts[first - 1],
+        second=second,
+        second_text=texts[second - 1],
         conjoined=WITH[kind],
     )
     raise SparseCRFError(error)

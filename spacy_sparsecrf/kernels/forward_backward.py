@@ -6,6 +6,7 @@ from numba import njit
 from .exp import exp_shifted, largest
 from .memory import fill, lent
 from .potentials import add_heads, add_scores
+from .sets import has_label, is_restricted, level
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -145,19 +146,23 @@ def _backward(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _evidence(scores: np.ndarray, n_labels: int, allowed: int) -> float:
+def _evidence(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
     """Exponentiate a token's scores in place, relative to their maximum, which is returned.
 
-    allowed: the only label with a non-zero result, or -1 for all; padding becomes 0.
+    allowed: see `sets`; the maximum is that of the token's labels, other results and the padding
+    are 0.
     """
+    restricted = is_restricted(allowed)
+    if restricted:
+        level(scores, n_labels, allowed)
     fill(scores, n_labels, len(scores), scores[0])
     top: float = largest(scores)
     fill(scores, n_labels, len(scores), top)
     exp_shifted(scores, len(scores), top)
     fill(scores, n_labels, len(scores), 0.0)
-    if allowed >= 0:
+    if restricted:
         for y in range(n_labels):
-            if y != allowed:
+            if not has_label(allowed, y):
                 scores[y] = 0.0
     return top
 
@@ -216,7 +221,7 @@ def forward_backward(
     recursions (Lavergne 2010, section 4.2). Psi is the matrix of the token's context with the
     context's entries in it (section 4.1).
 
-    offsets [S + 1], weights [S], allowed [N] (label a token must have, -1 = any),
+    offsets [S + 1], weights [S], allowed [N, W] (labels that a token may have, see `sets`),
     head_ptr [N + 1] and heads: CSR of a token's rows in `table` [H, Yp] (see `potentials`);
     tok_ptr [N + 1] and tok_rows: CSR of its other unigram rows, row_ptr, row_labels, theta: their
     weights; context [N], matrix_of [C], psi [M, Y + 1, Yp], psi_shift [M], constant [M] (a matrix
@@ -227,7 +232,7 @@ def forward_backward(
     [Yp], scratch [Y + 1, Yp].
     """
     alpha, backward, marginals = lent(alpha), lent(backward), lent(marginals)
-    psi, table, theta = lent(psi), lent(table), lent(theta)
+    psi, table, theta, allowed = lent(psi), lent(table), lent(theta), lent(allowed)
     heads, tok_rows, row_ptr = lent(heads), lent(tok_rows), lent(row_ptr)
     row_labels, beta, scratch = lent(row_labels), lent(beta), lent(scratch)
     ent_previous, ent_label, ent_change = lent(ent_previous), lent(ent_label), lent(ent_change)

@@ -20,6 +20,25 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def edge_value(distance: int) -> np.uint64:
+    """Value of a token outside the sequence: distance < 0 before its first, > 0 behind its last."""
+    return mix((_BEFORE if distance < 0 else _AFTER) ^ np.uint64(abs(distance)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_edges(edges: np.ndarray) -> None:
+    """Give each distance from a sequence a value of its own on either side.
+
+    edges: [K, 2, E] uint64, out, the same for every k.
+    """
+    for k in range(len(edges)):
+        for i in range(edges.shape[2]):
+            edges[k, 0, i] = edge_value(-i - 1)
+            edges[k, 1, i] = edge_value(i + 1)
+
+
+# Inlined: a call would count the references to each array, which takes longer than the test.
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def hash_test(
     p: int,
     t: int,
@@ -32,24 +51,32 @@ def hash_test(
     part_ptr: np.ndarray,
     part_columns: np.ndarray,
     part_offsets: np.ndarray,
+    part_anchors: np.ndarray,
+    part_edges: np.ndarray,
 ) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 
     h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
     h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
-    has a value of its own for each distance. The arrays are those of `hash_tests`.
+    has a value by its distance, but none in the further columns of an attribute that has several:
+    a test twice at a token would count twice. The arrays are those of `hash_tests`.
     """
     n_lexical = lexical.shape[1]
     h = seeds[p]
     if part_ptr[p] == part_ptr[p + 1]:
         h = mix(h)
     for k in range(part_ptr[p], part_ptr[p + 1]):
-        at = t + part_offsets[k]
+        anchor = part_anchors[k]
+        at = part_offsets[k] + (t if anchor == 0 else first if anchor == 1 else last)
         column = part_columns[k]
+        if column < 0:
+            if at < first or at >= last:
+                return _ZERO
+            column = ~column
         if at < first:
-            value = mix(_BEFORE ^ np.uint64(first - at))
+            value = part_edges[k, 0, min(first - at, part_edges.shape[2]) - 1]
         elif at >= last:
-            value = mix(_AFTER ^ np.uint64(at - last + 1))
+            value = part_edges[k, 1, min(at - last + 1, part_edges.shape[2]) - 1]
         elif column < n_lexical:
             value = lexical[rows[at], column]
         else:
@@ -70,6 +97,8 @@ def hash_tests(
     part_ptr: np.ndarray,
     part_columns: np.ndarray,
     part_offsets: np.ndarray,
+    part_anchors: np.ndarray,
+    part_edges: np.ndarray,
     hashes: np.ndarray,
 ) -> None:
     """Hash every template at every token, see `hash_test`.
@@ -80,8 +109,13 @@ def hash_tests(
     annotations: [N, A] uint64, values of a token's annotations, 0 = missing.
     seeds: [P] uint64, of templates.
     part_ptr: [P + 1] int64, parts of a template.
-    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`.
+    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`; ~column
+        for all columns of an attribute but its first.
     part_offsets: [K] int64, in tokens.
+    part_anchors: [K] int64, from where an offset counts: 0 the token, 1 the first of its sequence,
+        2 behind the last.
+    part_edges: [K, 2, E] uint64, values before and behind a sequence, by distance from it; E >= 1,
+        and tokens that are farther away are like those at distance E.
     hashes: [N, P] uint64, out.
     """
     for s in range(len(offsets) - 1):
@@ -100,6 +134,8 @@ def hash_tests(
                     part_ptr,
                     part_columns,
                     part_offsets,
+                    part_anchors,
+                    part_edges,
                 )
 
 

@@ -4,6 +4,8 @@ Shapes: Y labels, Yp = Y padded to a multiple of 8. Row Y of a matrix belongs to
 A *row* is a test with at least one working weight; its weights are contiguous. A row with all of
 its potential weights is *full*: its weights lie in the order of the scores and add as a vector.
 A *head* is a row of a frequent test, whose weights are copied to a table of all labels.
+Where some labels may not follow others, a *mask* comes after the last matrix: 1 for pairs that may,
+0 for others; its start row is 1.
 """
 
 import numpy as np
@@ -104,6 +106,14 @@ def add_pairs(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _mask(matrix: np.ndarray, mask: np.ndarray, n_labels: int) -> None:
+    """Multiply a matrix [Y + 1, Yp] by a mask, but for the start row."""
+    for i in range(n_labels):
+        for y in range(matrix.shape[1]):
+            matrix[i, y] *= mask[i, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def context_matrices(
     first: int,
     last: int,
@@ -119,7 +129,8 @@ def context_matrices(
 ) -> None:
     """Build and exponentiate the pair potentials of matrices first:last, once each.
 
-    psi: [M, Y + 1, Yp], out: exp(sum_o lam[o, y', y] - shift[m]), padding 0;
+    psi: [M, Y + 1, Yp], out: exp(sum_o lam[o, y', y] - shift[m]), padding 0; with one matrix more
+    than shifts, the last is the mask, by which others are multiplied;
     shift: [M] float64, out: the largest log-potential of a matrix;
     n_previous: Y + 1, or Y where no pair has a start label: the start row is then 1;
     mat_ptr, mat_rows: CSR of a matrix's rows.
@@ -153,3 +164,5 @@ def context_matrices(
             fill(matrix[previous], n_labels, padded, 0.0)
         if n_previous == n_labels:
             fill(matrix[n_labels], 0, n_labels, 1.0)
+        if len(psi) > len(shift):
+            _mask(matrix, psi[len(shift)], n_labels)

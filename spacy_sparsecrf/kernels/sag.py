@@ -110,8 +110,8 @@ def sag_pass(
     steps are unbiased (proposition 1); fresh, revisit: see `first_estimate`; grow, least_norm: of
     the search, which is left out where |g|^2 is not larger; caution: steps are divided by it; l1:
     penalty of the summed loss; decay: lambda, penalty of the mean loss. Sequences s < n are drawn:
-    offsets [S + 1], labels, allowed [N], sequence_weights [S], copies [n] (constrained copy of a
-    sequence, -1 = none). Weights are in the tables of `forward_backward`, `context_matrices` and
+    offsets [S + 1], labels [N], allowed [N, W], sequence_weights [S], copies [n] (constrained
+    copy, -1 = none). Weights are in the tables of `forward_backward`, `context_matrices` and
     `entries.correct`; seq_ptr [n + 1], grp_ptr, grp_tokens, grp_context: groups (see `residuals`),
     of contexts of the corpus; corpus_context [N], ctx_ptr, ctx_rows: bigram rows of those; own_ptr,
     own_rows: rows of a sequence, of which all_ptr [R + 1] has the weights.

@@ -41,6 +41,8 @@ def sum_groups(
     part_ptr: np.ndarray,
     part_columns: np.ndarray,
     part_offsets: np.ndarray,
+    part_anchors: np.ndarray,
+    part_edges: np.ndarray,
     bits: np.ndarray,
     entries: np.ndarray,
     row_labels: np.ndarray,
@@ -72,6 +74,8 @@ def sum_groups(
                     part_ptr,
                     part_columns,
                     part_offsets,
+                    part_anchors,
+                    part_edges,
                 )
                 if may_have(bits, test):
                     add_row(find_entry(entries, test), row_labels, values, score)
@@ -91,6 +95,8 @@ def add_words(
     part_ptr: np.ndarray,
     part_columns: np.ndarray,
     part_offsets: np.ndarray,
+    part_anchors: np.ndarray,
+    part_edges: np.ndarray,
     bits: np.ndarray,
     entries: np.ndarray,
     row_labels: np.ndarray,
@@ -107,6 +113,7 @@ def add_words(
     annotations, seeds, part_ptr = lent(annotations), lent(seeds), lent(part_ptr)
     part_columns, part_offsets, bits = lent(part_columns), lent(part_offsets), lent(bits)
     entries, row_labels, values = lent(entries), lent(row_labels), lent(values)
+    part_anchors, part_edges = lent(part_anchors), lent(part_edges)
     scores = lent(scores)
     n_groups = len(group_offsets)
     padded = scores.shape[1]
@@ -138,6 +145,8 @@ def add_words(
                         part_ptr,
                         part_columns,
                         part_offsets,
+                        part_anchors,
+                        part_edges,
                     )
                     tests[n_tests] = test
                     n_tests += may_have(bits, test)

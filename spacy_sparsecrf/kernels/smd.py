@@ -175,6 +175,26 @@ def add_gradient_and_product(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _step(
+    k: int,
+    mu: float,
+    decay: float,
+    l2: float,
+    gradient: float,
+    product: float,
+    theta: np.ndarray,
+    gains: np.ndarray,
+    v: np.ndarray,
+) -> None:
+    """Step with one weight, given its parts of g and H v without the penalty."""
+    g = gradient + l2 * theta[k]
+    curved = product + l2 * v[k]
+    gains[k] *= max(0.5, 1.0 - mu * g * v[k])
+    theta[k] -= gains[k] * g
+    v[k] = decay * v[k] - gains[k] * (g + decay * curved)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def step_smd(
     mu: float,
     decay: float,
@@ -191,10 +211,24 @@ def step_smd(
     all [K]. mu: meta-gain; decay: lambda; l2: of a minibatch, not yet in gradient and product.
     """
     for k in range(len(theta)):
-        g = gradient[k] + l2 * theta[k]
-        curved = product[k] + l2 * v[k]
-        gains[k] *= max(0.5, 1.0 - mu * g * v[k])
-        theta[k] -= gains[k] * g
-        v[k] = decay * v[k] - gains[k] * (g + decay * curved)
+        _step(k, mu, decay, l2, gradient[k], product[k], theta, gains, v)
         gradient[k] = 0.0
         product[k] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def catch_up_smd(
+    missed: np.ndarray,
+    mu: float,
+    decay: float,
+    l2: float,
+    theta: np.ndarray,
+    gains: np.ndarray,
+    v: np.ndarray,
+) -> None:
+    """Do the steps that weights have missed, [K] int64, as no example had them: g = H v = 0."""
+    for k in range(len(theta)):
+        # Where both are zero they stay so, and the gain as it is.
+        if theta[k] != 0.0 or v[k] != 0.0:
+            for _ in range(missed[k]):
+                _step(k, mu, decay, l2, 0.0, 0.0, theta, gains, v)

@@ -95,6 +95,21 @@ def catch_up_adagrad(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def catch_up_each(
+    missed: np.ndarray,
+    eta: float,
+    delta: float,
+    l1: float,
+    l2: float,
+    theta: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """`catch_up_adagrad` where each weight has missed a number of its own, [K] int64."""
+    for k in range(len(theta)):
+        catch_up_adagrad(k, k + 1, missed[k], eta, delta, l1, l2, theta, squares)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def step_adagrad(
     begin: int,
     end: int,

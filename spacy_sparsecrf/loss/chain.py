@@ -16,7 +16,9 @@ from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
 from ..parallel import Chunks, Workers, cut
+from .label_sets import Mask
 from .lattice import Csr, build_lattice
+from .observed import distinct, observed_bigrams, observed_unigrams
 from .working import WorkingLoss
 from .workspace import Workspace
 
@@ -40,7 +42,9 @@ class ChainLoss:
     corpus: encoded sequences; n_labels: Y; workers: threads to use; precision: "float64", or
     "float32" to store potentials, forward and backward vectors and marginals in half the memory;
     sums over tokens, weights and the objective are float64 in any case; observed_only: whether
-    only pairs of a test and a gold label (or gold label pair) that occur may have weights.
+    only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
+    `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
+    sequences only, and gold labels must be such.
     RAISES: SparseCRFError where no token has a gold label.
     """
 
@@ -51,10 +55,11 @@ class ChainLoss:
         workers: Workers,
         precision: str = "float64",
         observed_only: bool = False,
+        legal: Mask | None = None,
     ) -> None:
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels)
+        self._lattice = build_lattice(corpus, n_labels, legal)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         self._workspace = Workspace(self._lattice, n_labels, workers, precision)
@@ -66,6 +71,12 @@ class ChainLoss:
         self.n_potential = (
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
         )
+
+    @property
+    def n_examples(self) -> int:
+        """Number of sequences with gold labels."""
+        twin = self._lattice.twin
+        return len(twin) - int(np.count_nonzero(twin >= 0))
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
@@ -83,27 +94,21 @@ class ChainLoss:
 
     def observed_coordinates(self) -> Longs:
         """The coordinates of all pairs of a test with a gold label, or gold label pair."""
-        lattice, n = self._lattice, self.n_labels
-        lengths = np.diff(lattice.tests.indptr)
-        label = np.repeat(lattice.labels, lengths)
-        unigram = lattice.tests.indices[label >= 0].astype(np.int64) * n + label[label >= 0]
-        previous = np.where(lattice.begins, n, np.roll(lattice.labels, 1))
-        pair = previous.astype(np.int64) * n + lattice.labels
-        known = (lattice.labels >= 0) & (previous >= 0)
-        seen = np.unique(np.stack((lattice.context[known], pair[known])), axis=1)
-        lengths = np.diff(lattice.ctx_tests.indptr)[seen[0]]
-        tests = lattice.ctx_tests.take(seen[0]).indices.astype(np.int64)
-        bigram = tests * n * lattice.n_previous + np.repeat(seen[1], lengths)
-        return np.concatenate((np.unique(unigram), self.n_unigram + np.unique(bigram)))
+        unigram = observed_unigrams(self._lattice, self.n_labels)
+        bigram = observed_bigrams(self._lattice, self.n_labels)
+        return np.concatenate((unigram, self.n_unigram + bigram))
 
-    def descent_coordinates(self) -> Longs:
+    def descent_coordinates(self, known: Longs | None = None) -> Longs:
         """The observed coordinates, completed where that makes stochastic descent faster.
 
         A test seen with many labels gets the weights of all: they add as a vector.
+        known: [n] int64, coordinates that count as observed, too; default: none.
         """
         if self._candidates is not None:
             return self._candidates
         observed = self.observed_coordinates()
+        if known is not None:
+            observed = distinct(np.concatenate((observed, known)))
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
         unigram = _completed(observed[:split], n)
@@ -249,7 +254,7 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     tests, counts = np.unique(coordinates // width, return_counts=True)
     full = tests[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
-    return np.union1d(coordinates, added)
+    return distinct(np.concatenate((coordinates, added)))
 
 
 def _runs(chunks: Chunks, width: int) -> list[Chunks]:

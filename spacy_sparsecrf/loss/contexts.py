@@ -42,9 +42,9 @@ class Contexts:
 
     active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
     context of a token; matrix_of: [C] int32; matrix_rows: rows of a matrix; constant: [M] bool,
-    matrices without rows. Entries of a context, by place: ent_ptr [C + 1] int64, of which
-    ent_start[c]:ent_ptr[c + 1] are in the start row; ent_context, ent_place: [E]
-    int32; ent_previous, ent_label: [E] uint16 (numba tests the sign of other indices);
+    matrices of ones, without rows or mask. Entries of a context, by place: ent_ptr [C + 1] int64,
+    of which ent_start[c]:ent_ptr[c + 1] are in the start row; ent_context, ent_place: [E] int32;
+    ent_previous, ent_label: [E] uint16 (numba tests the sign of other indices);
     entry_weights, weight_entries: the weights of an entry, and back.
     """
 
@@ -90,7 +90,7 @@ def lay_out_contexts(
         context,
         matrix_of,
         matrix_rows,
-        np.diff(matrix_rows.indptr) == 0,
+        (np.diff(matrix_rows.indptr) == 0) & (lattice.legal is None),
         *_entries(np.where(in_matrix, 0, table), rows, n_labels, padded),
     )
 
@@ -132,6 +132,7 @@ class _Rule:
         self._begins = lattice.begins
         self._area = float(area)
         self._stochastic = stochastic
+        self._masked = lattice.legal is not None
         self._tokens = np.bincount(context, minlength=len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
@@ -173,7 +174,7 @@ class _Rule:
     def _matrix_cost(self, mask: Mask) -> tuple[int, float]:
         """Number of matrices; operations of products with them and of building them."""
         first, matrix_of = distinct_rows(np.sort(np.where(mask, self._table, 0), axis=1))
-        weighted: Mask = np.any(mask[first], axis=1)
+        weighted: Mask = np.any(mask[first], axis=1) | self._masked
         matrix = matrix_of[self._context]
         uncached = 8.0 * self._area * len(first) > _CACHE_BYTES
         products = self._area * (_UNCACHED if uncached else 1.0) * float(weighted[matrix].sum())

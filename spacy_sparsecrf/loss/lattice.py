@@ -6,8 +6,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus
+from ..corpus import MISSING, EncodedCorpus
 from ..kernels.layout import transpose
+from .label_sets import Mask, Words, allowed_labels, set_numbers, set_table
 
 # Contexts by which sequences are sorted.
 _SORTED_BY = 4
@@ -80,12 +81,14 @@ def _group(keys: Ints, members: Ints, n_groups: int) -> Csr:
 class Lattice:
     """Token arrays of a corpus, with a copy of each sequence whose gold labels are incomplete.
 
-    The loss of such a sequence is log Z minus the log Z over the paths that agree with its known
-    labels; the copy stands for the second term: it has weight -w, and `allowed` restricts it.
+    The loss of such a sequence is log Z minus the log Z over the paths that agree with what is
+    known of its labels; the copy stands for the second term: it has weight -w, and `allowed`
+    restricts it.
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
-    allowed [N] (-1 = any label), token_weight [N]; twin [S] int64, the copy of a sequence, -1 = it
-    has none; tests: unigram tests of a token; context [N];
+    allowed [N, W] (labels that a token may have, see `kernels.sets`), token_weight [N]; gold [N],
+    sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; twin [S] int64, the
+    copy of a sequence, -1 = it has none; tests: unigram tests of a token; context [N];
     ctx_tests: bigram tests of a context; test_tokens, test_contexts: their transposes; inner
     and starts: tokens of a context that continue and that begin a sequence.
     """
@@ -93,8 +96,11 @@ class Lattice:
     offsets: Longs
     weights: NDArray[np.float64]
     labels: Ints
-    allowed: Ints
+    allowed: Words
     token_weight: NDArray[np.float64]
+    gold: Ints
+    sets: Mask
+    legal: Mask | None
     twin: Longs
     begins: NDArray[np.bool_]
     tests: Csr
@@ -124,16 +130,19 @@ class Lattice:
         return blocks
 
 
-def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
-    """Lay a corpus out for the loss; sequences without tokens or gold labels drop out.
+def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None) -> Lattice:
+    """Lay a corpus out for the loss; sequences without tokens, gold labels or weight drop out.
 
-    The order of sequences is the lattice's own.
+    The order of sequences is the lattice's own. legal: [Y + 1, Y + 1], whether label b may follow
+    label a; row Y: may begin a sequence; column Y: may end one; None = all. Gold labels are legal.
     """
     lengths = np.diff(corpus.offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
-    known = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths)).astype(np.int64)
-    used = _with_like_contexts_together(corpus, np.flatnonzero(known > 0))
-    partial = np.flatnonzero((known > 0) & (known < lengths))
+    known = np.bincount(sequence, corpus.labels != MISSING, minlength=len(lengths)) > 0
+    known &= corpus.weights > 0.0
+    sure = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths))
+    used = _with_like_contexts_together(corpus, np.flatnonzero(known))
+    partial = np.flatnonzero(known & (sure < lengths))
     order = np.concatenate((used, partial))
     tokens = concatenated_ranges(corpus.offsets[order], lengths[order])
     copied = np.repeat(np.arange(len(order)) >= len(used), lengths[order])
@@ -141,8 +150,10 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
     offsets = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
     labels = corpus.labels[tokens]
-    begins = np.zeros(len(tokens), dtype=np.bool_)
-    begins[offsets[:-1]] = True
+    begins, ends = (np.zeros(len(tokens), dtype=np.bool_) for _ in range(2))
+    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
+    numbers = np.where(copied, set_numbers(labels, n_labels), 0)
+    table = set_table(corpus.sets, n_labels)
     twin = np.full(len(order), -1, dtype=np.int64)
     twin[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
         len(used), len(order)
@@ -153,8 +164,11 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int) -> Lattice:
         offsets=offsets,
         weights=weights,
         labels=np.where(incomplete, -1, labels).astype(np.int32),
-        allowed=np.where(copied, labels, -1).astype(np.int32),
+        allowed=allowed_labels(numbers, table, begins, ends, legal),
         token_weight=np.repeat(weights, lengths[order]),
+        gold=labels,
+        sets=corpus.sets,
+        legal=legal,
         twin=twin,
         begins=begins,
         tests=tests,

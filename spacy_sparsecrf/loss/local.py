@@ -9,16 +9,29 @@ its weights the coordinates that they have in the chain loss (see `chain`): `Cha
 corpus made here is the loss of the per-position model, and what names weights needs no change.
 """
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus
-from ..errors import Errors, SparseCRFError
+from ..corpus import MISSING, EncodedCorpus
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .lattice import Csr
 
 Longs = NDArray[np.int64]
+
+
+def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
+    """A corpus as a kind of model sees it (see `CRFModel`): a chain sees it as it is."""
+    return corpus if kind == "chain" else local_corpus(corpus, n_labels, pairs=kind == "memm")
+
+
+def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
+    """Warn of tests of pairs of labels where the kind of model has none."""
+    if kind == "maxent" and len(corpus.bigram_keys):
+        message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
+        warnings.warn(message, SparseCRFWarning, stacklevel=4)
 
 
 def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:
@@ -26,7 +39,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
 
     n_labels: Y; pairs: whether p depends on the label before (MEMM); otherwise bigram tests are
     dropped (maxent). Left out are tokens without a gold label, and with `pairs` those that follow
-    such a token.
+    such a token, or one that may have several.
     RETURNS: a corpus without bigram tests. Its unigram tests are the corpus's own, then, with
         `pairs`, the bigram tests with each label before; those do not descend in frequency.
     RAISES: SparseCRFError where the tests are too many to be numbered.
@@ -34,7 +47,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     lengths = np.diff(corpus.offsets)
     previous = np.roll(corpus.labels, 1)
     previous[corpus.offsets[:-1][lengths > 0]] = n_labels
-    usable = corpus.labels >= 0
+    usable = corpus.labels != MISSING
     if pairs:
         usable &= previous >= 0
     tokens = np.flatnonzero(usable)

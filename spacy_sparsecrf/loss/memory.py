@@ -100,16 +100,14 @@ class SequenceMemory:
         longest = int(np.diff(space.lattice.offsets).max())
         most = int(np.diff(self._seq_ptr).max(initial=0))
         matrix = pairs.psi.shape[1:]
-        # Matrices of ones are not built again.
-        psi = np.zeros(pairs.psi.shape)
-        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
+        psi, shift = pairs.new_matrices()
         return (
             *(np.zeros(n_weights) for _ in range(3)),
             np.zeros((longest, space.padded)),
             np.zeros((most, space.n_labels, space.padded)),
             np.zeros((space.n_labels, space.padded)),
             psi,
-            np.zeros(len(psi)),
+            shift,
             np.zeros(n_entries),
             np.zeros(n_entries),
             np.zeros(len(pairs.rewritten), dtype=np.bool_),

@@ -13,15 +13,19 @@ class Minibatches:
     """Passes of a stochastic solver over minibatches of examples.
 
     working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
-    time; batch: examples of a minibatch.
-    sequences: [S] int64, the examples.
+    time; batch: examples of a minibatch; n_examples: among how many the penalty is shared, 0 for
+    those of the loss.
+    sequences: [S] int64, the examples; share: the penalty of a minibatch.
     """
 
-    def __init__(self, working: WorkingLoss, penalty: ElasticNet, batch: int) -> None:
+    def __init__(
+        self, working: WorkingLoss, penalty: ElasticNet, batch: int, n_examples: int = 0
+    ) -> None:
         self._examples = Examples(working)
         self.sequences: Longs = self._examples.sequences
         self.batch = batch
-        self._penalty = penalty
+        share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
+        self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
         lattice, n_weights = working.space.lattice, len(working.coordinates)
         contexts = working.bigram.of(lattice.ctx_tests)
         pair_ptr = working.split + working.bigram.ptr
@@ -50,8 +54,7 @@ class Minibatches:
         keeps of each weight; averaging: whether SGD sums its iterates there; delta: of AdaGrad.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
-        share = 1.0 / self.n_steps(self.sequences)
-        l2 = share * self._penalty.l2
+        l2 = self.share.l2
         shrinkage = np.concatenate(([0.0], np.cumsum(np.log1p(etas * l2))))
         averaged = np.zeros(len(etas) + 1)
         if averaging:
@@ -67,7 +70,7 @@ class Minibatches:
             *self._examples.tables,
             etas,
             delta,
-            share * self._penalty.l1,
+            self.share.l1,
             l2,
             shrinkage,
             averaged,

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.entries import correct, count_entries, entry_sums, settle_entries
 from ..kernels.expectations import gather_bigrams, matrix_residuals, pair_sums
@@ -20,8 +20,8 @@ class PairPotentials:
     """Matrices and entries (see `contexts`) of working bigram weights.
 
     rows: the weights by test; stochastic: whether for a stochastic solver. psi: [M, Y + 1, Yp] of
-    the workspace's precision; psi_shift: [M]; ent_value, ent_change: [E] float64; rewritten: [C]
-    bool (see `entries.correct`).
+    the workspace's precision, then the mask where there is one (see `kernels.potentials`);
+    psi_shift: [M]; ent_value, ent_change: [E] float64; rewritten: [C] bool (see `entries.correct`).
     """
 
     def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
@@ -29,12 +29,22 @@ class PairPotentials:
         self.rows = rows
         n_labels, padded = space.n_labels, space.padded
         self.contexts = lay_out_contexts(space.lattice, rows, n_labels, padded, stochastic)
-        n_matrices = len(self.contexts.matrix_rows)
-        self.psi = np.zeros((n_matrices, n_labels + 1, padded), space.dtype)
-        self.psi_shift = np.zeros(n_matrices)
+        self.psi, self.psi_shift = self.new_matrices(space.dtype)
         self.ent_value, self.ent_change = (np.zeros(self.contexts.n_entries) for _ in range(2))
         self.rewritten = np.zeros(len(self.contexts.matrix_of), dtype=np.bool_)
         self._cut_chunks()
+
+    def new_matrices(self, dtype: DTypeLike = np.float64) -> tuple[NDArray[np.floating], Floats]:
+        """Matrices like `psi`, ones where they are never built, and their shifts."""
+        n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
+        legal = self.space.lattice.legal
+        shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
+        psi = np.zeros(shape, dtype)
+        psi[:n_matrices][self.contexts.constant, :, :n_labels] = 1.0
+        if legal is not None:
+            psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
+            psi[-1, n_labels, :n_labels] = 1.0
+        return psi, np.zeros(n_matrices)
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, entries and rows into chunks of about equal work."""
@@ -47,7 +57,7 @@ class PairPotentials:
         self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1)
         self._by_matrix = np.argsort(contexts.matrix_of, kind="stable").astype(np.int32)
-        bounds = np.arange(len(self.psi) + 1)
+        bounds = np.arange(len(self.psi_shift) + 1)
         self._ctx_ptr = np.searchsorted(contexts.matrix_of[self._by_matrix], bounds)
         per_matrix = np.add.reduceat(n_entries[self._by_matrix], self._ctx_ptr[:-1])
         self._settle_chunks = cut(per_matrix, N_CHUNKS)
@@ -55,7 +65,7 @@ class PairPotentials:
     @cached_property
     def _tokens(self) -> list[MatrixTokens]:
         """Of each block, its tokens by matrix and by context."""
-        contexts, n_matrices = self.contexts, len(self.psi)
+        contexts, n_matrices = self.contexts, len(self.psi_shift)
         return [
             MatrixTokens(block, contexts.context, contexts.matrix_of, n_matrices)
             for block in self.space.blocks
@@ -89,7 +99,7 @@ class PairPotentials:
 
     def clear(self) -> None:
         """Set all potentials to zero: the gradient is then minus the observed counts."""
-        self.psi[:, :, :] = 0.0
+        self.psi[: len(self.psi_shift)] = 0.0
         self.ent_value[:] = 0.0
 
     def fill(self, theta: Floats) -> None:

@@ -96,7 +96,12 @@ def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
 
     corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
     one label leave nothing to learn about it; and a test none in a cluster where it never occurs.
+    RAISES: SparseCRFError where a token may have several gold labels: their probability is no
+    product of a cluster's and a label's.
     """
+    n_ambiguous = int((corpus.labels < 0).sum())
+    if n_ambiguous:
+        raise SparseCRFError(Errors.SC360.format(n=n_ambiguous))
     limits = np.asarray(bounds, dtype=np.int64)
     starts, sizes = limits[:-1], np.diff(limits)
     n_clusters = len(sizes)

@@ -64,14 +64,12 @@ class Examples:
         space, pairs = working.space, working.pairs
         longest = int(np.diff(space.lattice.offsets).max())
         shape = pairs.psi.shape[1:]
-        # Matrices of ones are not built again.
-        psi = np.zeros(pairs.psi.shape)
-        psi[pairs.contexts.constant, :, : space.n_labels] = 1.0
+        psi, shift = pairs.new_matrices()
         n_entries = pairs.contexts.n_entries
         return (
             np.arange(longest, dtype=np.int32),
             psi,
-            np.zeros(len(psi)),
+            shift,
             np.zeros(n_entries),
             np.zeros(n_entries),
             np.zeros(len(pairs.rewritten), dtype=np.bool_),
@@ -91,17 +89,24 @@ class SequenceDescent:
     """Weights under stochastic gradient descent with the cumulative l1 penalty.
 
     working: the loss on the weights to learn, [K]; penalty: applied an example's share at a time;
-    missing: whether examples with missing gold labels take part.
+    missing: whether examples with missing gold labels take part; n_examples: among how many the
+    penalty is shared, 0 for those that take part.
     theta: [K] weights; received: [K], the l1 penalty that each has received; due: [2], the l1 and
     l2 rates cumulated so far. Once settled, these are the whole state.
     """
 
-    def __init__(self, working: WorkingLoss, penalty: ElasticNet, missing: bool = False) -> None:
+    def __init__(
+        self,
+        working: WorkingLoss,
+        penalty: ElasticNet,
+        missing: bool = False,
+        n_examples: int = 0,
+    ) -> None:
         self._working = working
         self._examples = Examples(working)
         known = self._examples.complete
         self.sequences: Longs = self._examples.sequences[known | missing]
-        share = 1.0 / max(1, len(self.sequences))
+        share = 1.0 / max(1, n_examples or len(self.sequences))
         self._rates = (share * penalty.l1, share * penalty.l2)
         n = len(working.coordinates)
         self.resume(np.zeros(n), np.zeros(n), 0.0)

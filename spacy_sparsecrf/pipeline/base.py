@@ -4,39 +4,47 @@ This module is imported at each start of spaCy: what only its use needs is impor
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..names import Names
+from ..targets.span_target import SpanTarget
 from .compilation import announce_prediction, announce_training
+from .decoding_settings import DecodingSettings
+from .explaining import ExplainedPipe
+from .feature_state import keep, renewed
+from .labelled import LabelledPipe
+from .learning_settings import LearningSettings
+from .prediction import Predictions, Reader, predict, store_scores
+from .probabilities import Probabilities
 from .session import Session
 from .settings import Settings
-from .skew import skew_of
+from .skew import warn_of_skew
+from .storage import FORMAT
+from .streaming import is_endless, is_on_batches
 from .upstream import annotated
 
 if TYPE_CHECKING:
     from ..corpus import EncodedCorpus
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
     from ..solvers.base import BatchSolver
     from ..targets.base import Target
-    from .compiling import Compiled, Features
-
-FORMAT = 1  # of `cfg`; a model file has its own
+    from .compiling import Compiled, Features, LabelIds
 
 
-class SparseCRF(TrainablePipe):  # type: ignore[misc]
+class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -59,6 +67,10 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: of training; 0 = one a core.
     overwrite: whether annotation that is already set is replaced.
+    threshold: entities or spans of a lower probability are left out.
+    decoding: the block of that name, see `DecodingSettings`.
+    learning: settings of what is learnt of a corpus, see `learning_settings`.
+    names: whether names of active tests are stored beside the model.
     scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
@@ -80,14 +92,32 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         precision: str = "float64",
         n_threads: int = 0,
         overwrite: bool = False,
+        threshold: float = 0.0,
+        decoding: Mapping[str, Any] | None = None,
+        learning: dict[str, Any] | None = None,
+        names: bool = True,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
         from ..model import CRFModel
 
         self.settings = Settings(
-            model, clusters, float(l1), float(l2), sequences, dtype, precision, n_threads, overwrite
+            model,
+            clusters,
+            float(l1),
+            float(l2),
+            sequences,
+            dtype,
+            precision,
+            n_threads,
+            overwrite,
+            float(threshold),
         )
+        self._record_names = names
         self.settings.check(name)
+        if threshold and not isinstance(target, SpanTarget):
+            raise SparseCRFError(Errors.SC504.format(name=name, value=threshold))
+        self.decoding = DecodingSettings.read(name, decoding)
+        self.learning = LearningSettings.read(name, learning)
         self.vocab = vocab
         self.name = name
         self.features = features
@@ -97,79 +127,51 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.model = CRFModel((), dtype, kind=model)
         self.cfg: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
         self._session = Session()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels, in the order of their ids."""
-        return tuple(self.cfg["labels"])
-
-    @property
-    def label_data(self) -> tuple[str, ...]:
-        """The labels, as `spacy init labels` writes them and `initialize` takes them."""
-        return self.labels
-
-    @property
-    def is_resizable(self) -> bool:
-        """Whether labels can be added: always, with zero weights."""
-        return True
-
-    def add_label(self, label: str) -> int:
-        """Add a label; its weights are zero until the component is initialized with it.
-
-        RETURNS: 1, or 0 if the label is there already.
-        RAISES: SparseCRFError for a label that is not a non-empty string, or that the target
-            cannot write.
-        """
-        self._check_label(label)
-        if label in self.labels:
-            return 0
-        self.cfg["labels"].append(label)
-        self._refresh()
-        return 1
-
-    def _check_label(self, label: str) -> None:
-        if not isinstance(label, str) or not label:
-            raise SparseCRFError(Errors.SC212.format(name=self.name, label=label))
-        self.target.check_label(label)
-
-    def set_output(self, nO: int) -> None:
-        """Do nothing if the number of outputs is `nO`; they grow by `add_label`.
-
-        RAISES: SparseCRFError if it is not.
-        """
-        if nO != len(self.labels):
-            raise SparseCRFError(
-                Errors.SC213.format(name=self.name, n=nO, n_labels=len(self.labels))
-            )
+        self._names = Names()
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[NDArray[np.int32]]:
-        """Find the most probable labels, without changing the Docs.
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
+        """Find the labels, without changing the Docs.
 
-        RETURNS: an array [tokens] int32 of label ids for each Doc.
+        RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
+            probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return [np.zeros(0, dtype=np.int32) for _ in docs]
-        if not self.labels:
+            return Predictions.none(len(docs), self.decoding.scores)
+        if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._warn_of_skew(docs)
-        decoder, cut = self._decoder(), self.settings.sequences
-        read = getattr(self.features, "readings", None)
-        parts = [self.features(docs, cut)] if read is None else read(docs, cut)
-        found = [decoder.viterbi(part) for part in parts]
-        ids = found[0] if len(found) == 1 else np.concatenate(found)
-        ends = [0, *accumulate(map(len, docs))]
-        return [ids[first:last] for first, last in pairwise(ends)]
+        settings, threshold = self.decoding, self.settings.threshold
+        return predict(self._decoder(), self._reader(), docs, settings, threshold)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
 
-        scores: an array [tokens] int32 of label ids for each Doc, from `predict`.
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
+            that come with it go to `doc.user_data["NAME_scores"]`.
         """
-        self.target.write(list(docs), scores, self.labels, overwrite=self.settings.overwrite)
+        docs, labels = list(docs), self.label_data
+        span_scores = scores.span_scores if isinstance(scores, Predictions) else None
+        self.target.write(docs, scores, labels, overwrite=self._overwrite, scores=span_scores)
+        store_scores(self.name, docs, scores)
+
+    def _reader(self) -> Reader:
+        cut = self.settings.sequences
+        return Reader(self.features, self.target, self.label_data, cut, self._overwrite)
+
+    @property
+    def _overwrite(self) -> bool:
+        # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
+        # annotated with the last one: what is set there is not to be kept.
+        return self.settings.overwrite or "threshold" in self.cfg
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score Examples by the scorer, which gets to know of the target's settings too."""
+        scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        return scores
 
     def _decoder(self) -> "Decoder":
         self._refresh()
@@ -178,7 +180,8 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             from ..decoding import Decoder
 
             announce_prediction()
-            decoder = self._session.decoder = Decoder(self.model)
+            legal = self.decoding.legal(self.target, self.label_data)
+            decoder = self._session.decoder = Decoder(self.model, legal)
         return decoder
 
     def _refresh(self) -> None:
@@ -186,18 +189,12 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         newer = self._session.take_model()
         if newer is not None:
             self.model = newer
-        for label in self.labels[len(self.model.labels) :]:
+        for label in self.label_data[len(self.model.labels) :]:
             self.model.add_label(label)
 
     def _warn_of_skew(self, docs: Sequence[Doc]) -> None:
-        if self._session.warned or self.settings.sequences == "docs":
-            return
-        skew = skew_of(docs, self.cfg["sequences"])
-        if skew is not None:
-            self._session.warned = True
-            trained, given = skew
-            message = Warnings.SCW202.format(name=self.name, trained=trained, given=given)
-            warnings.warn(message, SparseCRFWarning, stacklevel=2)
+        if not self._session.warned and self.settings.sequences != "docs":
+            self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
 
     # Training
 
@@ -212,47 +209,75 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples; all of them are held as arrays. Without
-            any gold label there is no training run, and `update` raises.
+        get_examples: returns the training examples; all of them are held as arrays, or, where
+            training is on batches, read for labels and a first step only. Without any gold label
+            there is no training run, and `update` raises.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_init_weights`.
-        checkpoint: path of a file, to which each step writes where training stands; if it is
-            there, training goes on from it.
+        checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
+            training stands; if it is there, training goes on from it.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
-            for a streamed corpus (max_epochs = -1).
+            for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
         from ..model import CRFModel
-        from .compiling import checked, compile_corpus, make_label_ids
-        from .init_weights import load_init_weights
+        from .compiling import checked, make_label_ids
+        from .init_weights import load_init_names, load_init_weights
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
-        label_ids = make_label_ids(self.name, labels, self.labels, learnt)
+        if labels is not None:
+            self.check_strings(labels)
+            labels = self.target.complete(labels)
+        label_ids = make_label_ids(self.name, labels, self.label_data, learnt)
+        self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        compiled = compile_corpus(
-            examples, self.features, self.target, self.settings.sequences, label_ids
-        )
-        if not compiled.n_examples:
-            raise SparseCRFError(Errors.SC217.format(name=self.name))
-        for label in compiled.labels:
-            self._check_label(label)
+        record = self._name_record()
+        compiled = self._compile(examples, record or self.features, label_ids, nlp)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
-        self._session = Session(n_uncovered=compiled.n_tokens)
+        keep(self.features, self.cfg)
+        self._names = Names() if init_weights is None else load_init_names(init_weights, self.name)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=record)
         if compiled.corpus is not None:
-            self._check_not_streamed(nlp)
-            self._start_training(compiled.corpus, compiled, start, checkpoint)
+            if is_on_batches(nlp, self.solver, self.name):
+                from .learner import start_learner
+
+                parts = self, compiled.corpus, compiled.labels, start
+                learner = start_learner(*parts, whole=not is_endless(nlp))
+                self._session.begin_learning(self.name, learner, checkpoint)
+            else:
+                self._start_training(compiled.corpus, compiled, start, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
 
-    def _check_not_streamed(self, nlp: Language | None) -> None:
-        if nlp is None or self.solver.streaming:
-            return
-        if nlp.config.interpolate()["training"]["max_epochs"] == -1:
-            raise SparseCRFError(Errors.SC204.format(name=self.name))
+    def _name_record(self) -> "NameRecord | None":
+        from ..features.naming import NameRecord
+
+        return NameRecord.of(self.features) if self._record_names else None
+
+    def _compile(
+        self,
+        examples: Iterable[Example],
+        features: "Features",
+        label_ids: "LabelIds",
+        nlp: Language | None,
+    ) -> "Compiled":
+        from .compiling import compile_corpus
+
+        parts = features, self.target, self.settings.sequences, label_ids
+        with renewed(self.features, nlp):
+            compiled = compile_corpus(examples, *parts, self.learning, self.name)
+            if not compiled.n_examples:
+                raise SparseCRFError(Errors.SC217.format(name=self.name))
+            if not compiled.n_used:
+                raise SparseCRFError(Errors.SC356)
+            self.check_labels(compiled.labels)
+            if compiled.labels:
+                self.decoding.legal(self.target, compiled.labels)
+        return compiled
 
     def _start_training(
         self,
@@ -264,13 +289,18 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         announce_training()
         # Imports numba, which neither the factory nor prediction without tokens needs.
         from ..training import Training
+        from .constrained import check_legal
 
         if 2 * compiled.n_missing > compiled.n_tokens:
             message = Warnings.SCW201.format(
                 name=self.name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
             )
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        settings = self.settings
+        settings, learning = self.settings, self.learning
+        legal = None
+        if learning.constrained:
+            legal = self.decoding.legal(self.target, compiled.labels)
+            check_legal(self.name, legal, compiled)
         training = Training(
             corpus,
             compiled.labels,
@@ -280,6 +310,9 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
             n_threads=settings.n_threads,
             dtype=settings.dtype,
             precision=settings.precision,
+            observed_only=learning.observed_only,
+            label_weights=learning.weights_of(self.name, compiled.labels),
+            legal=legal,
             kind=settings.model,
             clusters=settings.clusters,
             init=start,
@@ -304,17 +337,22 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        examples: not looked at: the solver has the corpus from `initialize`.
+        Or, where training is on batches (max_epochs = -1, or the solver's `on_batches`), learn
+        from the examples.
+
+        examples: not looked at if the solver has the corpus from `initialize`.
         drop: not used.
         sgd: if given, `finish_update` is called.
-        losses: the objective is assigned to it, not added.
+        losses: the objective is assigned to it, not added; on batches the batch's loss is added,
+            each example's being that before its own step (the Perceptron's: wrong labels).
         RETURNS: the losses.
-        RAISES: SparseCRFError if there is nothing to learn from, or the objective stops being
-            finite.
+        RAISES: SparseCRFError if there is nothing to learn from, an unknown label in a batch, or
+            if the objective or weights stop being finite.
         """
         losses = {} if losses is None else losses
         validate_examples(examples, "SparseCRF.update")
-        losses[self.name] = self._session.advance(self.name)
+        total = losses.get(self.name, 0.0)
+        losses[self.name] = self._session.update(self.name, examples, total)
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
@@ -342,50 +380,3 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Keep the weights: optimizers average other pipes' weights, never these."""
         yield
-
-    # Storage
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise, with the weights of the training run so far."""
-        self._refresh()
-        data: bytes = super().to_bytes(exclude=exclude)
-        return data
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write to a directory, with the weights of the training run so far."""
-        self._refresh()
-        super().to_disk(path, exclude=exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_bytes` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_bytes(bytes_data, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
-        """Load what `to_disk` wrote; ends a training run.
-
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_disk(path, exclude=exclude)
-        self._check_loaded(exclude)
-        return self
-
-    def _check_loaded(self, exclude: Iterable[str]) -> None:
-        self._session = Session()
-        if self.cfg["format"] > FORMAT:
-            raise SparseCRFError(
-                Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
-            )
-        if {"cfg", "model"}.isdisjoint(exclude) and self.labels != self.model.labels:
-            raise SparseCRFError(
-                Errors.SC211.format(name=self.name, cfg=self.labels, model=self.model.labels)
-            )
-
-    def __reduce__(self) -> Any:
-        """Pickle and copy with the weights of the training run so far, but not the run."""
-        self._refresh()
-        return super().__reduce__()

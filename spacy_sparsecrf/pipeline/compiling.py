@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TypeAlias
 
 import numpy as np
@@ -11,9 +12,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus import CorpusBuilder, EncodedCorpus, Observations
+from ..corpus import MISSING, CorpusBuilder, EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
 from ..targets.base import Target
+from .learning_settings import LearningSettings
 from .skew import observed_cut
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
@@ -28,16 +30,21 @@ class Compiled:
 
     labels: names of the labels; a gold label id is a position here.
     corpus: the encoded corpus, or None where no token has a gold label.
-    n_examples, n_tokens, n_missing: Docs, their tokens, and those without a gold label.
+    n_examples, n_used: Docs, and those of them with a weight.
+    n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
     cut: how the Docs were cut, see `observed_cut`; None where Docs differ or do not tell.
+    docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
+        only where gold labels have to be legal.
     """
 
     labels: tuple[str, ...]
     corpus: EncodedCorpus | None
     n_examples: int
+    n_used: int
     n_tokens: int
     n_missing: int
     cut: str | None
+    docs: list[tuple[int, str]]
 
 
 class LabelIds:
@@ -46,37 +53,69 @@ class LabelIds:
     name: of the component, for the error message.
     labels: known labels, in order.
     fixed: whether a label that is not known is an error; otherwise labels end up sorted.
+    unknown: the message of that error.
     """
 
-    def __init__(self, name: str, labels: Iterable[str], *, fixed: bool) -> None:
+    def __init__(
+        self, name: str, labels: Iterable[str], *, fixed: bool, unknown: str = Errors.SC206
+    ) -> None:
         self._name = name
         self._ids = {label: i for i, label in enumerate(labels)}
+        self._sets: dict[tuple[int, ...], int] = {}
         self._fixed = fixed
+        self._unknown = unknown
 
-    def encode(self, gold: Iterable[str | None], doc: Doc) -> list[int]:
-        """Number the gold labels of a Doc's tokens; -1 where one is missing.
+    def encode(self, gold: Iterable[str | tuple[str, ...] | None], doc: Doc) -> list[int]:
+        """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
 
+        gold: None, "" or () where a label is missing; a tuple where it is any of several.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
-        return [self._encode_one(label, doc) if label else -1 for label in gold]
+        return [
+            self._encode_set(label, doc)
+            if isinstance(label, tuple)
+            else self._encode_one(label, doc)
+            if label
+            else MISSING
+            for label in gold
+        ]
+
+    def _encode_set(self, labels: tuple[str, ...], doc: Doc) -> int:
+        ids = sorted({self._encode_one(label, doc) for label in labels if label})
+        if len(ids) > 1:
+            return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
+        return ids[0] if ids else MISSING
 
     def _encode_one(self, label: str, doc: Doc) -> int:
         if label not in self._ids and self._fixed:
-            error = Errors.SC206.format(
+            error = self._unknown.format(
                 name=self._name, label=label, known=", ".join(self._ids), text=doc.text[:60]
             )
             raise SparseCRFError(error)
         return self._ids.setdefault(label, len(self._ids))
 
-    def final(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """Order the labels.
+    def final(
+        self, gold: NDArray[np.int32], target: Target
+    ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.bool_]]:
+        """Order the labels, and those that the target needs besides.
 
-        RETURNS: the labels [Y] in their final order, and [Y + 1] int32: the final id of each
-            id given by `encode`, with -1 at the end, so that -1 maps to itself.
+        gold: [N] int32, of `encode`.
+        RETURNS: the labels [Y] in their final order; gold with their final ids; and sets [Q, Y].
+            Any of all labels is the same as a missing one.
         """
-        labels = tuple(self._ids) if self._fixed else tuple(sorted(self._ids))
+        known = target.complete(tuple(self._ids))
+        labels = known if self._fixed else tuple(sorted(known))
         position = {label: i for i, label in enumerate(labels)}
-        return labels, np.array([*(position[label] for label in self._ids), -1], np.int32)
+        # -1 maps to itself.
+        final_ids = np.array([*(position[label] for label in self._ids), MISSING], np.int32)
+        sets = np.zeros((len(self._sets), len(labels)), np.bool_)
+        for ids, q in self._sets.items():
+            sets[q, final_ids[list(ids)]] = True
+        found = final_ids[np.maximum(gold, MISSING)]
+        several = gold < MISSING
+        is_full: NDArray[np.bool_] = np.all(sets, axis=1)
+        found[several] = np.where(is_full[-2 - gold[several]], MISSING, gold[several])
+        return labels, found, sets
 
 
 def make_label_ids(
@@ -113,38 +152,91 @@ def compile_corpus(
     target: Target,
     sequences: str,
     label_ids: LabelIds,
+    learning: LearningSettings,
+    name: str,
 ) -> Compiled:
     """Read examples once into arrays.
 
-    examples: predicted Docs are featurised and cut, gold labels read from references.
+    examples: predicted Docs are featurised and cut, gold labels and weights read from references.
     features: hashes the observation tests of Docs.
     target: reads gold labels.
     sequences: "sents" or "docs", as `features` takes it.
     label_ids: numbers the labels.
-    RAISES: SparseCRFError for a gold label outside fixed labels.
+    learning: of component `name`.
+    RAISES: SparseCRFError for a gold label outside fixed labels, and for a bad weight of a Doc.
     """
-    builder = CorpusBuilder()
-    cuts: set[str | None] = set()
-    n_examples = n_tokens = n_missing = 0
+    reader = _Reader(features, target, sequences, label_ids, learning, name)
     for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
-        gold: list[int] = []
-        for example in batch:
-            gold.extend(label_ids.encode(target.gold(example), example.predicted))
-            cuts.add(observed_cut(example))
-        n_examples += len(batch)
-        n_tokens += len(gold)
-        n_missing += gold.count(-1)
-        if gold:
-            docs = [example.predicted for example in batch]
-            builder.add(features(docs, sequences), np.array(gold, dtype=np.int32))
-    labels, final_ids = label_ids.final()
-    corpus = None
-    if n_missing < n_tokens:
-        corpus = builder.build()
-        corpus = replace(corpus, labels=final_ids[corpus.labels])
-    cuts.discard(None)
-    cut = cuts.pop() if len(cuts) == 1 else None
-    return Compiled(labels, corpus, n_examples, n_tokens, n_missing, cut)
+        reader.read(batch)
+    return reader.compiled()
+
+
+class _Reader:
+    """Reads examples a batch at a time; see `compile_corpus`."""
+
+    def __init__(
+        self,
+        features: Features,
+        target: Target,
+        sequences: str,
+        label_ids: LabelIds,
+        learning: LearningSettings,
+        name: str,
+    ) -> None:
+        self._features, self._target, self._sequences = features, target, sequences
+        self._label_ids, self._learning, self._name = label_ids, learning, name
+        self._builder = CorpusBuilder()
+        self._cuts: set[str | None] = set()
+        self._gold: list[NDArray[np.int32]] = []
+        self._docs: list[tuple[int, str]] = []
+        self._n_examples = self._n_tokens = 0
+
+    def read(self, batch: Sequence[Example]) -> None:
+        """Add a batch; Docs of weight 0 are left out."""
+        self._n_examples += len(batch)
+        weights = [self._learning.weight_of(self._name, example.reference) for example in batch]
+        used = list(compress(batch, weights))
+        gold = [self._read_gold(example) for example in used]
+        self._gold += gold
+        docs = [example.predicted for example in used]
+        if any(map(len, docs)):
+            found = self._features(docs, self._sequences)
+            own = _sequence_weights(found, docs, [weight for weight in weights if weight])
+            self._builder.add(found, np.concatenate(gold), own)
+
+    def _read_gold(self, example: Example) -> NDArray[np.int32]:
+        doc = example.predicted
+        gold = self._label_ids.encode(self._target.gold(example), doc)
+        self._cuts.add(observed_cut(example))
+        self._n_tokens += len(gold)
+        if self._learning.constrained:
+            self._docs.append((self._n_tokens, doc.text[:60]))
+        return np.array(gold, dtype=np.int32)
+
+    def compiled(self) -> Compiled:
+        """What has been read."""
+        gold = np.concatenate([np.zeros(0, np.int32), *self._gold])
+        labels, gold, sets = self._label_ids.final(gold, self._target)
+        corpus, n_missing = None, int((gold == MISSING).sum())
+        if n_missing < len(gold):
+            corpus = self._builder.build(self._learning.min_freq)
+            corpus = replace(corpus, labels=gold, sets=sets)
+        self._cuts.discard(None)
+        cut = self._cuts.pop() if len(self._cuts) == 1 else None
+        counts = self._n_examples, len(self._gold), self._n_tokens, n_missing
+        return Compiled(labels, corpus, *counts, cut, self._docs)
+
+
+def _sequence_weights(
+    observations: Observations, docs: Sequence[Doc], weights: Sequence[float]
+) -> NDArray[np.float64]:
+    """The weights of the Docs of sequences: [S] float64."""
+    doc = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+    lengths = np.diff(observations.offsets)
+    found = np.ones(len(lengths))
+    begins = observations.offsets[:-1][lengths > 0]
+    found[lengths > 0] = np.asarray(weights, dtype=np.float64)[doc[begins]]
+    return found
 
 
 def _with_bar(examples: Iterable[Example]) -> Iterator[Example]:

@@ -20,7 +20,6 @@ from spacy.util import get_sourced_components, load_model_from_config, registry,
 
 from ..errors import Errors, SparseCRFError
 from .base import SparseCRF
-from .session import Session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,7 +140,7 @@ class PipelinePath:
     def adopt(self, point: Point) -> None:
         """End training; the pipeline has the model of a point, the config its l1."""
         l1 = point.solution.l1
-        self.pipe._session = Session()
+        self.pipe._session = replace(self.pipe._session, training=None, decoder=None, stale=False)
         self.pipe.model = point.model
         self.pipe.settings = replace(self.pipe.settings, l1=l1)
         self.nlp.get_pipe_config(self.name)["l1"] = l1

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spacy.training import Example
 from spacy.util import logger
 
 from ..errors import Errors, SparseCRFError
 
 if TYPE_CHECKING:
     from ..decoding import Decoder
+    from ..features.naming import NameRecord
     from ..model import CRFModel
+    from ..streaming import Stream
     from ..training import Training
+    from .learner import Learner
 
 
 @dataclass
@@ -26,8 +31,11 @@ class Session:
     holder.
 
     training: the batch training run, or None where there is no corpus.
-    checkpoint: where each step of it is saved, or None.
+    learner: of a run on the batches of the loop, in place of `training`, or None.
+    checkpoint: where each step of a batch run is saved, and a run on batches each time that the
+        model is taken from it; or None.
     decoder: of the last prediction, or None; of no use once the model has changed.
+    record: of what the tests of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
     stepped: whether the solver made its step since the last `finish_update`.
@@ -36,8 +44,10 @@ class Session:
     """
 
     training: Training | None = None
+    learner: Learner | None = None
     checkpoint: Path | None = None
     decoder: Decoder | None = None
+    record: NameRecord | None = None
     n_uncovered: int | None = None
     stepped: bool = False
     stale: bool = False
@@ -53,14 +63,35 @@ class Session:
         checkpoint: the file that knows of it, or will, or None.
         RAISES: SparseCRFError if the file is of another run.
         """
-        self.training, self.stale = training, True
+        self.training = training
+        self._continue(name, training, checkpoint)
+
+    def begin_learning(self, name: str, learner: Learner, checkpoint: str | Path | None) -> None:
+        """Begin a run on batches; the arguments and what it raises are those of `begin`."""
+        self.learner = learner
+        self._continue(name, learner.stream, checkpoint)
+
+    def _continue(self, name: str, run: Training | Stream, checkpoint: str | Path | None) -> None:
+        """Go on where the checkpoint was written, if it is there."""
+        self.stale = True
         if checkpoint is None:
             return
         self.checkpoint = Path(checkpoint)
         if self.checkpoint.is_file():
-            training.resume(self.checkpoint)
-            values = (name, self.checkpoint, training.objective)
-            logger.info("%s: continues from %s, objective %.6g", *values)
+            run.resume(self.checkpoint)
+            logger.info("%s: continues from %s, %s", name, self.checkpoint, run.progress)
+
+    def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
+        """Learn from the batch, where the run is on batches; do an iteration where it is not.
+
+        name: of the component; loss: reported since the last evaluation.
+        RETURNS: the loss to report: with that of the batch added, or the objective.
+        RAISES: SparseCRFError, see `advance` and `Learner.learn`.
+        """
+        if self.learner is None:
+            return self.advance(name)
+        self.stale = True
+        return loss + self.learner.learn(examples)
 
     def advance(self, name: str) -> float:
         """Do one iteration, unless one was done since `finish_update` or none is needed.
@@ -97,7 +128,10 @@ class Session:
 
     def take_model(self) -> CRFModel | None:
         """Take the model from the training run, where it has a newer one."""
-        if self.training is None or not self.stale:
+        run = self.training if self.learner is None else self.learner.stream
+        if run is None or not self.stale:
             return None
         self.stale = False
-        return self.training.model()
+        if self.learner is not None and self.checkpoint is not None:
+            self.learner.stream.save(self.checkpoint)
+        return run.model()

@@ -19,6 +19,7 @@ class Settings:
     precision: str
     n_threads: int
     overwrite: bool
+    threshold: float = 0.0
 
     def check(self, name: str) -> None:
         """Check every setting.
@@ -43,6 +44,8 @@ class Settings:
         for key in ("dtype", "precision"):
             if getattr(self, key) not in ("float32", "float64"):
                 _refuse(name, key, getattr(self, key), '"float32" or "float64"')
+        if not 0.0 <= self.threshold <= 1.0:
+            _refuse(name, "threshold", self.threshold, "a probability, from 0 to 1")
         if self.n_threads < 0:
             _refuse(name, "n_threads", self.n_threads, "0 (all cores) or a number of threads")
 

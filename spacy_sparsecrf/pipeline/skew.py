@@ -1,9 +1,12 @@
 """How Docs are cut into sequences, and whether prediction cuts them as training did."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 
 from spacy.tokens import Doc
 from spacy.training import Example
+
+from ..errors import SparseCRFWarning, Warnings
 
 SENTENCES = "sents"
 WHOLE = "docs"
@@ -32,6 +35,16 @@ def skew_of(docs: Iterable[Doc], trained: str | None) -> tuple[str, str] | None:
     if trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
         return "whole Docs of several sentences", "Docs that are cut into sentences"
     return None
+
+
+def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
+    """Warn if component `name` gets Docs that are cut otherwise. RETURNS: whether it does."""
+    skew = skew_of(docs, trained)
+    if skew is None:
+        return False
+    message = Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1])
+    warnings.warn(message, SparseCRFWarning, stacklevel=3)
+    return True
 
 
 def _has_boundaries(doc: Doc) -> bool:

@@ -1,4 +1,4 @@
-"""The factory `sparse_crf`: one label for each token."""
+"""The factory `sparse_crf`: one label for each token; and what all factories share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ from spacy.language import Language
 
 from ..targets.base import Target
 from .base import SparseCRF
+from .learning_settings import DEFAULTS
 
 DEFAULT_CONFIG = {
     "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
@@ -21,6 +22,10 @@ DEFAULT_CONFIG = {
     "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
+    "threshold": 0.0,
+    "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
+    "learning": DEFAULTS,
+    "names": True,
     "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
 }
 
@@ -46,14 +51,20 @@ def make_sparse_crf(
     precision: str,
     n_threads: int,
     overwrite: bool,
+    threshold: float,
+    decoding: dict[str, Any],
+    learning: dict[str, Any],
+    names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> SparseCRF:
-    """Create a sparse CRF that tags tokens.
+    """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
 
-    Learning `pos` instead of `tag` needs [components.NAME.scorer] @scorers =
-    "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 as well: a
-    factory's scores are fixed. See `SparseCRF` for the settings, and for what features and
-    solver are: the modules that tell are not imported here, at each start of spaCy.
+    Learning `pos` or `morph` instead of `tag` needs [components.NAME.scorer] @scorers =
+    "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 or morph_acc = 1.0
+    as well: a factory's scores are fixed. For an extension attribute `_.name` they are
+    "spacy_sparsecrf.token_scorer.v1" with attr = "_.name", and name_acc. See `SparseCRF` for the
+    settings, and for what features and solver are: the modules that tell are not imported here,
+    at each start of spaCy.
     """
     return SparseCRF(
         nlp.vocab,
@@ -70,5 +81,9 @@ def make_sparse_crf(
         precision=precision,
         n_threads=n_threads,
         overwrite=overwrite,
+        threshold=threshold,
+        decoding=decoding,
+        learning=learning,
+        names=names,
         scorer=scorer,
     )

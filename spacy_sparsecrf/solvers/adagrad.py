@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.minibatch import ADAGRAD as RULE
+from ..kernels.updates import catch_up_each
 from ..loss.minibatch import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
 from .calibration import calibrate
+from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -35,7 +37,7 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
-class AdaGrad(BatchSettings):
+class AdaGrad(StreamSettings):
     """AdaGrad (Duchi et al. 2011) on minibatches of b examples of N, by proximal steps.
 
         theta_k := prox_{eta_k b / N (l1 |.| + l2 / 2 |.|^2)}(theta_k - eta_k g_k),
@@ -47,13 +49,12 @@ class AdaGrad(BatchSettings):
 
     eta0: step; 0 to find one on a sample of the corpus. delta: > 0, added to the root.
     batch: b.
-    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    exact = False
+    stream_marks = ("steps",)
 
     def __init__(
         self,
@@ -68,6 +69,8 @@ class AdaGrad(BatchSettings):
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
+        on_batches: bool = False,
+        horizon: int = 0,
     ) -> None:
         super().__init__(
             tolerance,
@@ -77,6 +80,8 @@ class AdaGrad(BatchSettings):
             seed,
             polish_iterations,
             polish_l2,
+            on_batches,
+            horizon,
         )
         self.eta0 = eta0
         self.delta = delta
@@ -115,7 +120,7 @@ class AdaGrad(BatchSettings):
         order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
         visits = n
         if state.eta == 0.0:
-            state.eta, trials = self._calibrate(minibatches, order, state)
+            state.eta, trials = self._calibrate(minibatches, order, state.theta, state.squares)
             visits += trials
         state.epoch += 1
         # Of arrays that were handed out, none is written to.
@@ -137,12 +142,53 @@ class AdaGrad(BatchSettings):
         etas = np.full(minibatches.n_steps(order), eta)
         return minibatches.run(order, RULE, etas, theta, squares, delta=self.delta)
 
-    def _calibrate(self, minibatches: Minibatches, order: Longs, state: State) -> tuple[float, int]:
-        """Find a step, from the present weights."""
+    def _calibrate(
+        self, minibatches: Minibatches, order: Longs, theta: Floats, squares: Floats
+    ) -> tuple[float, int]:
+        """Find a step, from weights and sums of squares [K]."""
 
         def loss_after(sample: Longs, eta: float) -> float:
-            theta, squares = state.theta.copy(), state.squares.copy()
-            self._run(minibatches, sample, eta, theta, squares)
-            return self._run(minibatches, sample, 0.0, theta, squares)
+            trial = theta.copy(), squares.copy()
+            self._run(minibatches, sample, eta, *trial)
+            return self._run(minibatches, sample, 0.0, *trial)
 
         return calibrate(order, loss_after)
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """Weights and sums of squared gradients."""
+        return {"theta": 0.0, "squares": 0.0}
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """Step and number of minibatches."""
+        self.check_streamable()
+        return {"eta": self.eta0, "steps": 0}
+
+    def calibrate_stream(
+        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
+    ) -> None:
+        """Find a step on a sample, if none is set."""
+        if totals["eta"] == 0.0:
+            minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
+            order = batch.in_order(minibatches.sequences)
+            start = columns["theta"], columns["squares"]
+            totals["eta"], _ = self._calibrate(minibatches, order, *start)
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Apply the penalties of the minibatches since."""
+        share = terms.share(self.batch)
+        missed = (totals["steps"] - since["steps"]).astype(np.int64)
+        rule = totals["eta"], self.delta, share.l1, share.l2
+        catch_up_each(missed, *rule, columns["theta"], columns["squares"])
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the examples of a batch once, in minibatches."""
+        minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
+        order = batch.in_order(minibatches.sequences)
+        totals["steps"] += minibatches.n_steps(order)
+        state = columns["theta"], columns["squares"]
+        return self._run(minibatches, order, totals["eta"], *state)
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The weights [K]."""
+        return columns["theta"]

@@ -56,7 +56,8 @@ class BatchSolver(Protocol):
     loop alone; a batch solver cannot. `stochastic`: whether it visits a sequence at a time, and
     wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
     `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
-    losses of per-position models only. `state_type`: the dataclass of its state.
+    losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
+    sequences (see `ChainLoss`). `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -66,6 +67,7 @@ class BatchSolver(Protocol):
     supports_l1: bool
     needs_l2: bool
     local_only: bool
+    supports_legal: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -121,6 +123,7 @@ class BatchSettings:
     supports_l1 = True
     needs_l2 = False
     local_only = False
+    supports_legal = True
 
     def __init__(
         self,
@@ -163,6 +166,18 @@ def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None
         raise SparseCRFError(Errors.SC309.format(solver=name))
     if kind == "chain" and solver.local_only:
         raise SparseCRFError(Errors.SC340.format(solver=name))
+
+
+def check_constrained(solver: BatchSolver, kind: str) -> None:
+    """Refuse to leave illegal sequences out where a model or a solver does not sum over sequences.
+
+    kind: see `CRFModel`. RAISES: SparseCRFError.
+    """
+    if kind != "chain":
+        raise SparseCRFError(Errors.SC357.format(kind=kind))
+    # A solver of another package may not know.
+    if not getattr(solver, "supports_legal", False):
+        raise SparseCRFError(Errors.SC359.format(solver=type(solver).__name__))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:

@@ -11,7 +11,8 @@ from ..kernels.perceptron import perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+from .base import StepReport, evaluate, evaluate_start, optimality, take
+from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -38,7 +39,7 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
-class AveragedPerceptron(BatchSettings):
+class AveragedPerceptron(StreamSettings):
     """The averaged structured perceptron (Collins 2002), a sequence at a time.
 
         theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
@@ -47,15 +48,16 @@ class AveragedPerceptron(BatchSettings):
     objective that it reports, the loss of the CRF with these weights, whose scale is arbitrary. It
     has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out.
 
-    The settings: see `BatchSettings`; `inner_iterations` are passes. It ends after a pass without
-    an error; `window`, of the loss, is 0 by default: it does not end the run before the loss rises.
+    The settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes. It ends
+    after a pass without an error; `window`, of the loss, is 0 by default: it does not end the run
+    before the loss rises.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    exact = False
+    stream_marks = ()
     supports_l1 = False
+    supports_legal = False  # it learns from all sequences that it decodes
 
     def __init__(
         self,
@@ -67,6 +69,8 @@ class AveragedPerceptron(BatchSettings):
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
+        on_batches: bool = False,
+        horizon: int = 0,
     ) -> None:
         super().__init__(
             tolerance,
@@ -76,6 +80,8 @@ class AveragedPerceptron(BatchSettings):
             seed,
             polish_iterations,
             polish_l2,
+            on_batches,
+            horizon,
         )
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
@@ -84,11 +90,9 @@ class AveragedPerceptron(BatchSettings):
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there, there is an l2
         penalty, or no sequence has all gold labels.
         """
-        name = type(self).__name__
-        if penalty.l2 > 0.0:
-            raise SparseCRFError(Errors.SC336.format(solver=name, l2=penalty.l2))
+        self._check_penalty(penalty)
         if len(_complete(loss)) == 0:
-            raise SparseCRFError(Errors.SC337.format(solver=name))
+            raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
@@ -124,6 +128,42 @@ class AveragedPerceptron(BatchSettings):
             passes=1.0,
             converged=state.n_wrong == 0,
         )
+
+    def _check_penalty(self, penalty: ElasticNet) -> None:
+        if penalty.l2 > 0.0:
+            error = Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2)
+            raise SparseCRFError(error)
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """The last weights, and the sum of moves."""
+        return {"theta": 0.0, "moves": 0.0}
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """The number of visits.
+
+        RAISES: SparseCRFError where there is an l2 penalty, or for settings of passes.
+        """
+        self.check_streamable()
+        self._check_penalty(penalty)
+        return {"count": 0}
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Leave the weights: only visits move them."""
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the complete sequences of a batch once.
+
+        RETURNS: how many labels were wrong, each sequence decoded before its own step.
+        """
+        order = batch.in_order(_complete(batch.loss))
+        count = int(totals["count"])
+        totals["count"] = count + len(order)
+        return float(_run(batch.loss, order, columns["theta"], columns["moves"], count))
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The mean of the weights after each visit, [K]."""
+        return columns["theta"] - columns["moves"] / max(1, totals["count"])
 
 
 def _complete(loss: WorkingLoss) -> Longs:

@@ -21,13 +21,16 @@ class IterativeScaling(BatchSettings):
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Refuse what scaling cannot minimise.
 
-        RAISES: SparseCRFError where labels of a sequence depend on each other, and where a weight
-            has no minimiser: without penalty, one whose feature never occurs tends to -inf.
+        RAISES: SparseCRFError where labels of a sequence depend on each other, where a token may
+            have several gold labels, and where a weight has no minimiser: without penalty, one
+            whose feature never occurs tends to -inf.
         """
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
         if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
             raise SparseCRFError(Errors.SC340.format(solver=name))
+        if loss.space.lattice.weights.min(initial=0.0) < 0.0:
+            raise SparseCRFError(Errors.SC361.format(solver=name))
         if penalty.l1 == penalty.l2 == 0.0:
             n_absent = int(np.count_nonzero(loss.observed <= 0.0))
             if n_absent:

@@ -1,6 +1,7 @@
 """SGD: stochastic gradient descent for l1 = 0, with schedules of its step."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,15 @@ from ..loss.minibatch import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
 from .calibration import calibrate
+from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
+
+# exp of so much costs one digit.
+_MAX_SHRINKAGE = 3.0
 
 SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 
@@ -40,7 +45,7 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SGD.v1")
-class SGD(BatchSettings):
+class SGD(StreamSettings):
     """Stochastic gradient descent on minibatches of b examples of N, l1 = 0.
 
         theta := (theta - eta_k sum_{i in minibatch} g_i) / (1 + eta_k l2 b / N)
@@ -55,13 +60,12 @@ class SGD(BatchSettings):
     decay: of the exponential schedule over one pass. batch: b. average_from: report the mean of
     the iterates of passes average_from, average_from + 1, ... (1 is Schmidt's ASG), which are
     counted from 1; 0 for none.
-    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    exact = False
+    stream_marks = ("shrinkage", "averaged")
     supports_l1 = False
 
     def __init__(
@@ -79,6 +83,8 @@ class SGD(BatchSettings):
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
+        on_batches: bool = False,
+        horizon: int = 0,
     ) -> None:
         super().__init__(
             tolerance,
@@ -88,6 +94,8 @@ class SGD(BatchSettings):
             seed,
             polish_iterations,
             polish_l2,
+            on_batches,
+            horizon,
         )
         self.schedule = schedule
         self.eta0 = eta0
@@ -107,8 +115,7 @@ class SGD(BatchSettings):
         theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
-        eta = 1.0 if self.schedule == "pegasos" and self.eta0 == 0.0 else self.eta0
-        return State(theta, gradient, value, theta.copy(), 0, eta, 0)
+        return State(theta, gradient, value, theta.copy(), 0, self._first_eta, 0)
 
     def remap(
         self,
@@ -133,9 +140,10 @@ class SGD(BatchSettings):
         order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
         visits = n
         if state.eta == 0.0:
-            state.eta, trials = self._calibrate(minibatches, order, state)
+            state.eta, trials = self._calibrate(minibatches, order, state.iterate)
             visits += trials
-        etas = self._etas(state, penalty, n, minibatches.n_steps(order))
+        visited = state.epoch * n + self.batch * np.arange(minibatches.n_steps(order))
+        etas = self._etas(state.eta, visited, n, penalty)
         state.epoch += 1
         averaging = 0 < self.average_from <= state.epoch
         # Of arrays that were handed out, none is written to.
@@ -157,27 +165,97 @@ class SGD(BatchSettings):
             converged=distance <= self.tolerance,
         )
 
-    def _etas(self, state: State, penalty: ElasticNet, n: int, n_steps: int) -> Floats:
-        """The steps of the next pass over n examples, [n_steps]."""
-        visited = state.epoch * n + self.batch * np.arange(n_steps)
+    @property
+    def _first_eta(self) -> float:
+        """The first step, 0 if it is to be found."""
+        return 1.0 if self.schedule == "pegasos" and self.eta0 == 0.0 else self.eta0
+
+    def _etas(self, eta: float, visited: NDArray[Any], n: int, penalty: ElasticNet) -> Floats:
+        """The steps [m] after so many visits of examples [m], of which a pass has n."""
         if self.schedule == "constant":
-            factors = np.ones(n_steps)
+            factors = np.ones(len(visited))
         elif self.schedule == "annealed":
             factors = 1.0 / (1.0 + visited / n)
         elif self.schedule == "exponential":
             factors = self.decay ** (visited / n)
         else:
             factors = n / (penalty.l2 * (self.batch + visited))
-        etas: Floats = state.eta * factors
+        etas: Floats = eta * factors
         return etas
 
-    def _calibrate(self, minibatches: Minibatches, order: Longs, state: State) -> tuple[float, int]:
-        """Find a first step, from the present weights."""
+    def _calibrate(
+        self, minibatches: Minibatches, order: Longs, start: Floats
+    ) -> tuple[float, int]:
+        """Find a first step, from weights [K]."""
 
         def loss_after(sample: Longs, eta: float) -> float:
-            theta, unused = state.iterate.copy(), np.zeros_like(state.iterate)
+            theta, unused = start.copy(), np.zeros_like(start)
             etas = np.full(minibatches.n_steps(sample), eta)
             minibatches.run(sample, RULE, etas, theta, unused)
             return minibatches.run(sample, RULE, 0.0 * etas, theta, unused)
 
         return calibrate(order, loss_after)
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """The last iterate, and the sum of those that are averaged."""
+        return {"theta": 0.0, "total": 0.0} if self.average_from else {"theta": 0.0}
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """Examples seen, step, how many iterates were summed, and how weights shrink.
+
+        shrinkage: sum of log(1 + eta_k l2 / n); averaged: sum of exp(-shrinkage) over the
+        iterates that are averaged (see `kernels.updates.catch_up_sgd`).
+        """
+        self.check_streamable()
+        counts = {"seen": 0, "eta": self._first_eta, "n_averaged": 0}
+        return {**counts, "shrinkage": 0.0, "averaged": 0.0}
+
+    def calibrate_stream(
+        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
+    ) -> None:
+        """Find a first step on a sample, if none is set."""
+        if totals["eta"] == 0.0:
+            minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
+            order = batch.in_order(minibatches.sequences)
+            totals["eta"], _ = self._calibrate(minibatches, order, columns["theta"])
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Shrink, and sum the iterates on the way."""
+        theta = columns["theta"]
+        if self.average_from:
+            weight = np.exp(since["shrinkage"]) * (totals["averaged"] - since["averaged"])
+            columns["total"] += weight * theta
+        theta *= np.exp(since["shrinkage"] - totals["shrinkage"])
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the examples of a batch once, in minibatches."""
+        minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
+        order = batch.in_order(minibatches.sequences)
+        seen, n = totals["seen"], terms.horizon
+        visited = seen + self.batch * np.arange(minibatches.n_steps(order))
+        etas = self._etas(totals["eta"], visited, n, terms.penalty)
+        averaging = self.average_from > 0 and seen >= (self.average_from - 1) * n
+        theta = columns["theta"]
+        total = columns.get("total", np.zeros_like(theta))
+        loss = minibatches.run(order, RULE, etas, theta, total, averaging)
+        shrinkage = totals["shrinkage"] + np.cumsum(np.log1p(etas * minibatches.share.l2))
+        totals["seen"] += len(order)
+        totals["shrinkage"] = float(shrinkage[-1])
+        if averaging:
+            totals["n_averaged"] += len(etas)
+            totals["averaged"] += float(np.exp(-shrinkage).sum())
+        return loss
+
+    def must_settle(self, totals: Totals) -> bool:
+        """Once sums of exp(-shrinkage) would lose digits."""
+        return totals["averaged"] > 0.0 and totals["shrinkage"] > _MAX_SHRINKAGE
+
+    def settled(self, totals: Totals) -> None:
+        """Count shrinkage from here."""
+        totals["shrinkage"] = totals["averaged"] = 0.0
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The last iterate, or the mean of those that are averaged, [K]."""
+        n = totals["n_averaged"]
+        return columns["total"] / n if n else columns["theta"]

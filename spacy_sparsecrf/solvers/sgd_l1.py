@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.descent import penalise
 from ..loss.stochastic import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
 from .calibration import calibrate
+from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +37,7 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SGDL1.v1")
-class SGDL1(BatchSettings):
+class SGDL1(StreamSettings):
     """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
 
     After each example, w := w - eta g_i exp(-eta l2 / N), then max(0, w - (u + q)) for w > 0 and
@@ -46,13 +48,12 @@ class SGDL1(BatchSettings):
 
     eta0: step of the first example; 0 to find one on a sample of the corpus.
     decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
-    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    exact = False
+    stream_marks = ("decayed",)
 
     def __init__(
         self,
@@ -66,6 +67,8 @@ class SGDL1(BatchSettings):
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
+        on_batches: bool = False,
+        horizon: int = 0,
     ) -> None:
         super().__init__(
             tolerance,
@@ -75,6 +78,8 @@ class SGDL1(BatchSettings):
             seed,
             polish_iterations,
             polish_l2,
+            on_batches,
+            horizon,
         )
         self.eta0 = eta0
         self.decay = decay
@@ -134,3 +139,51 @@ class SGDL1(BatchSettings):
             passes=visits / n,
             converged=distance <= self.tolerance,
         )
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """Weights, and the l1 penalty that each has received."""
+        return {"theta": 0.0, "received": 0.0}
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """Examples seen, step, l1 rate cumulated as in `State`, l2 rate cumulated."""
+        self.check_streamable()
+        return {"seen": 0, "eta": self.eta0, "due": 0.0, "decayed": 0.0}
+
+    def calibrate_stream(
+        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
+    ) -> None:
+        """Find a first step on a sample, if none is set."""
+        if totals["eta"] == 0.0:
+            descent = self._descent(batch, columns, totals, terms)
+            order = batch.in_order(descent.sequences)
+            totals["eta"], _ = calibrate(order, descent.loss_after)
+
+    def _descent(
+        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
+    ) -> SequenceDescent:
+        descent = SequenceDescent(batch.loss, terms.penalty, True, terms.horizon)
+        descent.resume(columns["theta"], columns["received"], totals["due"])
+        return descent
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Apply the penalties that are due: the l2 decay, then the l1 penalty."""
+        theta, received = columns["theta"], columns["received"]
+        due = np.array([totals["due"], totals["decayed"]])
+        penalise(np.arange(len(theta) + 1), theta, received, since["decayed"], due)
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the examples of a batch once; the step is eta0 decay^(examples seen / N)."""
+        descent = self._descent(batch, columns, totals, terms)
+        order = batch.in_order(descent.sequences)
+        eta = totals["eta"] * self.decay ** (totals["seen"] / terms.horizon)
+        loss = descent.run(order, eta, self.decay ** (1.0 / terms.horizon))
+        columns["theta"], columns["received"] = descent.settle(), descent.received
+        totals["seen"] += len(order)
+        totals["due"] = float(descent.due[0])
+        totals["decayed"] += float(descent.due[1])
+        return loss
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The weights [K]."""
+        return columns["theta"]

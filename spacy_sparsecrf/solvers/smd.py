@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.smd import step_smd
+from ..kernels.smd import catch_up_smd, step_smd
 from ..loss.curved import CurvedMinibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate_pass, evaluate_start, optimality, take
+from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
+from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
 
 
 @dataclass
@@ -32,7 +34,7 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SMD.v1")
-class SMD(BatchSettings):
+class SMD(StreamSettings):
     """Stochastic meta-descent (Vishwanathan et al. 2006, equations 17 to 21), l1 = 0.
 
         eta := eta max(1/2, 1 - mu g v);  theta := theta - eta g;
@@ -44,13 +46,12 @@ class SMD(BatchSettings):
 
     eta0: first gain of each weight; mu: meta-gain, 0 for constant gains; decay: lambda, at most 1;
     batch: b (all as the paper has them for chunking).
-    The other settings: see `BatchSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    exact = False
+    stream_marks = ("steps",)
     supports_l1 = False
 
     def __init__(
@@ -67,6 +68,8 @@ class SMD(BatchSettings):
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
+        on_batches: bool = False,
+        horizon: int = 0,
     ) -> None:
         super().__init__(
             tolerance,
@@ -76,6 +79,8 @@ class SMD(BatchSettings):
             seed,
             polish_iterations,
             polish_l2,
+            on_batches,
+            horizon,
         )
         self.eta0 = eta0
         self.mu = mu
@@ -119,13 +124,8 @@ class SMD(BatchSettings):
         state.epoch += 1
         # Of arrays that were handed out, none is written to.
         theta, gains, v = state.theta.copy(), state.gains.copy(), state.v.copy()
-        gradient, product = np.zeros_like(theta), np.zeros_like(theta)
-        firsts = range(0, len(order), self.batch)
-        l2 = penalty.l2 / len(firsts)
-        for first in firsts:
-            members = order[first : first + self.batch]
-            minibatches.add(members, theta, v, gradient, product)
-            step_smd(self.mu, self.decay, l2, gradient, product, theta, gains, v)
+        l2 = penalty.l2 / -(-len(order) // self.batch)
+        self._run(minibatches, order, l2, theta, gains, v)
         state.theta, state.gains, state.v = theta, gains, v
         state.value, state.gradient = evaluate_pass(loss, penalty, theta, self)
         distance = optimality(penalty, theta, state.gradient)
@@ -136,3 +136,51 @@ class SMD(BatchSettings):
             passes=1.0,
             converged=distance <= self.tolerance,
         )
+
+    def _run(
+        self,
+        minibatches: CurvedMinibatches,
+        order: Longs,
+        l2: float,
+        theta: Floats,
+        gains: Floats,
+        v: Floats,
+    ) -> float:
+        """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
+        gradient, product = np.zeros_like(theta), np.zeros_like(theta)
+        loss = 0.0
+        for first in range(0, len(order), self.batch):
+            members = order[first : first + self.batch]
+            loss += minibatches.add(members, theta, v, gradient, product)
+            step_smd(self.mu, self.decay, l2, gradient, product, theta, gains, v)
+        return loss
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """Weights, gains, and v."""
+        return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """The number of minibatches."""
+        self.check_streamable()
+        return {"steps": 0}
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Do the steps of the minibatches since, one by one where the penalty changes weights."""
+        l2 = terms.share(self.batch).l2
+        if l2 > 0.0 or self.decay < 1.0:
+            missed = (totals["steps"] - since["steps"]).astype(np.int64)
+            state = columns["theta"], columns["gains"], columns["v"]
+            catch_up_smd(missed, self.mu, self.decay, l2, *state)
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the examples of a batch once, in minibatches."""
+        minibatches = CurvedMinibatches(batch.loss)
+        order = batch.in_order(minibatches.sequences)
+        totals["steps"] += -(-len(order) // self.batch)
+        state = columns["theta"], columns["gains"], columns["v"]
+        return self._run(minibatches, order, terms.share(self.batch).l2, *state)
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The weights [K]."""
+        return columns["theta"]

@@ -1,7 +1,7 @@
 """What a target is: the annotation that a component learns and writes."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,59 @@ from spacy.training import Example
 
 @runtime_checkable
 class Target(Protocol):
-    """Reads gold labels from Examples and writes predicted labels to Docs."""
+    """Reads gold labels from Examples and writes predicted labels to Docs.
+
+    Labels are those of the tokens. Where users think in other names, such as types of entities,
+    `names_of` and `labels_of` translate. A class that derives from this one has its defaults: all
+    label sequences are legal, nothing is kept, and names are labels.
+    """
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
 
-    def gold(self, example: Example) -> list[str | None]:
-        """Read the gold label of each predicted token; None or "" where it is missing."""
+    def complete(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Return labels as they are learnt: in normal form, and with those that must not lack."""
+        return tuple(labels)
+
+    def labels_of(self, name: str) -> tuple[str, ...]:
+        """Return the labels that a user's name stands for."""
+        return self.complete([name])
+
+    def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Return the names that users know labels by."""
+        return tuple(labels)
+
+    def scoring(self) -> dict[str, Any]:
+        """Return what a scorer has to know of the target, as keyword arguments."""
+        return {}
+
+    def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
+        """Read the gold label of each predicted token.
+
+        RETURNS: [tokens] labels; a tuple where it may be any of several; None or "" where it is
+            missing.
+        """
+        ...
+
+    def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Tell which labels may follow each other.
+
+        labels: [Y] names of the labels.
+        RETURNS: [Y + 1, Y + 1], entry [a, b] whether label b may follow label a; row Y: whether b
+            may begin a sequence; column Y: whether a may end one. None: all may.
+        """
+        return None
+
+    def permitted(
+        self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
+    ) -> NDArray[np.bool_] | None:
+        """Tell which labels tokens may get, given annotation that is set already and is kept.
+
+        labels: [Y] names of the labels.
+        overwrite: whether annotation that is already set is replaced.
+        RETURNS: [N, Y] for all tokens of the Docs, or None where nothing is set anywhere.
+        """
+        return None
 
     def write(
         self,
@@ -26,6 +72,7 @@ class Target(Protocol):
         labels: Sequence[str],
         *,
         overwrite: bool,
+        scores: NDArray[np.float64] | None = None,
     ) -> None:
         """Write predicted labels.
 
@@ -33,4 +80,6 @@ class Target(Protocol):
         label_ids: D arrays [tokens of the Doc] int32, positions in `labels`.
         labels: [Y] names of the labels.
         overwrite: whether annotation that is already set is replaced.
+        scores: [K] float64, to be written too: the probabilities of the K spans that the labels
+            tell, in their order; None, also for a target whose labels tell none.
         """

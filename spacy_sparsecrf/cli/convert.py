@@ -1,0 +1,140 @@
+"""`convert`: annotated text to .spacy files, and back to columns."""
+
+import gzip
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, TypeVar, cast
+
+import spacy
+import tqdm
+import typer
+from spacy.tokens import Doc, DocBin
+from wasabi import msg
+
+from ..convert.attributes import parse_columns
+from ..convert.columns import TAB
+from ..convert.formats import SEPARATORS, Format, guess_format, open_source
+from ..convert.reading import STORED, read_docs
+from ..convert.schemes import Scheme
+from ..convert.writing import unpack, write_docs
+from ..errors import Errors, SparseCRFError
+from .common import reported
+
+SPACY = ".spacy"
+_T = TypeVar("_T")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")],
+    target: Annotated[Path, typer.Argument(help="File to write; .gz is compressed")],
+    kind: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Format of the text (default: by its name)"),
+    ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            help="What the columns are, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
+            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
+            "(an attribute of your own) (default: orth first, tag last)"
+        ),
+    ] = "",
+    docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
+    lang: Annotated[str, typer.Option(help="Language, whose defaults Docs have")] = "xx",
+    scheme: Annotated[
+        Scheme, typer.Option(help="Labels of entities and other spans")
+    ] = Scheme.iob2,
+    attribute: Annotated[
+        str, typer.Option(help="CRFsuite's attribute that has the words, as w[0] of w[0]=the")
+    ] = "",
+) -> None:
+    """Convert text with labels to a .spacy file, or a .spacy file to columns.
+
+    Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
+    as in the files of CoNLL, Wapiti and CRF++ (where # is a token, not a comment); CoNLL-U, whose
+    columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
+    """
+    with reported():
+        kind = _format_of(source, target, kind, bool(columns), bool(attribute))
+        names = parse_columns(columns) if columns else ()
+        vocab = spacy.blank(lang).vocab
+        if target.suffix == SPACY:
+            opened = open_source(source, kind, names, attribute)
+            n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
+            msg.good(f"{n} docs are in {target}")
+            return
+        written = write_docs(
+            unpack(source, vocab),
+            source,
+            names or ("orth", "tag"),
+            scheme=scheme,
+            separator=SEPARATORS[kind] or TAB,
+        )
+        n = _write(written, source, target)
+        msg.good(f"{n} sentences are in {target}")
+
+
+def _format_of(
+    source: Path, target: Path, kind: Format | None, has_columns: bool, has_attribute: bool
+) -> Format:
+    """The format of the text, given or by its name, if options fit it; see `convert`."""
+    if (source.suffix == SPACY) == (target.suffix == SPACY):
+        raise SparseCRFError(Errors.SC620.format(source=source, target=target))
+    written = source.suffix == SPACY
+    kind = kind or guess_format(target if written else source)
+    if written and kind not in SEPARATORS:
+        raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
+    if has_columns and kind is Format.conllu:
+        raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+    if has_attribute and kind is not Format.crfsuite:
+        raise typer.BadParameter("--attribute is for CRFsuite only")
+    return kind
+
+
+def _save(docs: Iterable[Doc], target: Path) -> int:
+    """Write Docs to a .spacy file. RETURNS: their number."""
+    packed = DocBin(attrs=STORED, store_user_data=True)
+    for doc in _with_bar(docs, " docs"):
+        packed.add(doc)
+    packed.to_disk(target)
+    return len(packed)
+
+
+def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
+    """Write sentences to a text file. RETURNS: their number.
+
+    source: for messages. RAISES: SparseCRFError if there are none.
+    """
+    # What was there before is lost only once there is something in its place.
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    n = 0
+    try:
+        with _opened(unfinished, target.suffix == ".gz") as file:
+            for text in _with_bar(sentences, " sentences"):
+                file.write(text.encode("utf8"))
+                n += 1
+        if not n:
+            raise SparseCRFError(Errors.SC612.format(path=source))
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return n
+
+
+@contextmanager
+def _opened(path: Path, compressed: bool) -> Iterator[IO[bytes]]:
+    """Open a file to write; compressed, the same content gives the same bytes."""
+    with path.open("wb") as file:
+        if not compressed:
+            yield file
+            return
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
+            yield cast(IO[bytes], stream)
+
+
+def _with_bar(items: Iterable[_T], unit: str) -> Iterator[_T]:
+    """Show progress on a terminal where it takes long."""
+    bar = tqdm.tqdm(items, desc="Converting", unit=unit, delay=1.0, disable=None, leave=False)
+    yield from bar

@@ -1,0 +1,103 @@
+"""Legal transitions: which label may follow which, from a target's scheme and a user's lists."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Errors, SparseCRFError
+
+Mask = NDArray[np.bool_]
+
+BOUNDARY = ""  # in a user's lists: before the first and after the last token of a sequence
+LONGEST = 10_000  # tokens up to which lengths are tried where no repetition ends the search
+
+
+def legal_transitions(
+    labels: Sequence[str],
+    forbidden: Iterable[Sequence[str]] = (),
+    allowed: Iterable[Sequence[str]] = (),
+    scheme: Mask | None = None,
+) -> Mask | None:
+    """Combine a scheme with lists of pairs.
+
+    labels: [Y].
+    forbidden: pairs (label, next label) that are not legal, "" = boundary of a sequence.
+    allowed: the only pairs that are legal; empty: all but those that are forbidden.
+    scheme: [Y + 1, Y + 1] as below, or None: all.
+    RETURNS: [Y + 1, Y + 1] bool, entry [a, b]: whether label b may follow label a; row Y: may begin
+        a sequence; column Y: may end one. None: all transitions are legal.
+    RAISES: SparseCRFError for pairs of unknown labels, a scheme of another shape, and where no
+        sequence of some length would be legal.
+    """
+    n = len(labels)
+    legal = np.ones((n + 1, n + 1), dtype=bool)
+    if scheme is not None:
+        legal &= checked_mask(scheme, n)
+    only = _pairs("allowed", allowed, labels)
+    if only:
+        listed = np.zeros_like(legal)
+        listed[tuple(zip(*only, strict=True))] = True
+        legal &= listed
+    for pair in _pairs("forbidden", forbidden, labels):
+        legal[pair] = False
+    legal[n, n] = True  # a sequence without tokens
+    if legal.all():
+        return None
+    check_paths(legal)
+    return legal
+
+
+def _pairs(
+    key: str, pairs: Iterable[Sequence[str]], labels: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Positions of pairs of labels."""
+    ids = {label: i for i, label in enumerate(labels)} | {BOUNDARY: len(labels)}
+    found = []
+    for pair in pairs:
+        for label in pair:
+            if label not in ids:
+                known = ", ".join(labels)
+                raise SparseCRFError(Errors.SC403.format(key=key, label=label, known=known))
+        found.append((ids[pair[0]], ids[pair[1]]))
+    return found
+
+
+def checked_mask(legal: Mask, n_labels: int) -> Mask:
+    """Check the shape and type of legal transitions. RAISES: SparseCRFError."""
+    size = n_labels + 1
+    if getattr(legal, "shape", None) != (size, size) or legal.dtype != bool:
+        raise SparseCRFError(
+            Errors.SC405.format(
+                what="legal transitions",
+                shape=getattr(legal, "shape", None),
+                dtype=getattr(legal, "dtype", type(legal).__name__),
+                expected=f"[{size}, {size}]",
+                method="legal",
+            )
+        )
+    return legal
+
+
+def check_paths(legal: Mask) -> None:
+    """Check that there is a legal sequence of each length.
+
+    legal: [Y + 1, Y + 1] bool. Lengths are tried until the labels that can be reached repeat, or
+    up to LONGEST. RAISES: SparseCRFError where there is none.
+    """
+    n = len(legal) - 1
+    reached, ends = legal[n, :n], legal[:n, n]
+    if not reached.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
+    if not ends.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can end a sequence"))
+    seen = set()
+    for length in range(1, LONGEST + 1):
+        if not (reached & ends).any():
+            problem = f"no sequence of {length} tokens is possible"
+            raise SparseCRFError(Errors.SC404.format(problem=problem))
+        key = reached.tobytes()
+        if key in seen:
+            return
+        seen.add(key)
+        reached = legal[:n, :n][reached].sum(axis=0) > 0

@@ -1,0 +1,1 @@
+"""Annotated text in columns <-> spaCy Docs; a file a format."""

@@ -1,0 +1,156 @@
+"""What a test reads from a token: an attribute, and its arguments in the template language.
+
+    read   := name                                    (most attributes)
+            | name "(" length ")"                     prefix suffix
+            | name "(" text ")"                       regex match span phrase
+            | name "(" low "," high [ "," text ] ")"  ngrams
+            | name "(" bins ")"                       vector
+            | "_" "." name                            an extension attribute
+    text   := '"' character* '"' | "'" character* "'"
+
+In a text a backslash before a quotation mark stands for the mark alone; every other backslash is
+part of the text, so that regular expressions need none of theirs doubled. Names of spans and
+phrases that are words need no quotation marks. Several dollar signs in a row are one: each time
+that spaCy saves and loads a config, it doubles them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import Errors, SparseCRFError
+from .attributes import AFFIX, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VECTOR
+from .expressions import find_fault
+from .ngrams import LONGEST
+
+if TYPE_CHECKING:
+    from .templates import _Reader
+
+_TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
+_PIECE = re.compile(r"\\.|.", re.DOTALL)
+_WORD = re.compile(r"\w+")
+_ESCAPED = ('\\"', "\\'")
+
+MOST_BINS = 100
+
+
+class Read(NamedTuple):
+    """An attribute with its arguments.
+
+    name: in `attributes.NAMES`.
+    length: in characters, of an affix or of the shortest n-grams; number of bins of a vector; 0
+        for attributes that take none.
+    argument: text, such as a regular expression; "" for attributes that take none.
+    longest: in characters, of n-grams.
+    """
+
+    name: str
+    length: int = 0
+    argument: str = ""
+    longest: int = 0
+
+    def __str__(self) -> str:
+        """The canonical text, which parses to the same."""
+        if self.name == EXTENSION:
+            return f"{EXTENSION}.{self.argument}"
+        given = [str(n) for n in (self.length, self.longest) if n]
+        if self.argument:
+            given.append(quote(self.argument))
+        return f"{self.name}({','.join(given)})" if given else self.name
+
+
+def quote(text: str) -> str:
+    """Write a text as an argument: between quotation marks, those in it with a backslash."""
+    pieces = (match.group() for match in _PIECE.finditer(text))
+    return '"' + "".join('\\"' if piece == '"' else piece for piece in pieces) + '"'
+
+
+def parse_read(reader: _Reader, name: str) -> Read:
+    """Parse the arguments of an attribute whose name was read, or fail."""
+    if name in AFFIX:
+        _expect(reader, "(", f" and a length, as in {name}(3)")
+        length = reader.take_integer(1, "a length")
+        _expect(reader, ")")
+        return Read(name, length)
+    if name in EXPRESSION:
+        _expect(reader, "(", f""" and a regular expression, as in {name}("^[0-9]+$")""")
+        argument = _parse_expression(reader)
+        _expect(reader, ")")
+        return Read(name, argument=argument)
+    if name == NGRAMS:
+        return _parse_ngrams(reader)
+    if name in (SPAN, PHRASE):
+        _expect(reader, "(", f""" and a name, as in {name}("places")""")
+        argument = reader.take(_WORD) or _parse_text(reader, "a name, alone or")[0]
+        _expect(reader, ")")
+        return Read(name, argument=argument)
+    if name == VECTOR:
+        _expect(reader, "(", f" and a number of bins, as in {name}(2)")
+        bins = reader.take_integer(2, "a number of bins", MOST_BINS)
+        _expect(reader, ")")
+        return Read(name, bins)
+    if name == EXTENSION:
+        _expect(reader, ".", " and the name of an extension attribute, as in _.is_city")
+        argument = reader.take(_WORD) or reader.fail("the name of an extension attribute")
+        return Read(name, argument=argument)
+    return Read(name)
+
+
+def _parse_ngrams(reader: _Reader) -> Read:
+    """Parse `"(" low "," high [ "," text ] ")"`."""
+    _expect(reader, "(", f" and two lengths, as in {NGRAMS}(2,4)")
+    low = reader.take_integer(1, "a length", LONGEST)
+    _expect(reader, ",", f" and the length of the longest n-grams, as in {NGRAMS}(2,4)")
+    high = reader.take_integer(low, "the length of the longest n-grams", LONGEST)
+    marks = ""
+    if reader.take_char(","):
+        start = reader.at
+        marks = _parse_text(reader, "two characters that mark the ends of words,")[0]
+        if len(marks) != 2:
+            reader.at = start
+            reader.fail("two characters that mark the ends of words")
+    if not reader.take_char(")"):
+        reader.fail("')'" if marks else "',' or ')'")
+    return Read(NGRAMS, low, marks, high)
+
+
+def _expect(reader: _Reader, char: str, more: str = "") -> None:
+    if not reader.take_char(char):
+        reader.fail(f"'{char}'{more}")
+
+
+def _parse_text(reader: _Reader, what: str) -> tuple[str, list[int]]:
+    """Parse a text that is not empty.
+
+    RETURNS: the text, and the positions in the template of its characters and of its end.
+    """
+    start = reader.at
+    quoted = reader.take(_TEXT)
+    if len(quoted) <= 2:
+        reader.at = start
+        reader.fail(f"{what} between quotation marks")
+    text = ""
+    positions: list[int] = []
+    for match in _PIECE.finditer(quoted, 1, len(quoted) - 1):
+        piece, at = match.group(), start + match.start()
+        if piece == "$" == text[-1:]:
+            continue
+        text += piece[1:] if piece in _ESCAPED else piece
+        positions += [at] if piece in _ESCAPED else range(at, at + len(piece))
+    return text, [*positions, start + len(quoted) - 1]
+
+
+def _parse_expression(reader: _Reader) -> str:
+    """Parse a text that is a regular expression."""
+    text, positions = _parse_text(reader, "a regular expression")
+    where = {"number": reader.number, "template": reader.text}
+    try:
+        fault = find_fault(text)
+    except ImportError as error:
+        raise SparseCRFError(Errors.SC110.format(**where)) from error
+    if fault is not None:
+        reason, at = fault
+        position = positions[min(at, len(text))] + 1
+        raise SparseCRFError(Errors.SC111.format(**where, position=position, reason=reason))
+    return text

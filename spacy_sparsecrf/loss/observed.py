@@ -1,0 +1,72 @@
+"""The coordinates of weights that something in the gold labels speaks for."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .label_sets import Mask, set_numbers, set_table
+from .lattice import Csr, Lattice, concatenated_ranges
+
+Longs = NDArray[np.int64]
+
+
+def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
+    """Coordinates test * Y + y of tests and the gold labels of their tokens, ascending.
+
+    A token that may have several labels counts for each; one whose label is missing for none.
+    """
+    numbers = set_numbers(lattice.gold, n_labels)
+    members = _members(set_table(lattice.sets, n_labels))
+    seen = lattice.tests.indices.astype(np.int64) * len(members)
+    seen += np.repeat(numbers, np.diff(lattice.tests.indptr))
+    test, number = np.divmod(distinct(seen), len(members))
+    test, number = test[number > 0], number[number > 0]
+    row, label = _expanded(number, members)
+    return distinct(test[row] * n_labels + label)
+
+
+def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
+    """Coordinates (test * P + y') * Y + y of tests and the pairs of their tokens, ascending.
+
+    A pair is of two tokens whose labels are not missing, or of the start label and the first.
+    """
+    numbers = set_numbers(lattice.gold, n_labels)
+    table = set_table(lattice.sets, n_labels)
+    members = _members(table, start=n_labels)
+    before = np.where(lattice.begins, len(table), np.roll(numbers, 1))
+    known = (numbers > 0) & (before > 0)
+    triples = np.stack((lattice.context[known], before[known], numbers[known]))
+    context, before, number = np.unique(triples, axis=1)
+    row, label = _expanded(number, members)
+    context, before = context[row], before[row]
+    row, previous = _expanded(before, members)
+    context, pair = context[row], previous * n_labels + label[row]
+    tests = lattice.ctx_tests.take(context).indices.astype(np.int64)
+    pair = np.repeat(pair, np.diff(lattice.ctx_tests.indptr)[context])
+    return distinct(tests * n_labels * lattice.n_previous + pair)
+
+
+def _members(table: Mask, start: int | None = None) -> Csr:
+    """The labels of each set of a table [R, Y]; with `start`, a last set of that label alone."""
+    labels = np.nonzero(table)[1]
+    sizes = table.sum(axis=1)
+    if start is not None:
+        labels, sizes = np.append(labels, start), np.append(sizes, 1)
+    indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return Csr(indptr, labels.astype(np.int32))
+
+
+def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
+    """For each label of each set: its place in numbers [n], and the label."""
+    lengths = np.diff(members.indptr)[numbers]
+    entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
+    row = np.repeat(np.arange(len(numbers)), lengths)
+    return row, members.indices[entries].astype(np.int64)
+
+
+def distinct(coordinates: Longs) -> Longs:
+    """Sort, and drop repetitions: faster than by a hash table, as `np.unique` does it."""
+    # A stable sort merges runs that are sorted.
+    ordered = np.sort(coordinates, kind="stable")
+    first: NDArray[np.bool_] = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]

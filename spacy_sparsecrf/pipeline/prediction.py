@@ -1,0 +1,118 @@
+"""From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+if TYPE_CHECKING:
+    from ..decoding import Decoder, Source
+    from ..targets.base import Target
+    from .compiling import Features
+    from .decoding_settings import DecodingSettings
+
+Permitted = NDArray[np.bool_] | None
+
+
+class Predictions(list[NDArray[np.int32]]):
+    """An array [tokens] int32 of label ids for each Doc, and maybe how probable they are.
+
+    scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
+    span_scores: [spans] float64, probabilities of the spans that labels of all Docs tell; or None.
+    """
+
+    def __init__(
+        self,
+        ids: Iterable[NDArray[np.int32]] = (),
+        scores: list[NDArray[np.float32]] | None = None,
+        span_scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        super().__init__(ids)
+        self.scores = scores
+        self.span_scores = span_scores
+
+    @classmethod
+    def none(cls, n_docs: int, scores: bool) -> "Predictions":
+        """The predictions for Docs without tokens."""
+        ids = [np.zeros(0, dtype=np.int32) for _ in range(n_docs)]
+        return cls(ids, [np.zeros(0, dtype=np.float32) for _ in ids] if scores else None)
+
+
+class Reader(NamedTuple):
+    """What a component reads from Docs, and as what.
+
+    cut: how Docs are cut, "sents" or "docs"; overwrite: whether annotation that is set is replaced.
+    """
+
+    features: "Features"
+    target: "Target"
+    labels: tuple[str, ...]
+    cut: str
+    overwrite: bool
+
+    def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
+        """Read Docs, with tokens and in parts of one vocab.
+
+        forced: whether annotation that is set, and is not to be replaced, is taken as given.
+        YIELDS: observations or readings, and the labels that are permitted there, or None.
+        """
+        read = getattr(self.features, "readings", None)
+        parts = [self.features(docs, self.cut)] if read is None else read(docs, self.cut)
+        permitted: Permitted = None
+        find = getattr(self.target, "permitted", None)
+        if forced and find is not None:
+            permitted = find(docs, self.labels, overwrite=self.overwrite)
+        if permitted is None or len(parts) == 1:
+            yield from ((part, permitted) for part in parts)
+            return
+        first = 0
+        for part in parts:
+            last = first + part.n_tokens
+            yield part, permitted[first:last]
+            first = last
+
+
+def predict(
+    decoder: "Decoder",
+    reader: Reader,
+    docs: Sequence[Doc],
+    settings: "DecodingSettings",
+    threshold: float = 0.0,
+) -> Predictions:
+    """Find the labels of Docs, at least one of which has tokens.
+
+    threshold: spans of a lower probability are left out.
+    """
+    sources = list(reader.sources(docs, forced=True))
+    if settings.method == "viterbi" and not settings.scores:
+        found = [decoder.viterbi(source, permitted) for source, permitted in sources]
+        predictions = Predictions(by_doc(docs, found))
+    else:
+        both = [decoder.decode(source, settings.method, permitted) for source, permitted in sources]
+        predictions = Predictions(by_doc(docs, [labels for labels, _ in both]))
+        if settings.scores:
+            scores = [probabilities.astype(np.float32) for _, probabilities in both]
+            predictions.scores = by_doc(docs, scores)
+    if settings.scores or threshold > 0.0:
+        from .likely_spans import keep_likely
+
+        span_scores = keep_likely(decoder, reader, predictions, sources, threshold)
+        predictions.span_scores = span_scores if settings.scores else None
+    return predictions
+
+
+def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[NDArray[np.int32]]) -> None:
+    """Keep the probabilities that came with predictions in the Docs' `user_data`, if any did."""
+    if isinstance(predictions, Predictions) and predictions.scores is not None:
+        for doc, scores in zip(docs, predictions.scores, strict=True):
+            doc.user_data[f"{name}_scores"] = scores
+
+
+def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Cut arrays, whose rows are the tokens of all Docs in order, into one a Doc."""
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    ends = [0, *accumulate(map(len, docs))]
+    return [rows[first:last] for first, last in pairwise(ends)]

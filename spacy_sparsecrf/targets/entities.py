@@ -1,0 +1,117 @@
+"""Named entities: `doc.ents`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import (  # type: ignore[import-not-found]
+    ENT_ID,
+    ENT_IOB,
+    ENT_KB_ID,
+    ENT_TYPE,
+)
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors, SparseCRFError
+from ..registry import crf_targets
+from .reading import add_strings, ends_of, have_same_tokens, string_ids
+from .scheme import OUTSIDE
+from .span_target import Present, SpanTarget
+
+# What spaCy stores in a token: unknown, goes on with an entity, is in none, begins one. A token
+# that begins an entity of no type is blocked: it must not get into one.
+UNKNOWN, INSIDE, OUT, BEGIN = range(4)
+_COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
+
+
+@crf_targets("spacy_sparsecrf.Entities.v1")
+class Entities(SpanTarget):
+    """Learns and writes named entities, `doc.ents`.
+
+    As with spaCy's `ner`, unless annotation is overwritten, entities that are set and blocked
+    tokens are kept, with their ids; tokens that are set outside of entities may get into one.
+
+    scheme: "BILUO" or "IOB2", how labels tell entities.
+    RAISES: SparseCRFError for another scheme.
+    """
+
+    def gold(self, example: Example) -> list[str | None]:
+        """Read gold labels, see `Target.gold`; those of a Doc without annotation are missing.
+
+        RAISES: SparseCRFError that names the Doc if its entities are damaged.
+        """
+        try:
+            if have_same_tokens(example):
+                return self._gold_of(example.reference)
+            aligned = example.get_aligned_ner()
+        except ValueError as error:
+            text = example.reference.text[:60]
+            raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
+        missing = (None, "", "-")
+        return [None if tag in missing else self.scheme.from_biluo(tag) for tag in aligned]
+
+    def _gold_of(self, doc: Doc) -> list[str | None]:
+        """Labels of a Doc's own tokens, as `get_aligned_ner` reads them."""
+        values = doc.to_array(["ENT_IOB", "IS_SPACE"]).reshape(-1, 2)
+        is_out = values[:, 0] == OUT
+        if values[:, 0].any():
+            is_out |= values[:, 1] == 1
+        labels: list[str | None] = [OUTSIDE if out else None for out in is_out.tolist()]
+        for entity in doc.ents:
+            own = self.scheme.labels_for(len(entity), entity.label_)
+            labels[entity.start : entity.end] = own
+        return labels
+
+    def present(self, doc: Doc) -> Present | None:
+        """Entities that are set, and blocked tokens; None where there are none."""
+        iob = doc.to_array("ENT_IOB")
+        if not (iob == BEGIN).any():
+            return None
+        blocked = (iob == BEGIN) & (doc.to_array("ENT_TYPE") == 0)
+        entities = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
+        return Present(entities, np.flatnonzero(blocked).tolist())
+
+    def write(
+        self,
+        docs: Sequence[Doc],
+        label_ids: Sequence[NDArray[np.int32]],
+        labels: Sequence[str],
+        *,
+        overwrite: bool,
+        scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Write predicted entities, through one array a Doc; see `Target.write`.
+
+        Entities that touch what is kept are left out. Of the Doc `user_data["ents_scores"]` gets
+        the scores of `doc.ents`, if there are scores; 1 for entities that are kept.
+        """
+        if not len(docs):
+            return
+        spans, ends = self.spans(label_ids, labels), ends_of(docs)
+        values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
+        values[:, 0] = OUT
+        is_kept = np.zeros(ends[-1], dtype=np.bool_)
+        if not overwrite:
+            arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
+            present = np.concatenate(arrays)
+            is_kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
+            values[is_kept] = present[is_kept]
+        n_kept = np.append(0, np.cumsum(is_kept))
+        chosen = n_kept[spans.ends] == n_kept[spans.starts]
+        new = spans.where(chosen)
+        names = [new.names[i] for i in np.unique(new.types)]
+        add_strings(docs, names)
+        tokens = new.tokens()
+        values[tokens, 0] = INSIDE
+        values[new.starts, 0] = BEGIN
+        values[tokens, 1] = np.repeat(string_ids(new.names)[new.types], new.ends - new.starts)
+        probabilities = np.ones(len(values))
+        if scores is not None:
+            probabilities[new.starts] = scores[chosen]
+        for doc, last in zip(docs, ends.tolist(), strict=True):
+            own = slice(last - len(doc), last)
+            doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
+            if scores is not None:
+                begins = (values[own, 0] == BEGIN) & (values[own, 1] != 0)
+                doc.user_data["ents_scores"] = probabilities[own][begins].tolist()

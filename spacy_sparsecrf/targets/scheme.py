@@ -1,0 +1,150 @@
+"""Labels of tokens that tell spans: BILUO and IOB2.
+
+A label is "O", outside of all spans, or a letter, a hyphen and the type of a span: in BILUO, U-X is
+a span of one token, and B-X, I-X, L-X are the first token, those inside and the last token of a
+longer one; in IOB2, B-X is the first token of a span and I-X any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+
+OUTSIDE = "O"
+LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
+OPEN = "BI"  # after them a span may go on
+CONTINUING = "IL"  # with them a span goes on
+_LAYOUTS = 16  # label sets remembered
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Spans of tokens in a run of Docs, which do not overlap and ascend.
+
+    starts, ends: [K] int64, first token and the one after the last, counted over all Docs.
+    types: [K] int64, positions in `names`, the types of spans that there are.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    types: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def tokens(self) -> NDArray[np.int64]:
+        """The tokens of all spans, one span after the other: [sum of lengths] int64."""
+        lengths = self.ends - self.starts
+        firsts = np.cumsum(lengths) - lengths
+        return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Spans":
+        """Those of the spans that are chosen: [K] bool."""
+        return Spans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Labels as arrays: [Y] int64 types, positions in `names` or -1; [Y] bool letters."""
+
+    names: tuple[str, ...]
+    types: NDArray[np.int64]
+    is_open: NDArray[np.bool_]
+    continues: NDArray[np.bool_]
+
+
+class Scheme:
+    """How labels tell spans.
+
+    name: "BILUO" or "IOB2".
+    RAISES: SparseCRFError for another name.
+    """
+
+    def __init__(self, name: str = "BILUO") -> None:
+        if name not in LETTERS:
+            raise SparseCRFError(Errors.SC501.format(value=name, known=", ".join(LETTERS)))
+        self.name = name
+        self.letters = LETTERS[name]
+
+    def is_label(self, label: str) -> bool:
+        """Whether a string is a label of the scheme."""
+        letter, hyphen, name = label.partition("-")
+        return label == OUTSIDE or (letter in tuple(self.letters) and bool(hyphen and name))
+
+    def labels_of(self, name: str) -> tuple[str, ...]:
+        """The labels of spans of a type."""
+        return tuple(f"{letter}-{name}" for letter in self.letters)
+
+    def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """The types that labels tell, each once, in the order of the labels."""
+        return _lay_out(tuple(labels)).names
+
+    def labels_for(self, n_tokens: int, name: str) -> list[str]:
+        """The labels of the tokens of a span. n_tokens: of the span; name: its type."""
+        rest = [f"I-{name}"] * (n_tokens - 1)
+        if self.name == "IOB2":
+            return [f"B-{name}", *rest]
+        return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"]
+
+    def from_biluo(self, label: str) -> str:
+        """Translate a BILUO label."""
+        letter = {"L": "I", "U": "B"}.get(label[0]) if self.name == "IOB2" else None
+        return letter + label[1:] if letter else label
+
+    def decode(
+        self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
+    ) -> Spans:
+        """Find spans; any sequence of labels tells some, which do not overlap.
+
+        A token goes on with the span before it if its label is I or L, and that of the token before
+        it B or I of the same type; otherwise it begins one. What `labels_for` makes comes back.
+
+        label_ids: [N] int32, positions in `labels`; ends: [D] int64, of Docs, ascending, the last
+            one N; labels: [Y] labels of the scheme.
+        """
+        layout = _lay_out(tuple(labels))
+        types = layout.types[label_ids]
+        is_inside = types >= 0
+        goes_on = np.zeros(len(types) + 1, dtype=np.bool_)
+        goes_on[1:-1] = (
+            layout.continues[label_ids[1:]]
+            & layout.is_open[label_ids[:-1]]
+            & (types[1:] == types[:-1])
+        )
+        goes_on[ends] = False
+        starts = np.flatnonzero(is_inside & ~goes_on[:-1])
+        lasts = np.flatnonzero(is_inside & ~goes_on[1:])
+        return Spans(starts, lasts + 1, types[starts], layout.names)
+
+    def legal(self, labels: Sequence[str]) -> NDArray[np.bool_]:
+        """Tell which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
+        layout = _lay_out(tuple(labels))
+        # The boundary of a sequence is outside of all spans.
+        types = np.append(layout.types, -1)
+        is_open, continues = np.append(layout.is_open, False), np.append(layout.continues, False)
+        goes_on = is_open[:, None] & continues & (types[:, None] == types)
+        must_go_on = is_open & (self.name == "BILUO")
+        legal: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
+        return legal
+
+
+def _type_of(label: str) -> str:
+    return label.partition("-")[2]
+
+
+@lru_cache(maxsize=_LAYOUTS)
+def _lay_out(labels: tuple[str, ...]) -> _Layout:
+    names = tuple(dict.fromkeys(_type_of(label) for label in labels if label != OUTSIDE))
+    position = {name: i for i, name in enumerate(names)}
+    types = [-1 if label == OUTSIDE else position[_type_of(label)] for label in labels]
+    return _Layout(
+        names,
+        np.array(types, dtype=np.int64),
+        np.array([label[0] in OPEN for label in labels], dtype=np.bool_),
+        np.array([label[0] in CONTINUING for label in labels], dtype=np.bool_),
+    )

@@ -1,0 +1,221 @@
+"""The command line, `python -m spacy_sparsecrf`."""
+
+import gzip
+import html.parser
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_sparsecrf.__main__ import app
+
+TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
+
+
+def run(*arguments: object, code: int = 0) -> Any:
+    """Run a command in this process."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_every_command_has_help():
+    for command in ("explain", "dump", "patch", "convert", "warmup"):
+        assert command in run("--help").stdout
+        assert "Usage" in run(command, "--help").stdout
+    assert "Usage" in run(code=2).output
+
+
+def test_as_a_module(tmp_path: Path):
+    command = [sys.executable, "-m", "spacy_sparsecrf", "dump", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "E050" in done.stderr and "Traceback" not in done.stderr
+
+
+# explain
+
+
+def test_explaining_a_model(trained_dir: Path):
+    shown = run("explain", trained_dir, "-n", 2).stdout
+    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
+    assert f"{pipe.model.n_active} weights" in shown
+    assert "lower[0]=a" in shown or "suffix(1)[0]=a" in shown
+    for label in pipe.labels:
+        assert label in shown
+
+
+def test_explaining_a_text(trained_dir: Path):
+    shown = run("explain", trained_dir, "--text", "the fentovtion").stdout
+    assert "the: DT 0.9" in shown
+    assert "fentovtion: NN 0." in shown
+    assert "lower[0]=the" in shown
+    assert "DT -> NN" in shown
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are open, text, and what is loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [name for name, _ in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_explaining_a_text_as_a_page(trained_dir: Path, tmp_path: Path):
+    path = tmp_path / "a.html"
+    run("explain", trained_dir, "--text", "the <b>&amp;</b> {x}", "--html", path)
+    page = Page()
+    page.feed(path.read_text(encoding="utf8"))
+    assert (page.open, page.loaded) == ([], [])
+    assert "the <b>&amp;</b> {x}" in page.text
+    assert "DT" in page.text and "lower[0]=the" in page.text
+    assert path.read_text(encoding="utf8").count("<section>") == len(
+        spacy.blank("en")("the <b>&amp;</b> {x}")
+    )
+
+
+def test_a_page_needs_a_text(trained_dir: Path, tmp_path: Path):
+    assert "--text" in run("explain", trained_dir, "--html", tmp_path / "a", code=2).stderr
+
+
+def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: Path):
+    nlp = spacy.load(trained_dir)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.to_disk(tmp_path / "x")
+    shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
+    assert shown.count("(start) -> DT") in (0, 2)
+
+
+# Which component
+
+
+def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_path: Path):
+    spacy.blank("en").to_disk(tmp_path / "none")
+    failed = run("dump", tmp_path / "none", code=1)
+    assert "SC601" in failed.stderr and failed.stdout == ""
+    nlp = spacy.load(trained_dir)
+    nlp.add_pipe("sparse_crf", name="other")
+    nlp.to_disk(tmp_path / "two")
+    assert "SC602" in run("explain", tmp_path / "two", code=1).stderr
+    failed = run("explain", tmp_path / "two", "--component", "third", code=1)
+    assert "SC601" in failed.stderr and "sparse_crf, other" in failed.stderr
+    assert run("dump", tmp_path / "two", "--component", "other").stdout == ""
+    assert run("dump", tmp_path / "two", "-c", "sparse_crf").stdout
+
+
+# dump and patch
+
+
+def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
+    text = run("dump", trained_dir).stdout
+    run("dump", trained_dir, "--output", tmp_path / "weights.tsv")
+    assert (tmp_path / "weights.tsv").read_text(encoding="utf8") == text
+    run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "same", "--replace")
+    for name in ("cfg", "model", "names"):
+        path = Path("sparse_crf") / name
+        assert (tmp_path / "same" / path).read_bytes() == (trained_dir / path).read_bytes()
+
+
+def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Path):
+    weights = tmp_path / "weights.tsv"
+    weights.write_text("u\talways\t#\tDT\t1\nu\talways\t#\tZZ\t1\n")
+    failed = run("patch", trained_dir, weights, tmp_path / "new", code=1)
+    assert "SC604" in failed.stderr and "weights.tsv, line 2" in " ".join(failed.stderr.split())
+    assert not (tmp_path / "new").exists()
+    weights.write_bytes(b"u\talways\t#\t\xff\t1\n")
+    assert "SC610" in run("patch", trained_dir, weights, tmp_path / "new", code=1).stderr
+    assert "No such file" in run("patch", trained_dir, "none", tmp_path / "new", code=1).stderr
+
+
+def test_weight_zero_removes(trained_dir: Path, tmp_path: Path):
+    lines = run("dump", trained_dir).stdout.splitlines()
+    removed = lines[0].rsplit("\t", 1)[0]
+    (tmp_path / "weights.tsv").write_text(f"{removed}\t0\n", encoding="utf8")
+    shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
+    assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
+    assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
+
+
+# convert
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
+def test_converting_there_and_back(tmp_path: Path, suffix: str):
+    source = tmp_path / f"a{suffix}"
+    data = gzip.compress(TSV.encode(), mtime=0) if suffix.endswith("gz") else TSV.encode()
+    source.write_bytes(data)
+    assert "2 docs" in run("convert", source, tmp_path / "a.spacy").stdout
+    run("convert", source, tmp_path / "b.spacy", "--docs", 2, "--lang", "en")
+    assert len(DocBin().from_disk(tmp_path / "b.spacy")) == 1
+    for name in "ab":
+        back = tmp_path / f"{name}.back{suffix}"
+        assert "2 sentences" in run("convert", tmp_path / f"{name}.spacy", back).stdout
+        read = back.read_bytes()
+        assert (gzip.decompress(read) if suffix.endswith("gz") else read) == TSV.encode()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
+def test_converting_other_formats(tmp_path: Path):
+    (tmp_path / "a.crf").write_text("DT w=The\nNN w=cat\n".replace(" ", "\t"))
+    arguments = ["--format", "crfsuite", "--attribute", "w"]
+    run("convert", tmp_path / "a.crf", tmp_path / "a.spacy", *arguments)
+    run("convert", tmp_path / "a.spacy", tmp_path / "a.txt", "-f", "wapiti")
+    assert (tmp_path / "a.txt").read_text() == "The DT\ncat NN\n\n"
+    (tmp_path / "a.iob").write_text("a I-X\nb I-X\n")
+    iob1 = ["--columns", "orth, ner", "--scheme", "iob1"]
+    run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1)
+    run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
+    assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
+
+
+def test_conversions_that_fail(tmp_path: Path):
+    source, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
+    source.write_text("a\tX\nb\n")
+    for arguments, found in (
+        ([source, target], "SC611"),
+        ([source, tmp_path / "b.tsv"], "SC620"),
+        ([target, tmp_path / "b.spacy"], "SC620"),
+        ([tmp_path / "none.tsv", target], "No such file"),
+        ([source, target, "--columns", "orth,nope"], "SC614"),
+        ([source, target, "--lang", "nope"], "nope"),
+    ):
+        failed = run("convert", *arguments, code=1)
+        assert found in failed.stderr and failed.stdout == ""
+        assert not target.exists()
+    source.rename(tmp_path / "a.doc")
+    assert "SC613" in run("convert", tmp_path / "a.doc", target, code=1).stderr
+    run("convert", source, target, "--docs", 0, code=2)
+    run("convert", source, target, "--format", "nope", code=2)
+    conllu = ["--columns", "orth,tag", "--format", "conllu"]
+    assert "--columns" in run("convert", source, target, *conllu, code=2).stderr
+    assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
+    assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
+
+
+def test_what_was_there_stays_where_converting_fails(tmp_path: Path):
+    source, target = tmp_path / "a.spacy", tmp_path / "a.tsv"
+    target.write_text("old")
+    DocBin().to_disk(source)
+    assert "SC612" in run("convert", source, target, code=1).stderr
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.spacy", "a.tsv"]
+    assert target.read_text() == "old"
