@@ -334,7 +334,7 @@ def test_a_batch_of_the_whole_corpus_is_a_pass_of_the_solver(name, kind):
     stream.learn(corpus)
     loss = ChainLoss(corpus_of_kind(corpus, N, kind), N, Workers(1))
     dense = penalty.l1 == 0.0
-    coordinates = loss.all_coordinates() if dense else loss.descent_coordinates(partial=True)
+    coordinates = loss.all_coordinates() if dense else loss.descent_coordinates()
     working = loss.restrict(coordinates, stochastic=True)
     state = solver.start(working, penalty, np.zeros(len(coordinates)))
     solver.step(working, penalty, state)

@@ -26,7 +26,7 @@ def read_conllu(path: Path) -> Iterator[Rows]:
 
     Empty nodes are left out. Within a multiword token no space follows but after its last word.
     """
-    kept = [COLUMNS.index(name) for name in ("orth", "pos", "tag", "space_after")]
+    kept = [COLUMNS.index(name) for name in ("orth", "pos", "tag", "morph", "space_after")]
     for sentence in read_words(path).sentences:
         yield [[row.values[i] for i in kept] for row in sentence]
 
