@@ -107,7 +107,8 @@ class Templates:
         bounds, words = np.array([0, 1]), np.zeros(1, dtype=np.int32)
         annotations = np.empty((1, 0), np.uint64)
         token = Readings(self, bounds, words, self.value_numbers[None], annotations, None)
-        return token.hash(tests)[0]
+        keys: Hashes = token.hash(tests)[0]
+        return keys
 
     @cached_property
     def pairs(self) -> Conjunctions:

@@ -44,8 +44,8 @@ class Training:
     `loss.parts`), 0 for none; init: weights to continue from (those of tests and labels that this
     corpus does not have, or the model cannot have, are dropped).
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
-    real-valued features that the solver cannot minimise, gold labels that are not legal, or a corpus without gold labels or
-    weight.
+    real-valued features that the solver cannot minimise, gold labels that are not legal, or a
+    corpus without gold labels or weight.
     """
 
     def __init__(

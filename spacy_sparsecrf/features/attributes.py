@@ -120,7 +120,7 @@ TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR)
 """What is read in Python, see `annotations`: `_.name span("key") phrase("name") vector(bins)`."""
 
 VALUE = "value"
-"""A number as such, `value(_.name)`; as is each dimension of `vector` without bins: see `values`."""
+"""A number as such, `value(_.name)`; so is each dimension of `vector` without bins."""
 
 NUMBERS = frozenset([SPACY, ENT_IOB])
 """Annotations whose values are numbers; those of the others are ids of strings."""

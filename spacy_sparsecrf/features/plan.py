@@ -29,19 +29,21 @@ class Plan:
     words: word attributes, whose values are the first columns; annotations: spaCy attribute ids,
     whose values are the next columns: the first two are ORTH and SENT_START, which say what the
     word is and where sentences begin; tokens: attributes that are read in Python, for the last
-    columns. An attribute with several values has several columns. values: tests that read numbers,
-    which are not hashed, see `values`.
+    columns. An attribute with several values has several columns.
+    token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
     owners: [P] int32, position of the template of each test, among those that are hashed.
+    values: tests that are not hashed: they read numbers, see `values`.
     """
 
     words: tuple[Read, ...]
     annotations: tuple[int, ...]
     tokens: tuple[Read, ...]
-    values: tuple[TokenTest, ...]
+    token_columns: tuple[Read, ...]
     first: dict[Read, int]
     owners: NDArray[np.int32]
     templates: Templates
+    values: tuple[TokenTest, ...] = ()
 
 
 def make_plan(
@@ -81,7 +83,8 @@ def make_plan(
     by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
     seeds, numbers = hashed_names(values, vector_width)
     made = Templates(conjunctions, n_lexical, *by_kind, start_label, seeds, numbers)
-    return Plan(words, annotations, tokens, values, first, owners, made)
+    token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
+    return Plan(words, annotations, tokens, token_columns, first, owners, made, values)
 
 
 def _lay_out(

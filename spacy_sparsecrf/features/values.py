@@ -17,6 +17,9 @@ from .vectors import vectors_of
 Reals: TypeAlias = NDArray[np.float32]
 Longs: TypeAlias = NDArray[np.int64]
 
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 def read_values(
     tests: Sequence[TokenTest], docs: Sequence[Doc], offsets: Longs, vector_width: int
@@ -58,12 +61,13 @@ def _number(read: Read, token: Token, doc: Doc) -> float:
     if value is None:
         return 0.0
     where = {"read": read, "name": read.argument, "text": token.text}
-    if not isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+    if not isinstance(value, _NUMBERS):
         raise SparseCRFError(Errors.SC391.format(kind=type(value).__name__, **where))
-    # Also what is too large: compared, a whole number of any size does not overflow.
-    if not abs(value) <= np.finfo(np.float32).max:
+    number: Any = value
+    # Compared before it is converted: a whole number of any size does not overflow there.
+    if not -_LARGEST <= number <= _LARGEST:
         raise SparseCRFError(Errors.SC392.format(value=value, doc=doc.text[:60], **where))
-    return float(value)
+    return float(number)
 
 
 def _placed(values: Reals, offsets: Longs, test: TokenTest) -> Reals:

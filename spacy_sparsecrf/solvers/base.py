@@ -57,8 +57,9 @@ class BatchSolver(Protocol):
     wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
     `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
     losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
-    sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued features, which
-    only whole evaluations of the loss know. `state_type`: the dataclass of its state.
+    sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
+    features, which only whole evaluations of the loss know. `state_type`: the dataclass of its
+    state.
     """
 
     state_type: type[Any]
