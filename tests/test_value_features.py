@@ -280,6 +280,29 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
         loaded("w1 w2")
 
 
+@pytest.mark.parametrize(
+    ("templates", "config"),
+    [
+        (["u:vector[0]"], {"model": "maxent"}),
+        (["u:vector[0]", "u:value(_.number)[1]", "b:"], {"model": "memm"}),
+        (["b:", "u:vector[0]"], {"learning": {"observed_only": True, "min_freq": 2}}),
+        (["u:vector[0]"], {"precision": "float32", "l1": 0.0, "l2": 0.1}),
+        (["u:vector[0]", "u:lower[0]"], {"learning": {"label_weights": {"0+": 2.0}}}),
+    ],
+)
+def test_settings_of_the_component(templates: list[str], config: dict[str, Any]) -> None:
+    nlp = made_pipeline(templates, **config)
+    examples = made_examples(nlp)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 3)
+    assert losses[-1] < losses[0]
+    marginals = predicted(nlp, examples)[1]
+    assert np.concatenate(marginals).std() > 0.05
+    assert nlp("").text == ""
+    table = nlp.get_pipe("sparse_crf").model.unigram
+    assert np.isin(hash_names(["vector[0]=d0", "vector[0]=d1"]), table.keys).all()
+
+
 def test_init_weights_go_on(tmp_path: Path) -> None:
     nlp = made_pipeline()
     examples = made_examples(nlp)

@@ -10,8 +10,10 @@ from numba import njit
 
 from .memory import fill, lent
 
-# Tokens whose scores, and whose residuals, stay in the nearest cache together with a row of W.
+# Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
+# for them; tokens whose residuals it keeps.
 _SCORED = 16
+_HELD = 3072
 _SUMMED = 64
 
 
@@ -59,12 +61,14 @@ def value_scores(
     values, rows, columns = lent(values), lent(rows), lent(columns)
     table, scores = lent(table), lent(scores)
     totals = np.empty((_SCORED, table.shape[1]))
+    # Eight rows are added at a time, wherever W is cut.
+    n_rows = max(8, _HELD // table.shape[1] // 8 * 8)
     for begin in range(first, last, _SCORED):
         end = min(begin + _SCORED, last)
         for t in range(begin, end):
             fill(totals[t - begin], 0, totals.shape[1], 0.0)
-        for r in range(0, len(columns), 8):
-            until = min(r + 8, len(columns))
+        for r in range(0, len(columns), n_rows):
+            until = min(r + n_rows, len(columns))
             for t in range(begin, end):
                 _add_rows(values[rows[t]], columns, r, until, table, totals[t - begin])
         for t in range(begin, end):
