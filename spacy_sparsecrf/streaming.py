@@ -65,8 +65,7 @@ class Stream:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
         check_supported(solver, penalty, kind)
-        if len(sample.value_tests):
-            check_values(solver, clusters)
+        check_values(solver, len(sample.value_tests), clusters)
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver = solver

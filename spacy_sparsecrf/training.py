@@ -90,8 +90,7 @@ class Training:
         }
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
-        if len(corpus.value_tests):
-            check_values(solver, clusters)
+        check_values(solver, len(corpus.value_tests), clusters)
         if legal is not None:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)

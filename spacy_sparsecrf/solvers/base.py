@@ -184,11 +184,13 @@ def check_constrained(solver: BatchSolver, kind: str) -> None:
         raise SparseCRFError(Errors.SC359.format(solver=type(solver).__name__))
 
 
-def check_values(solver: BatchSolver, clusters: int) -> None:
+def check_values(solver: BatchSolver, n_values: int, clusters: int) -> None:
     """Refuse real-valued features where a solver, or a model with clusters, cannot have them.
 
-    clusters: of labels. RAISES: SparseCRFError.
+    n_values: how many there are; clusters: of labels. RAISES: SparseCRFError.
     """
+    if not n_values:
+        return
     if clusters:
         raise SparseCRFError(Errors.SC394.format(clusters=clusters))
     # A solver of another package may not know.
