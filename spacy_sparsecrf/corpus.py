@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 from .errors import Errors, SparseCRFError
 
 MISSING = -1  # gold label of a token without one
+NO_VALUES: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Hashed observation tests of a batch of sequences.
+    """Hashed observation tests of a batch of sequences, and real-valued features.
 
     hashes: [N, P] uint64, the test of template p at token n; 0 where there is none.
     offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
     unigram_columns: [U] int32, columns of `hashes` whose tests are conjoined with the label.
     bigram_columns: [B] int32, columns conjoined with the pair of labels.
     start_label: whether the first token of a sequence has the pair (start, y) too.
+    values: [N, V] float32, finite; real-valued features, conjoined with the label.
+    value_keys: [V] uint64, hashes of their names, distinct, and not those of tests.
     """
 
     hashes: NDArray[np.uint64]
@@ -31,6 +34,8 @@ class Observations:
     unigram_columns: NDArray[np.int32]
     bigram_columns: NDArray[np.int32]
     start_label: bool = True
+    values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
+    value_keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
     @property
     def n_tokens(self) -> int:
@@ -60,6 +65,7 @@ class EncodedCorpus:
 
     The potential of token t is, with o over its unigram tests and over its context's tests,
     log psi_t(y', y) = sum_o mu[o, y] + sum_o lam[o, y', y]  (Lavergne 2010, section 2.1).
+    Real-valued features count as unigram tests o that add x_t[o] mu[o, y], x_t being their values.
 
     offsets: [S + 1] int64, tokens of a sequence.
     labels: [N] int32, gold label ids, -1 = missing, -2 - q = any label of sets[q].
@@ -70,6 +76,8 @@ class EncodedCorpus:
     unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency; position = test id.
     start_label: whether pairs (start, y) exist.
     sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
+    values: [N, V] float32, of real-valued features, finite.
+    value_tests: [V] int64, ascending, the unigram tests that these count as; no token has them.
     """
 
     offsets: NDArray[np.int64]
@@ -84,6 +92,8 @@ class EncodedCorpus:
     bigram_keys: NDArray[np.uint64]
     start_label: bool
     sets: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
+    value_tests: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def n_tokens(self) -> int:
@@ -170,6 +180,8 @@ class CorpusBuilder:
         self._lengths: list[NDArray[np.int64]] = []
         self._labels: list[NDArray[np.int32]] = []
         self._weights: list[NDArray[np.float64]] = []
+        self._values: list[NDArray[np.float32]] = []
+        self._value_keys: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._start_label = True
 
     def add(
@@ -191,11 +203,14 @@ class CorpusBuilder:
         self._labels.append(np.asarray(labels, dtype=np.int32))
         self._weights.append(np.ones(len(lengths)) if weights is None else weights)
         self._start_label = observations.start_label
+        if observations.n_tokens and len(observations.value_keys):
+            self._values.append(observations.values)
+            self._value_keys = observations.value_keys
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:
         """Number the tests and contexts of everything that was added.
 
-        min_freq: tests at fewer tokens are left out; see `without_rare`.
+        min_freq: tests at fewer tokens are left out, see `without_rare`; real values are not.
         RETURNS: the corpus, without sets; identical for identical input, whatever the batching.
         RAISES: SparseCRFError where no test is left.
         """
@@ -203,7 +218,7 @@ class CorpusBuilder:
             raise SparseCRFError(Errors.SC302)
         unigram = without_rare(np.concatenate(self._unigram), min_freq)
         bigram = without_rare(np.concatenate(self._bigram), min_freq)
-        if min_freq > 1 and not (unigram.any() or bigram.any()):
+        if min_freq > 1 and not (unigram.any() or bigram.any() or self._values):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=len(unigram)))
         lengths = np.concatenate(self._lengths)
         unigram_keys, uni_indptr, uni_indices = number_tests(unigram)
@@ -211,6 +226,8 @@ class CorpusBuilder:
         bigram_keys, ctx_indptr, ctx_indices = number_tests(bigram[representatives])
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
+        # A weight's place follows from its test: real values come after the tests of tokens.
+        n_tests, n_values = len(unigram_keys), len(self._value_keys)
         return EncodedCorpus(
             offsets=offsets,
             labels=np.concatenate(self._labels),
@@ -220,7 +237,9 @@ class CorpusBuilder:
             context=context,
             ctx_indptr=ctx_indptr,
             ctx_indices=ctx_indices,
-            unigram_keys=unigram_keys,
+            unigram_keys=np.concatenate((unigram_keys, self._value_keys)),
             bigram_keys=bigram_keys,
             start_label=self._start_label,
+            values=np.concatenate(self._values) if self._values else NO_VALUES,
+            value_tests=np.arange(n_tests, n_tests + n_values),
         )

@@ -61,6 +61,7 @@ class Decoder:
     def __init__(self, model: CRFModel, legal: Mask | None = None) -> None:
         # Imports numba.
         from .model_rows import ModelRows
+        from .value_scores import ValueScores
 
         self._source = model.labels, model.unigram, model.bigram
         self._kind = model.kind
@@ -70,6 +71,7 @@ class Decoder:
         self.transitions = Transitions.make(legal, self.n_labels, self.padded)
         self._unigram = ModelRows(model.unigram, self.padded)
         self._bigram = ModelRows(model.bigram, self.padded)
+        self._values = ValueScores(model.unigram, self.padded)
         self._words: WordSums | None = None
         self._constant: tuple[Templates | None, Pairs] | None = None
 
@@ -228,6 +230,7 @@ class Decoder:
     def _token_scores(self, source: Source) -> Floats:
         """Scores of the labels of tokens: [N, Yp]."""
         scores = self._outcome_scores(source)
+        self._values.add(source, scores)
         if len(self._bounds):
             _join_clusters(scores, self._bounds)
         return scores
@@ -349,4 +352,5 @@ def _sequences(source: Source, first: int, last: int) -> Source:
         return source.sequences(first, last)
     begin, end = source.offsets[first], source.offsets[last]
     offsets = source.offsets[first : last + 1] - begin
-    return replace(source, hashes=source.hashes[begin:end], offsets=offsets)
+    hashes, values = source.hashes[begin:end], source.values[begin:end]
+    return replace(source, hashes=hashes, values=values, offsets=offsets)

@@ -75,7 +75,8 @@ class Errors(metaclass=_Coded):
     )
     SC127 = (
         "[components.NAME.features] templates read token.vector, which is not finite at the token "
-        "{text!r}. Repair or replace the vectors ([initialize] vectors)."
+        "{text!r} of the Doc that begins {doc!r}. Repair or replace the vectors ([initialize] "
+        "vectors)."
     )
     SC130 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, is {n} tests at "
@@ -490,6 +491,32 @@ class Errors(metaclass=_Coded):
         "[components.{name}.learning] label_weights has the label {label!r} as a key, which would "
         "be lost when the config is saved. Write label_weights as a list of pairs: "
         "[[{label!r}, 2.0]]."
+    )
+
+    # SC39x: real-valued features
+    SC390 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
+        "{read}, which can only be conjoined with the label, and with no other test. Write "
+        "u:{read}[OFFSET] as a template of its own, or vector(2) for bins of a vector."
+    )
+    SC391 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is a {kind} at the "
+        "token {text!r}. It must be a number, a truth value, or None for 0."
+    )
+    SC392 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is {value!r} at the "
+        "token {text!r} of the Doc that begins {doc!r}, which is not a finite number of 32 bits. "
+        "Correct it, or set it to None for 0."
+    )
+    SC393 = (
+        "The solver {solver} cannot learn the weights of real-valued features ([components.NAME"
+        ".features] templates with vector or value(...)). Choose another [components.NAME.solver], "
+        "such as spacy_sparsecrf.OWLQN.v1, or read vectors in bins, as in vector(2)."
+    )
+    SC394 = (
+        "A model with labels in clusters, [components.NAME] clusters = {clusters}, cannot have "
+        "real-valued features ([components.NAME.features] templates with vector or value(...)). "
+        "Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
 
     # SC6xx: explaining, patching, the command line

@@ -80,8 +80,9 @@ class Contribution:
 
     kind: "test" (of the token, with its label), "in" (with the pair of it and the label before) or
     "out" (with the pair of it and the label behind); test: name, or hash; previous, label: the
-    pair, None and the label for "test"; weight: added to the score of the label; rival: added to
-    that of the runner-up in its place, 0 where there is none.
+    pair, None and the label for "test"; weight: added to the score of the label (of a real-valued
+    feature, weight times value); rival: added to that of the runner-up in its place, 0 where there
+    is none.
     """
 
     kind: str
@@ -197,6 +198,9 @@ class _Rows:
         self._hashes = hashes
         self._found = places(table.keys, hashes.ravel()).reshape(hashes.shape)
 
+    def __len__(self) -> int:
+        return len(self._hashes)
+
     def at(self, t: int) -> Iterator[tuple[int, dict[tuple[int, int], float]]]:
         """The tests of token t that have weights: hash, and weights by label before (-1 for none)
         and label.
@@ -225,6 +229,8 @@ class _Explainer:
         sizes = bounds[1:] - bounds[:-1]
         self._cluster = np.repeat(np.arange(len(model.labels), model.n_outcomes), sizes)
         self._unigram = _Rows(model.unigram, observations.unigram_hashes)
+        self._valued = _Rows(model.unigram, observations.value_keys[:, None])
+        self._values = observations.values
         has_pairs = model.kind != "maxent"
         bigram = observations.bigram_hashes
         self._bigram = _Rows(model.bigram, bigram if has_pairs else bigram[:, :0])
@@ -252,9 +258,15 @@ class _Explainer:
         return sorted(found, key=lambda c: (-c.difference, c.kind, c.test, c.label))
 
     def _tests(self, t: int, label: int, rival: int | None) -> Iterator[Contribution]:
-        for key, weights in self._unigram.at(t):
+        tests = [(key, weights, 1.0) for key, weights in self._unigram.at(t)]
+        for column in range(len(self._valued)):
+            x = float(self._values[t, column])
+            tests += [(key, weights, x) for key, weights in self._valued.at(column)]
+        for key, weights, x in tests:
             for own, other in self._outcome_pairs(label, rival):
-                values = [weights.get((-1, y), 0.0) if y is not None else 0.0 for y in (own, other)]
+                values = [
+                    x * weights.get((-1, y), 0.0) if y is not None else 0.0 for y in (own, other)
+                ]
                 yield Contribution("test", self._names[key], None, self._outcomes[own], *values)
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:

@@ -1,15 +1,19 @@
 """What templates read from tokens, before it is hashed: values of words and of annotations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .corpus import NO_VALUES
+
 Longs = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
+
+_NONE: Hashes = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,9 @@ class Templates:
 
     tests: P tests; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
     bigram_columns [B]: int32, the tests conjoined with the label and with the pair of labels;
-    start_label: whether the first token of a sequence has the pair (start, y) too.
+    start_label: whether the first token of a sequence has the pair (start, y) too;
+    value_seeds, value_numbers: [V] uint64, of real-valued features, whose names are hashed as those
+    of tests that read one value.
     """
 
     tests: Conjunctions
@@ -85,6 +91,24 @@ class Templates:
     unigram_columns: NDArray[np.int32]
     bigram_columns: NDArray[np.int32]
     start_label: bool
+    value_seeds: Hashes = field(default_factory=lambda: _NONE)
+    value_numbers: Hashes = field(default_factory=lambda: _NONE)
+
+    @cached_property
+    def value_keys(self) -> Hashes:
+        """[V] uint64, hashes of the names of the real-valued features."""
+        n = len(self.value_seeds)
+        if n == 0:
+            return _NONE
+        nowhere = np.zeros(n, dtype=np.int64)
+        tests = Conjunctions(
+            self.value_seeds, np.arange(n + 1), np.arange(n), nowhere, nowhere, n_edges=1
+        )
+        bounds, words = np.array([0, 1]), np.zeros(1, dtype=np.int32)
+        annotations = np.empty((1, 0), np.uint64)
+        token = Readings(self, bounds, words, self.value_numbers[None], annotations, None)
+        keys: Hashes = token.hash(tests)[0]
+        return keys
 
     @cached_property
     def pairs(self) -> Conjunctions:
@@ -106,6 +130,7 @@ class Readings(NamedTuple):
     lexical: [R, L] uint64, values that depend on the word alone, 0 = missing.
     annotations: [N, A] uint64, values of the tokens, 0 = missing.
     lexicon: the same object means the same words in the same rows of `lexical`.
+    values: [N, V] float32, real-valued features, finite.
     """
 
     templates: Templates
@@ -114,6 +139,12 @@ class Readings(NamedTuple):
     lexical: Hashes
     annotations: Hashes
     lexicon: object
+    values: NDArray[np.float32] = NO_VALUES
+
+    @property
+    def value_keys(self) -> Hashes:
+        """[V] uint64, hashes of the names of the real-valued features."""
+        return self.templates.value_keys
 
     @property
     def n_tokens(self) -> int:
@@ -138,4 +169,5 @@ class Readings(NamedTuple):
             self.lexical,
             self.annotations[begin:end],
             self.lexicon,
+            self.values[begin:end],
         )

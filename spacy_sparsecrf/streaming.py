@@ -16,7 +16,7 @@ from .loss.working import WorkingLoss
 from .model import CRFModel, check_clusters, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
-from .solvers.base import check_supported
+from .solvers.base import check_supported, check_values
 from .solvers.streaming import Batch, Columns, StreamSolver, Terms
 from .weight_names import WeightNames
 from .weight_store import WeightStore
@@ -65,6 +65,7 @@ class Stream:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
         check_supported(solver, penalty, kind)
+        check_values(solver, len(sample.value_tests), clusters)
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver = solver

@@ -19,7 +19,13 @@ from .model import CRFModel, check_clusters, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
 from .run import Run
-from .solvers.base import BatchSolver, StepReport, check_constrained, check_supported
+from .solvers.base import (
+    BatchSolver,
+    StepReport,
+    check_constrained,
+    check_supported,
+    check_values,
+)
 from .weight_names import WeightNames
 from .weighting import weighted
 
@@ -37,9 +43,9 @@ class Training:
     of a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see
     `loss.parts`), 0 for none; init: weights to continue from (those of tests and labels that this
     corpus does not have, or the model cannot have, are dropped).
-    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty or kind of model that
-    the solver cannot minimise, gold labels that are not legal, or a corpus without gold labels or
-    weight.
+    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
+    real-valued features that the solver cannot minimise, gold labels that are not legal, or a
+    corpus without gold labels or weight.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Training:
         }
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
+        check_values(solver, len(corpus.value_tests), clusters)
         if legal is not None:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)

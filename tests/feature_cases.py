@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.attributes import AFFIX, EXPRESSION, NAMES, TOKEN
+from spacy_sparsecrf.features.attributes import AFFIX, EXPRESSION, NAMES, TOKEN, VALUE
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
 ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN) | {"ngrams": "(2,3)"}
 # What is read in Python has tests of its own.
-EVERY_TEST = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in TOKEN]
+EVERY_TEST = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in (*TOKEN, VALUE)]
 EVERY_TEMPLATE = [
     "b:",
     *(f"u:{test}[{offset}]" for test in EVERY_TEST for offset in (-2, -1, 0, 1)),

@@ -14,6 +14,7 @@ from spacy_sparsecrf.features.attributes import (
     NGRAMS,
     PHRASE,
     SPAN,
+    VALUE,
     VECTOR,
 )
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
@@ -36,10 +37,10 @@ def token_tests(draw: st.DrawFn) -> TokenTest:
         return TokenTest(offset, name, argument=draw(patterns))
     if name in (SPAN, PHRASE):
         return TokenTest(offset, name, argument=draw(names | words))
-    if name == EXTENSION:
+    if name in (EXTENSION, VALUE):
         return TokenTest(offset, name, argument=draw(words))
     if name == VECTOR:
-        return TokenTest(offset, name, draw(st.integers(2, 100)))
+        return TokenTest(offset, name, draw(st.just(0) | st.integers(2, 100)))
     if name == NGRAMS:
         low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
         return TokenTest(offset, name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high)
@@ -134,7 +135,8 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> N
         ("u:span[0]", 7, "'(' and a name, as in span(\"places\")", "'['"),
         ("u:phrase()[0]", 10, "a name, alone or between quotation marks", "')'"),
         ("u:vector(1)[0]", 10, "a number of bins, a whole number from 2 to 100", "'1'"),
-        ("u:vector[0]", 9, "'(' and a number of bins, as in vector(2)", "'['"),
+        ("u:value(score)[0]", 9, "an extension attribute, as in _.score", "'score'"),
+        ("u:value[0]", 8, "'(' and an extension attribute, as in value(_.score)", "'['"),
         ("u:lower[0] lower[1]", 12, "'|' or the end of the template", "'lower'"),
         ("u:lower[0]|lower[0]", 12, "a test other than lower[0], which stands", "'lower'"),
     ],

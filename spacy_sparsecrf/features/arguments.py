@@ -4,7 +4,8 @@
             | name "(" length ")"                     prefix suffix
             | name "(" text ")"                       regex match span phrase
             | name "(" low "," high [ "," text ] ")"  ngrams
-            | name "(" bins ")"                       vector
+            | name [ "(" bins ")" ]                   vector
+            | "value" "(" "_" "." name ")"            a number that an extension attribute is
             | "_" "." name                            an extension attribute
     text   := '"' character* '"' | "'" character* "'"
 
@@ -20,7 +21,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import Errors, SparseCRFError
-from .attributes import AFFIX, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VECTOR
+from .attributes import AFFIX, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
 from .expressions import find_fault
 from .ngrams import LONGEST
 
@@ -39,8 +40,8 @@ class Read(NamedTuple):
     """An attribute with its arguments.
 
     name: in `attributes.NAMES`.
-    length: in characters, of an affix or of the shortest n-grams; number of bins of a vector; 0
-        for attributes that take none.
+    length: in characters, of an affix or of the shortest n-grams; number of bins of a vector, 0
+        where its numbers are taken as they are; 0 for attributes that take none.
     argument: text, such as a regular expression; "" for attributes that take none.
     longest: in characters, of n-grams.
     """
@@ -50,10 +51,17 @@ class Read(NamedTuple):
     argument: str = ""
     longest: int = 0
 
+    @property
+    def is_real(self) -> bool:
+        """Whether numbers are read that are features as they are, see `values`."""
+        return self.name == VALUE or (self.name == VECTOR and self.length == 0)
+
     def __str__(self) -> str:
         """The canonical text, which parses to the same."""
         if self.name == EXTENSION:
             return f"{EXTENSION}.{self.argument}"
+        if self.name == VALUE:
+            return f"{VALUE}({EXTENSION}.{self.argument})"
         given = [str(n) for n in (self.length, self.longest) if n]
         if self.argument:
             given.append(quote(self.argument))
@@ -86,15 +94,27 @@ def parse_read(reader: _Reader, name: str) -> Read:
         _expect(reader, ")")
         return Read(name, argument=argument)
     if name == VECTOR:
-        _expect(reader, "(", f" and a number of bins, as in {name}(2)")
+        if not reader.take_char("("):
+            return Read(name)
         bins = reader.take_integer(2, "a number of bins", MOST_BINS)
         _expect(reader, ")")
         return Read(name, bins)
     if name == EXTENSION:
-        _expect(reader, ".", " and the name of an extension attribute, as in _.is_city")
-        argument = reader.take(_WORD) or reader.fail("the name of an extension attribute")
+        return Read(name, argument=_parse_extension(reader))
+    if name == VALUE:
+        _expect(reader, "(", f" and an extension attribute, as in {name}({EXTENSION}.score)")
+        if not reader.take_char(EXTENSION):
+            reader.fail(f"an extension attribute, as in {EXTENSION}.score")
+        argument = _parse_extension(reader)
+        _expect(reader, ")")
         return Read(name, argument=argument)
     return Read(name)
+
+
+def _parse_extension(reader: _Reader) -> str:
+    """Parse what follows the first sign of `"_" "." name`."""
+    _expect(reader, ".", " and the name of an extension attribute, as in _.is_city")
+    return reader.take(_WORD) or reader.fail("the name of an extension attribute")
 
 
 def _parse_ngrams(reader: _Reader) -> Read:

@@ -119,8 +119,11 @@ EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
 TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR)
 """What is read in Python, see `annotations`: `_.name span("key") phrase("name") vector(bins)`."""
 
+VALUE = "value"
+"""A number as such, `value(_.name)`; so is each dimension of `vector` without bins."""
+
 NUMBERS = frozenset([SPACY, ENT_IOB])
 """Annotations whose values are numbers; those of the others are ids of strings."""
 
-NAMES: tuple[str, ...] = (*WORD, *AFFIX, *EXPRESSION, NGRAMS, *ANNOTATION, *TOKEN)
+NAMES: tuple[str, ...] = (*WORD, *AFFIX, *EXPRESSION, NGRAMS, *ANNOTATION, *TOKEN, VALUE)
 """Every attribute, in the order in which messages list them."""

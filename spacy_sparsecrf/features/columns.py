@@ -8,11 +8,11 @@ from spacy.tokens import Doc
 from ..errors import Errors, SparseCRFError
 from .annotations import number_of
 from .arguments import Read
-from .attributes import EXTENSION, NGRAMS, PHRASE, VECTOR
+from .attributes import EXTENSION, NGRAMS, PHRASE, VALUE, VECTOR
 from .templates import parse_template
 from .views import text_of
 
-SEVERAL = {NGRAMS, PHRASE, VECTOR}  # attributes that are not one text of a token
+SEVERAL = {NGRAMS, PHRASE, VALUE, VECTOR}  # attributes that are not one text of a token
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:

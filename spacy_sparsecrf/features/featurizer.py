@@ -10,8 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus import Observations
+from ..corpus import NO_VALUES, Observations
 from ..errors import Errors, SparseCRFError
+from ..names import write_name
 from ..readings import Readings
 from ..registry import crf_features
 from .annotations import TokenReader
@@ -19,9 +20,10 @@ from .arguments import Read
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import make_plan
+from .plan import make_plan, names_of_values
 from .readers import token_reader, word_reader
 from .templates import parse_templates
+from .values import read_values
 from .vectors import vector_width
 
 if TYPE_CHECKING:
@@ -155,10 +157,12 @@ class Featurizer:
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the tests of what `readings` returned."""
-        templates = self._plan.templates
+        plan, templates = self._plan, self._plan.templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
+        values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
         for part in readings:
+            values.append(part.values)
             hashes.append(part.hash(templates.tests))
             offsets.append(offsets[-1][-1] + part.offsets[1:])
         return Observations(
@@ -167,6 +171,8 @@ class Featurizer:
             unigram_columns=templates.unigram_columns,
             bigram_columns=templates.bigram_columns,
             start_label=self.start_label,
+            values=np.concatenate(values) if plan.values else NO_VALUES,
+            value_keys=templates.value_keys,
         )
 
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
@@ -193,8 +199,19 @@ class Featurizer:
                 rows, lexical, lexicon = found
                 if plan.tokens:
                     values = self._read_more(of_vocab, values)
-                parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
+                part = Readings(plan.templates, offsets, rows, lexical, values, lexicon)
+                if plan.values:
+                    reals = read_values(plan.values, of_vocab, offsets, self._vector_width)
+                    part = part._replace(values=reals)
+                parts.append(part)
         return parts
+
+    @property
+    def value_names(self) -> dict[int, str]:
+        """The names of the real-valued features, by hash."""
+        names = names_of_values(self._plan.values, self._vector_width)
+        keys = self._plan.templates.value_keys.tolist()
+        return {key: write_name([name]) for key, name in zip(keys, names, strict=True)}
 
     @property
     def annotations(self) -> tuple[int, ...]:
@@ -242,7 +259,7 @@ class Featurizer:
 
     def _find_width(self, docs: Sequence[Doc]) -> None:
         """Learn how many dimensions vectors have from the first Docs with tokens."""
-        if self._vector_width or not any(read.name == VECTOR for read in self._plan.tokens):
+        if self._vector_width or not any(read.name == VECTOR for read in self._plan.first):
             return
         if any(map(len, docs)):
             self._learn(self._lists, vector_width(docs))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus import Observations
+from ..corpus import NO_VALUES, Observations
 from ..names import ALWAYS, Outside, Value, read_test, write_pattern_name
 from ..readings import Conjunctions, Readings
 from .annotations import number_of
@@ -126,7 +126,8 @@ class NameRecord:
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         annotations = part.annotations[:, ~is_vector]
         self._lexical[part.lexicon] = part.lexical
-        kept = part._replace(lexical=part.lexical[:0], annotations=annotations)
+        lexical = part.lexical[:0]
+        kept = part._replace(lexical=lexical, annotations=annotations, values=NO_VALUES)
         self._kept.append(_Kept(kept, vectors, is_vector, docs[0].vocab))
 
     def names(self, keys: NDArray[np.uint64]) -> dict[int, str]:
@@ -149,10 +150,12 @@ class NameRecord:
         """Name tests where they first occur."""
         from ..kernels.hashing import build_table, lookup
 
+        # Real values have their names from the first, whatever is read.
+        known = _reader(self._features).value_names
+        found = {key: known[key] for key in wanted.tolist() if key in known}
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
         is_open[-1] = False  # Where positions are -1.
-        found: dict[int, str] = {}
         for kept in self._kept:
             if not is_open.any():
                 break

@@ -9,9 +9,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
+from spacy.strings import get_string_id
 
 from ..errors import Errors, SparseCRFError
-from ..readings import Conjunctions, Templates
+from ..readings import Conjunctions, Hashes, Templates
 from .arguments import Read
 from .attributes import ANNOTATION, NGRAMS, TOKEN, VECTOR
 from .ngrams import Ngrams
@@ -31,7 +32,8 @@ class Plan:
     columns. An attribute with several values has several columns.
     token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
-    owners: [P] int32, position of the template of each test.
+    owners: [P] int32, position of the template of each test, among those that are hashed.
+    values: tests that are not hashed: they read numbers, see `values`.
     """
 
     words: tuple[Read, ...]
@@ -41,6 +43,7 @@ class Plan:
     first: dict[Read, int]
     owners: NDArray[np.int32]
     templates: Templates
+    values: tuple[TokenTest, ...] = ()
 
 
 def make_plan(
@@ -62,9 +65,12 @@ def make_plan(
     for template in templates:
         for test in template.tests:
             first.setdefault(test.read, template.number - 1)
-    words = tuple(read for read in first if read.name not in (*ANNOTATION, *TOKEN))
-    tokens = tuple(read for read in first if read.name in TOKEN)
-    attributes = [ANNOTATION[read.name] for read in first if read.name in ANNOTATION]
+    values = tuple(template.tests[0] for template in templates if template.is_real)
+    templates = [template for template in templates if not template.is_real]
+    hashed = [read for read in first if not read.is_real]
+    words = tuple(read for read in hashed if read.name not in (*ANNOTATION, *TOKEN))
+    tokens = tuple(read for read in hashed if read.name in TOKEN)
+    attributes = [ANNOTATION[read.name] for read in hashed if read.name in ANNOTATION]
     annotations = tuple(dict.fromkeys([ORTH, SENT_START, *attributes]))
     columns: dict[Read, list[int]] = {}
     n_lexical = _lay_out(columns, words, 0, vector_width)
@@ -75,9 +81,10 @@ def make_plan(
     conjunctions, owners = _conjoin(templates, columns, boundaries)
     kinds = [templates[i].kinds for i in owners]
     by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
-    made = Templates(conjunctions, n_lexical, *by_kind, start_label)
+    seeds, numbers = hashed_names(values, vector_width)
+    made = Templates(conjunctions, n_lexical, *by_kind, start_label, seeds, numbers)
     token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
-    return Plan(words, annotations, tokens, token_columns, first, owners, made)
+    return Plan(words, annotations, tokens, token_columns, first, owners, made, values)
 
 
 def _lay_out(
@@ -140,6 +147,23 @@ def _conjoin(
 def seed_of(key: str) -> int:
     """64 bits from the canonical text of a template's tests, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+
+
+def names_of_values(tests: Sequence[TokenTest], vector_width: int) -> list[tuple[str, str]]:
+    """What real-valued features are called: test and dimension, "d0" of a single number."""
+    return [
+        (str(test), f"d{i}")
+        for test in tests
+        for i in range(vector_width if test.attribute == VECTOR else 1)
+    ]
+
+
+def hashed_names(tests: Sequence[TokenTest], vector_width: int) -> tuple[Hashes, Hashes]:
+    """Seeds and numbers of values, [V] uint64 each, of the names of real-valued features."""
+    names = names_of_values(tests, vector_width)
+    seeds = np.array([seed_of(test) for test, _ in names], dtype=np.uint64)
+    numbers = np.array([int(get_string_id(value)) for _, value in names], dtype=np.uint64)
+    return seeds, numbers
 
 
 def positions_of(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:

@@ -79,6 +79,11 @@ class Template:
         return "|".join(map(str, self.tests))
 
     @property
+    def is_real(self) -> bool:
+        """Whether it is not hashed: numbers are features as they are, see `values`."""
+        return any(test.read.is_real for test in self.tests)
+
+    @property
     def kinds(self) -> str:
         """What the tests are conjoined with: "u", "b" or "ub"."""
         return "ub" if self.kind == "*" else self.kind
@@ -233,7 +238,8 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
     """Parse a list of templates.
 
     texts: in the language above.
-    RAISES: SparseCRFError if there is none, one is malformed, or two test the same.
+    RAISES: SparseCRFError if there is none, one is malformed, two test the same, or a number is
+        conjoined with anything but the label.
     """
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise SparseCRFError(Errors.SC102.format(value=texts))
@@ -243,11 +249,22 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
     templates = tuple(template for family in families for template in family)
     first: dict[tuple[str, str], Template] = {}
     for template in templates:
+        _check_numbers(texts, template)
         for kind in template.kinds:
             same = first.setdefault((kind, template.key), template)
             if same is not template:
                 _fail_repeated(texts, same.number, template.number, kind)
     return templates
+
+
+def _check_numbers(texts: Sequence[str], template: Template) -> None:
+    """Raise an error where a number is conjoined with anything but the label."""
+    real = next((test.read for test in template.tests if test.read.is_real), None)
+    if real is None or (template.kind == "u" and len(template.tests) == 1):
+        return
+    number = template.number
+    error = Errors.SC390.format(number=number, template=texts[number - 1], read=real)
+    raise SparseCRFError(error)
 
 
 def _fail_repeated(texts: Sequence[str], first: int, second: int, kind: str) -> NoReturn:

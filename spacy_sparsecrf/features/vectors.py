@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from spacy.tokens import Doc
 from thinc.util import to_numpy
 
 from ..errors import Errors, SparseCRFError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class VectorBins:
@@ -34,7 +32,7 @@ class VectorBins:
 
         RAISES: SparseCRFError for vectors of another width, or that are not finite.
         """
-        vectors = np.concatenate([_vectors(doc, self._width) for doc in docs])
+        vectors = np.concatenate([vectors_of(doc, self._width) for doc in docs])
         size = np.sqrt(np.mean(np.square(vectors), axis=1, keepdims=True))
         with np.errstate(invalid="ignore"):
             bins = np.searchsorted(self._edges, vectors / size, side="right")
@@ -54,10 +52,13 @@ def vector_width(docs: Sequence[Doc]) -> int:
     return width
 
 
-def _vectors(doc: Doc, width: int) -> Floats:
-    """The vectors of the tokens of a Doc, as `token.vector` gives them: [n, W]."""
+def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """The vectors of the tokens of a Doc, as `token.vector` gives them: [n, W].
+
+    RAISES: SparseCRFError for vectors of another width, or that are not finite in this dtype.
+    """
     if not len(doc):
-        return np.empty((0, width))
+        return np.empty((0, width), dtype)
     table = doc.vocab.vectors
     places = np.arange(len(doc))
     rows: Any
@@ -72,8 +73,10 @@ def _vectors(doc: Doc, width: int) -> Floats:
     if widths != {width}:
         raise SparseCRFError(Errors.SC126.format(found=max(widths - {width}), trained=width))
     found = [to_numpy(row) for row in rows]  # type: ignore[no-untyped-call]
-    vectors: Floats = np.array(found, dtype=np.float64)[places]
+    with np.errstate(over="ignore"):
+        vectors: NDArray[Any] = np.array(found).astype(dtype)[places]
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        raise SparseCRFError(Errors.SC127.format(text=doc[int(finite.argmin())].text))
+        bad = doc[int(finite.argmin())].text
+        raise SparseCRFError(Errors.SC127.format(text=bad, doc=doc.text[:60]))
     return vectors

@@ -206,6 +206,7 @@ def infer_example(
             log_z[part : part + 1],
             beta,
             scratch,
+            False,
         )
     residual = marginals[0]
     if twin[s] >= 0:

@@ -212,6 +212,7 @@ def forward_backward(
     log_z: np.ndarray,
     beta: np.ndarray,
     scratch: np.ndarray,
+    scored: bool,
 ) -> None:
     """Run sequences first:last and leave log Z, marginals and the factors of pair marginals.
 
@@ -229,7 +230,8 @@ def forward_backward(
     alpha, backward, marginals: [N, Yp], out; `backward` is weight * E_t beta_t / n_t and
     `marginals` is weight * p(y_t). log_z: [S] float64, out (not weighted; not finite where no
     path has positive probability within the arrays' range). Workspaces, of alpha's dtype: beta
-    [Yp], scratch [Y + 1, Yp].
+    [Yp], scratch [Y + 1, Yp]. scored: whether `backward` has scores of the tokens already, to which
+    those of the tests are added.
     """
     alpha, backward, marginals = lent(alpha), lent(backward), lent(marginals)
     psi, table, theta, allowed = lent(psi), lent(table), lent(theta), lent(allowed)
@@ -241,7 +243,8 @@ def forward_backward(
         total = 0.0
         for t in range(begin, end):
             evidence = backward[t]
-            fill(evidence, 0, len(evidence), 0.0)
+            if not scored:
+                fill(evidence, 0, len(evidence), 0.0)
             add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
             add_scores(
                 evidence,

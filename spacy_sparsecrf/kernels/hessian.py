@@ -258,6 +258,7 @@ def tangents(
     marginal_change: np.ndarray,
     change: np.ndarray,
     scratch: np.ndarray,
+    scored: bool,
 ) -> None:
     """Run the recursions A and B of Tsuboi 2011 over sequences first:last, without exp.
 
@@ -274,7 +275,8 @@ def tangents(
     table, direction: v where `forward_backward` has weights; slope: [M, Y + 1, Yp], V of a matrix,
     ent_slope: [E], see `entry_slopes`; beta: [N, Yp] of `weighted_betas`; forward_change,
     backward_change, marginal_change: [N, Yp], out; the rest as in `forward_backward`. Workspaces:
-    change [Yp], scratch [Y + 1, Yp].
+    change [Yp], scratch [Y + 1, Yp]. scored: whether `marginal_change` has the direction's scores
+    of the tokens already, to which those of the tests are added.
     """
     for s in range(first, last):
         begin, end = offsets[s], offsets[s + 1]
@@ -282,7 +284,8 @@ def tangents(
         start_mean = 0.0
         for t in range(begin, end):
             scores, row = marginal_change[t], forward_change[t]
-            fill(scores, 0, len(scores), 0.0)
+            if not scored:
+                fill(scores, 0, len(scores), 0.0)
             add_heads(scores, heads, head_ptr[t], head_ptr[t + 1], table)
             add_scores(
                 scores,

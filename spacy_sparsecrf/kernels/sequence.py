@@ -97,6 +97,7 @@ def _add_residuals(
         log_z,
         beta,
         scratch,
+        False,
     )
     weight = weights[s]
     loss = log_z[0]

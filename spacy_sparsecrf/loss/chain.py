@@ -18,7 +18,8 @@ from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
 from ..parallel import Chunks, Workers, cut
 from .label_sets import Mask
 from .lattice import Csr, build_lattice
-from .observed import distinct, observed_bigrams, observed_unigrams
+from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
+from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
 
@@ -93,8 +94,14 @@ class ChainLoss:
         return np.arange(self.n_potential, dtype=np.int64)
 
     def observed_coordinates(self) -> Longs:
-        """The coordinates of all pairs of a test with a gold label, or gold label pair."""
+        """The coordinates of all pairs of a test with a gold label, or gold label pair.
+
+        A real value counts where it is not 0.
+        """
         unigram = observed_unigrams(self._lattice, self.n_labels)
+        values = observed_values(self._lattice, self.n_labels)
+        if len(values):
+            unigram = distinct(np.concatenate((unigram, values)))
         bigram = observed_bigrams(self._lattice, self.n_labels)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
@@ -130,6 +137,7 @@ class ChainLoss:
             lambda first, last: self._screen_unigrams(threshold, first, last),
             _blocks(self._lattice.test_tokens, self.n_labels),
         )
+        parts.append(screen_values(self._workspace, threshold))
         contexts = _sorted_by(self._lattice.test_contexts, working.pairs.contexts.active)
         width = (self.n_labels + 1) * self._workspace.padded
         for run in _runs(_blocks(contexts, width), width):

@@ -42,6 +42,7 @@ class HessianProduct:
         # The same heads, with a table of the direction's weights.
         self._heads = copy(working.heads)
         self._heads.table = np.zeros_like(working.heads.table)
+        self._values = working.values.twin()
         n_tokens = np.diff(space.lattice.test_tokens.indptr)[working.unigram.tests]
         self._tail_chunks = working.unigram.chunks(n_tokens, len(working.heads))
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
@@ -86,6 +87,7 @@ class HessianProduct:
             space.holder = None
             self.prepare(self._theta)
         self._heads.fill(vector)
+        self._values.fill(vector)
         self._pairs.turn(vector[working.split :])
         sums = np.zeros(self._heads.table.shape)
         for i, block in enumerate(space.blocks):
@@ -98,6 +100,7 @@ class HessianProduct:
         result = np.zeros(len(vector))
         result[: self._heads.n_weights] = self._heads.gradient(sums)
         self._gather(result[: working.split])
+        self._values.gradient(result)
         self._pairs.finish(result[working.split :])
         return result
 
@@ -156,6 +159,8 @@ class HessianProduct:
         changed = space.residual[begin:end]
 
         def run(first: int, last: int) -> Floats:
+            tokens = int(block.offsets[first]), int(block.offsets[last])
+            scored = self._values.score(begin, *tokens, changed)
             tangents(
                 first,
                 last,
@@ -188,6 +193,7 @@ class HessianProduct:
                 changed,
                 np.empty(space.padded, space.dtype),
                 np.empty(pairs.psi.shape[1:], space.dtype),
+                scored,
             )
             sums = np.zeros(self._heads.table.shape)
             scatter_heads(

@@ -88,7 +88,9 @@ class Lattice:
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.sets`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; twin [S] int64, the
-    copy of a sequence, -1 = it has none; tests: unigram tests of a token; context [N];
+    copy of a sequence, -1 = it has none; tests: unigram tests of a token; values [M, V] float32,
+    value_rows [N] int64, value_tests [V] int64: real values, the row of each token there, and the
+    unigram test that a column counts as; context [N];
     ctx_tests: bigram tests of a context; test_tokens, test_contexts: their transposes; inner
     and starts: tokens of a context that continue and that begin a sequence.
     """
@@ -104,6 +106,9 @@ class Lattice:
     twin: Longs
     begins: NDArray[np.bool_]
     tests: Csr
+    values: NDArray[np.float32]
+    value_rows: Longs
+    value_tests: Longs
     context: Ints
     ctx_tests: Csr
     test_tokens: Csr
@@ -172,6 +177,9 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = Non
         twin=twin,
         begins=begins,
         tests=tests,
+        values=corpus.values,
+        value_rows=tokens,
+        value_tests=corpus.value_tests,
         context=corpus.context[tokens],
         ctx_tests=ctx_tests,
         test_tokens=tests.transposed(len(corpus.unigram_keys)),

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import MISSING, EncodedCorpus
+from ..corpus import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .lattice import Csr
 
@@ -61,7 +61,12 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
         tests = _joined(tests, _pair_tests(corpus, tokens, previous[tokens], n_previous))
         keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
     weights = np.repeat(corpus.weights, lengths)[tokens]
-    return tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
+    made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
+    if not len(corpus.value_tests):
+        return made
+    # Not copied where no token is left out: a block of vectors is large.
+    values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
+    return replace(made, values=values, value_tests=corpus.value_tests)
 
 
 def tokens_as_corpus(
@@ -71,7 +76,7 @@ def tokens_as_corpus(
     tests: Csr,
     keys: NDArray[np.uint64],
 ) -> EncodedCorpus:
-    """A corpus of n sequences of one token, without bigram tests.
+    """A corpus of n sequences of one token, without bigram tests and real values.
 
     corpus: what it is made from; labels, weights: [n]; tests: of the n tokens; keys: [O] of tests.
     """
@@ -88,6 +93,8 @@ def tokens_as_corpus(
         ctx_indices=np.empty(0, dtype=np.int32),
         unigram_keys=keys,
         bigram_keys=np.empty(0, dtype=np.uint64),
+        values=NO_VALUES,
+        value_tests=np.empty(0, dtype=np.int64),
     )
 
 

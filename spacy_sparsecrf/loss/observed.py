@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.values import value_supports
 from .label_sets import Mask, set_numbers, set_table
 from .lattice import Csr, Lattice, concatenated_ranges
 
@@ -22,6 +23,23 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
     test, number = test[number > 0], number[number > 0]
     row, label = _expanded(number, members)
     return distinct(test[row] * n_labels + label)
+
+
+def observed_values(lattice: Lattice, n_labels: int) -> Longs:
+    """Coordinates test * Y + y of real values that are not 0 at a token with that gold label.
+
+    Ascending; labels as in `observed_unigrams`.
+    """
+    tests = lattice.value_tests
+    if not len(tests):
+        return np.empty(0, np.int64)
+    table = set_table(lattice.sets, n_labels)
+    found = np.zeros((len(table), len(tests)), np.bool_)
+    value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
+    # A missing label speaks for none.
+    seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
+    value, label = np.nonzero(seen)
+    return tests[value] * n_labels + label
 
 
 def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:

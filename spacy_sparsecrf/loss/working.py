@@ -15,6 +15,7 @@ from .heads import Heads
 from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
+from .values import ValueWeights
 from .workspace import Workspace
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,7 @@ class WorkingLoss:
         # Stochastic descent moves its weights too often for a copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
         self.token_rows = self.unigram.of(lattice.tests, len(self.heads))
+        self.values = ValueWeights(workspace, self.unigram)
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
         self._row_chunks = self.unigram.chunks(n_tokens)
         self._tail_chunks = self.unigram.chunks(n_tokens, len(self.heads))
@@ -86,6 +88,7 @@ class WorkingLoss:
         observed = self.observed
         sums = np.zeros(self.heads.table.shape)
         self.heads.fill(theta)
+        self.values.fill(theta)
         self.pairs.begin_sums()
         self.pairs.fill(theta[self.split :])
         for i in range(len(space.blocks)):
@@ -133,6 +136,7 @@ class WorkingLoss:
             ),
             self._row_chunks,
         )
+        self.values.curvature(curvature)
         # Only now: counting clears the marginals.
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
@@ -162,6 +166,8 @@ class WorkingLoss:
         space, lattice = self.space, self.space.lattice
         pairs, contexts = self.pairs, self.pairs.contexts
         begin, end = block.begin, block.end
+        tokens = int(block.offsets[first]), int(block.offsets[last])
+        scored = self.values.score(begin, *tokens, space.backward)
         forward_backward(
             first,
             last,
@@ -194,6 +200,7 @@ class WorkingLoss:
             space.log_z[block.first : block.last],
             np.empty(space.padded, space.dtype),
             np.empty(pairs.psi.shape[1:], space.dtype),
+            scored,
         )
 
     def _scatterer(self, i: int) -> Callable[[int, int], Floats]:
@@ -229,6 +236,7 @@ class WorkingLoss:
         gradient = np.zeros(len(self.coordinates))
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self._gather_unigrams(gradient[: self.split])
+        self.values.gradient(gradient)
         self.pairs.finish(gradient[self.split :])
         return gradient
 

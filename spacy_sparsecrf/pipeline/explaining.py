@@ -60,7 +60,8 @@ class ExplainedPipe(StoredPipe):
             # What a Doc itself tells needs no stored names.
             keys = np.concatenate((model.unigram.keys, model.bigram.keys))
             names = Names()
-            names.add(record.names(np.intersect1d(observations.hashes, keys)))
+            seen = np.append(observations.hashes, observations.value_keys)
+            names.add(record.names(np.intersect1d(seen, keys)))
         [marginals] = self.marginals([doc], forced=True)
         texts = [token.text for token in doc]
         return explain_tokens(model, observations, labels, marginals, texts, names)

@@ -57,7 +57,9 @@ class BatchSolver(Protocol):
     wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
     `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
     losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
-    sequences (see `ChainLoss`). `state_type`: the dataclass of its state.
+    sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
+    features, which only whole evaluations of the loss know. `state_type`: the dataclass of its
+    state.
     """
 
     state_type: type[Any]
@@ -68,6 +70,7 @@ class BatchSolver(Protocol):
     needs_l2: bool
     local_only: bool
     supports_legal: bool
+    supports_values: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -124,6 +127,7 @@ class BatchSettings:
     needs_l2 = False
     local_only = False
     supports_legal = True
+    supports_values = False
 
     def __init__(
         self,
@@ -178,6 +182,20 @@ def check_constrained(solver: BatchSolver, kind: str) -> None:
     # A solver of another package may not know.
     if not getattr(solver, "supports_legal", False):
         raise SparseCRFError(Errors.SC359.format(solver=type(solver).__name__))
+
+
+def check_values(solver: BatchSolver, n_values: int, clusters: int) -> None:
+    """Refuse real-valued features where a solver, or a model with clusters, cannot have them.
+
+    n_values: how many there are; clusters: of labels. RAISES: SparseCRFError.
+    """
+    if not n_values:
+        return
+    if clusters:
+        raise SparseCRFError(Errors.SC394.format(clusters=clusters))
+    # A solver of another package may not know.
+    if not getattr(solver, "supports_values", False):
+        raise SparseCRFError(Errors.SC393.format(solver=type(solver).__name__))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:

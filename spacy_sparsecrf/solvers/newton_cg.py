@@ -63,6 +63,7 @@ class NewtonCG(BatchSettings):
     """
 
     state_type = State
+    supports_values = True
     supports_l1 = False
 
     def __init__(

@@ -72,6 +72,7 @@ class OrthantNewton(BatchSettings):
     """
 
     state_type = State
+    supports_values = True
 
     def __init__(
         self,

@@ -70,6 +70,7 @@ class OWLQN(BatchSettings):
     """
 
     state_type = State
+    supports_values = True
 
     def __init__(
         self,

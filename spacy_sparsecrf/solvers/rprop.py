@@ -54,6 +54,7 @@ class RPROP(BatchSettings):
     """
 
     state_type = State
+    supports_values = True
 
     def __init__(
         self,

@@ -1,0 +1,182 @@
+"""Dense products of real-valued features: scores of tokens, and sums of residuals.
+
+Of N tokens with values x [M, V] (`rows` tells which row is a token's), columns `columns` [R] and
+weights W [R, Yp]: scores += x W, and the gradient of W is the sum over tokens of x times residuals.
+Sums are float64 whatever the arrays are, and a token's scores do not depend on other tokens.
+"""
+
+import numpy as np
+from numba import njit
+
+from .memory import fill, lent
+
+# Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
+# for them; tokens whose residuals it keeps.
+_SCORED = 16
+_HELD = 3072
+_SUMMED = 64
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _add_rows(
+    x: np.ndarray, columns: np.ndarray, first: int, last: int, table: np.ndarray, out: np.ndarray
+) -> None:
+    """out[y] += sum over rows first:last of x[columns[r]] table[r, y], eight rows at a time."""
+    unrolled = last - (last - first) % 8
+    for r in range(first, unrolled, 8):
+        a, b = np.float64(x[columns[r]]), np.float64(x[columns[r + 1]])
+        c, d = np.float64(x[columns[r + 2]]), np.float64(x[columns[r + 3]])
+        e, f = np.float64(x[columns[r + 4]]), np.float64(x[columns[r + 5]])
+        g, h = np.float64(x[columns[r + 6]]), np.float64(x[columns[r + 7]])
+        for y in range(len(out)):
+            out[y] += (
+                (a * table[r, y] + b * table[r + 1, y])
+                + (c * table[r + 2, y] + d * table[r + 3, y])
+            ) + (
+                (e * table[r + 4, y] + f * table[r + 5, y])
+                + (g * table[r + 6, y] + h * table[r + 7, y])
+            )
+    for r in range(unrolled, last):
+        a = np.float64(x[columns[r]])
+        for y in range(len(out)):
+            out[y] += a * table[r, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def value_scores(
+    first: int,
+    last: int,
+    values: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    table: np.ndarray,
+    add: bool,
+    scores: np.ndarray,
+) -> None:
+    """Score tokens first:last: scores[t] = x_t W, or, with `add`, that much more than they are.
+
+    values: [M, V] float32; rows: [N] int64; columns: [R] int64; table: [R, Yp] float64; scores:
+    [N, Yp], out, or in and out.
+    """
+    values, rows, columns = lent(values), lent(rows), lent(columns)
+    table, scores = lent(table), lent(scores)
+    totals = np.empty((_SCORED, table.shape[1]))
+    # Eight rows are added at a time, wherever W is cut.
+    n_rows = max(8, _HELD // table.shape[1] // 8 * 8)
+    for begin in range(first, last, _SCORED):
+        end = min(begin + _SCORED, last)
+        for t in range(begin, end):
+            fill(totals[t - begin], 0, totals.shape[1], 0.0)
+        for r in range(0, len(columns), n_rows):
+            until = min(r + n_rows, len(columns))
+            for t in range(begin, end):
+                _add_rows(values[rows[t]], columns, r, until, table, totals[t - begin])
+        for t in range(begin, end):
+            for y in range(totals.shape[1]):
+                scores[t, y] = totals[t - begin, y] + (scores[t, y] if add else 0.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _add_tokens(
+    rows: np.ndarray,
+    values: np.ndarray,
+    column: int,
+    first: int,
+    last: int,
+    residual: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out[y] += sum over tokens first:last of x[t, column] residual[t, y], eight at a time."""
+    unrolled = last - (last - first) % 8
+    for t in range(first, unrolled, 8):
+        a, b = np.float64(values[rows[t], column]), np.float64(values[rows[t + 1], column])
+        c, d = np.float64(values[rows[t + 2], column]), np.float64(values[rows[t + 3], column])
+        e, f = np.float64(values[rows[t + 4], column]), np.float64(values[rows[t + 5], column])
+        g, h = np.float64(values[rows[t + 6], column]), np.float64(values[rows[t + 7], column])
+        for y in range(len(out)):
+            out[y] += (
+                (a * residual[t, y] + b * residual[t + 1, y])
+                + (c * residual[t + 2, y] + d * residual[t + 3, y])
+            ) + (
+                (e * residual[t + 4, y] + f * residual[t + 5, y])
+                + (g * residual[t + 6, y] + h * residual[t + 7, y])
+            )
+    for t in range(unrolled, last):
+        a = np.float64(values[rows[t], column])
+        for y in range(len(out)):
+            out[y] += a * residual[t, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def value_sums(
+    first: int,
+    last: int,
+    values: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add the products of tokens first:last: sums[r, y] += sum_t x[t, columns[r]] residual[t, y].
+
+    residual: [N, Yp]; sums: [R, Yp] float64, added to; the rest as in `value_scores`.
+    """
+    values, rows, columns = lent(values), lent(rows), lent(columns)
+    residual, sums = lent(residual), lent(sums)
+    for begin in range(first, last, _SUMMED):
+        end = min(begin + _SUMMED, last)
+        for r in range(len(columns)):
+            _add_tokens(rows, values, columns[r], begin, end, residual, sums[r])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def value_curvatures(
+    first: int,
+    last: int,
+    values: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    labels: np.ndarray,
+    token_weight: np.ndarray,
+    residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add the variances of tokens first:last: sums[r, y] += sum_t w x² p(y_t) (1 - p(y_t)).
+
+    As `curvature.unigram_curvature`, whose arguments labels [N], token_weight [N] and residual
+    [N, Yp] are; sums: [R, Yp] float64, added to; the rest as in `value_scores`.
+    """
+    values, rows, columns = lent(values), lent(rows), lent(columns)
+    residual, sums = lent(residual), lent(sums)
+    variance = np.empty(residual.shape[1])
+    for t in range(first, last):
+        weight = token_weight[t]
+        if weight <= 0.0:
+            continue
+        for y in range(len(variance)):
+            mass = residual[t, y] + (weight if labels[t] == y else 0.0)
+            # Rounding may leave a certain label a little more than its weight.
+            variance[y] = max(mass * (1.0 - mass / weight), 0.0)
+        x = values[rows[t]]
+        for r in range(len(columns)):
+            square = np.float64(x[columns[r]]) ** 2
+            for y in range(len(variance)):
+                sums[r, y] += square * variance[y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def value_supports(
+    values: np.ndarray,
+    rows: np.ndarray,
+    numbers: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Note which values are not zero at any token of a set of labels.
+
+    values: [M, V] float32; rows, numbers: [N] int64, the row of a token and its set of gold
+    labels; found: [sets, V] bool, set where it is so.
+    """
+    for t in range(len(rows)):
+        x, row = values[rows[t]], found[numbers[t]]
+        for v in range(len(x)):
+            row[v] |= x[v] != 0.0

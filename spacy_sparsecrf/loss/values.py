@@ -1,0 +1,129 @@
+"""Weights of real-valued features: a feature has a value at each token, in a dense block.
+
+The score of a label is sum_v x_t[v] W[v, y] more, and the gradient of W[v, y] is the sum over
+tokens of x_t[v] (p(y_t = y) - [gold]). A feature is a unigram test without tokens in the tables of
+tests: only what sums over tokens comes from the block.
+"""
+
+from copy import copy
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.values import value_curvatures, value_scores, value_sums
+from ..parallel import Chunks, cut
+from .lattice import concatenated_ranges
+from .rows import N_CHUNKS, Rows
+from .workspace import Workspace
+
+Floats: TypeAlias = NDArray[np.float64]
+Longs: TypeAlias = NDArray[np.int64]
+
+# The sums of all chunks, which are held at once, take about this much.
+_SUMS_BYTES = 1 << 27
+
+
+class ValueWeights:
+    """Working weights of real values.
+
+    space: for its lattice and residuals; rows: the unigram weights, those of values among them.
+    columns: [R] int64, of the values that have weights; table: [R, Yp] float64, for all labels.
+    """
+
+    def __init__(self, space: Workspace, rows: Rows) -> None:
+        self._space = space
+        tests = space.lattice.value_tests
+        numbers = rows.number[tests]
+        self.columns: Longs = np.flatnonzero(numbers >= 0)
+        own = numbers[self.columns].astype(np.int64)
+        lengths = np.diff(rows.ptr)[own]
+        self._weights = concatenated_ranges(rows.ptr[:-1][own], lengths)
+        row = np.repeat(np.arange(len(own)), lengths)
+        self._places: Longs = row * space.padded + rows.places[self._weights]
+        self.table = np.zeros((len(own), space.padded))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def twin(self) -> "ValueWeights":
+        """The same weights, with a table of its own."""
+        other = copy(self)
+        other.table = np.zeros_like(self.table)
+        return other
+
+    def fill(self, theta: Floats) -> None:
+        """Write the weights, those of theta [K], into the table."""
+        self.table.reshape(-1)[self._places] = theta[self._weights]
+
+    def score(self, begin: int, first: int, last: int, scores: NDArray[np.floating]) -> bool:
+        """Write the scores of tokens first:last of the block that begins at token `begin`.
+
+        scores: [tokens of the block, Yp], out. RETURNS: whether there are any, all others are 0.
+        """
+        lattice = self._space.lattice
+        if not len(self):
+            return False
+        rows = lattice.value_rows[begin:]
+        value_scores(first, last, lattice.values, rows, self.columns, self.table, False, scores)
+        return True
+
+    def gradient(self, gradient: Floats) -> None:
+        """Write the gradient of the weights into that of all [K], from the residuals."""
+        if len(self):
+            sums = sum_residuals(self._space, self.columns)
+            gradient[self._weights] = sums.reshape(-1)[self._places]
+
+    def curvature(self, curvature: Floats) -> None:
+        """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
+        if not len(self):
+            return
+        space, lattice = self._space, self._space.lattice
+
+        def add(first: int, last: int) -> Floats:
+            sums = np.zeros(self.table.shape)
+            block = lattice.values, lattice.value_rows, self.columns
+            gold = lattice.labels, lattice.token_weight
+            value_curvatures(first, last, *block, *gold, space.residual, sums)
+            return sums
+
+        parts = space.workers.map(add, _chunks(lattice.n_tokens, self.table.size))
+        total = sum(parts, np.zeros(self.table.shape))
+        curvature[self._weights] = total.reshape(-1)[self._places]
+
+
+def sum_residuals(space: Workspace, columns: Longs) -> Floats:
+    """The gradient of values for all labels, [R, Yp], from the workspace's residuals.
+
+    columns: [R] int64, of the values.
+    """
+    lattice, shape = space.lattice, (len(columns), space.padded)
+
+    def add(first: int, last: int) -> Floats:
+        sums = np.zeros(shape)
+        block = lattice.values, lattice.value_rows, columns
+        value_sums(first, last, *block, space.residual, sums)
+        return sums
+
+    chunks = _chunks(lattice.n_tokens, len(columns) * space.padded)
+    return sum(space.workers.map(add, chunks), np.zeros(shape))
+
+
+def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
+    """The weights of values whose gradient exceeds a threshold in magnitude, among all.
+
+    RETURNS: coordinates [n] int64, and gradients [n] float64.
+    """
+    tests, n_labels = space.lattice.value_tests, space.n_labels
+    if not len(tests):
+        return np.empty(0, np.int64), np.empty(0)
+    sums = sum_residuals(space, np.arange(len(tests)))[:, :n_labels]
+    coordinates = tests[:, None] * n_labels + np.arange(n_labels)
+    found = np.abs(sums) > threshold
+    return coordinates[found], sums[found]
+
+
+def _chunks(n_tokens: int, size: int) -> Chunks:
+    """Cut the tokens; size: of a chunk's sums."""
+    n_chunks = min(N_CHUNKS, max(1, _SUMS_BYTES // (8 * max(1, size))))
+    return cut(np.ones(n_tokens, np.int64), n_chunks)
