@@ -37,7 +37,7 @@ phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
-WORKFLOWS |= {"bench", "bench-brown", "solvers"}
+WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers"}
 
 CONLLU = """\
 # text = I don't (see).
