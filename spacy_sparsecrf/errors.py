@@ -506,8 +506,8 @@ class Errors(metaclass=_Coded):
         "Choose one of: {known}."
     )
     SC605 = (
-        "{path}, line {line}: test {test!r} can have no weight: no template of kind {kind} of the "
-        "component reads {template!r} (see [components.NAME.features] templates). Correct the "
+        "{path}, line {line}: test {test!r} can have no weight: no template or pattern of kind "
+        "{kind} of the component is {template!r} (see [components.NAME.features]). Correct the "
         "name, or train with that template."
     )
 
