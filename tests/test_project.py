@@ -24,10 +24,11 @@ from spacy.training import Corpus
 from weasel.util.config import load_project_config
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
-sys.path.insert(0, str(PROJECT / "scripts"))
+sys.path[:0] = [str(PROJECT / "scripts"), str(PROJECT)]
 
 align = importlib.import_module("align")
 columns = importlib.import_module("columns")
+bench_entities = importlib.import_module("bench.entities")
 convert_entities = importlib.import_module("convert_entities")
 convert_chunks = importlib.import_module("convert_chunks")
 convert_ud = importlib.import_module("convert_ud")
@@ -37,7 +38,7 @@ phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
-WORKFLOWS |= {"bench", "bench-brown", "solvers"}
+WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers"}
 
 CONLLU = """\
 # text = I don't (see).
@@ -318,6 +319,32 @@ def test_entities_are_read_from_iob_labels(tmp_path: Path) -> None:
 
 
 # Other scripts
+
+
+def test_both_recognizers_learn_from_the_same_tests(tmp_path: Path) -> None:
+    pytest.importorskip("pycrfsuite", reason="python-crfsuite (extra `bench`) is not installed")
+    text = "".join(
+        f"{word}\t{label}\n" if word else "\n"
+        for name in ("Ana", "Eva", "Isa", "Pau")
+        for word, label in [(name, "B-X"), ("Gil", "I-X"), ("vive", "O"), ("", "")]
+    )
+    write_gzip(tmp_path / "a.tsv.gz", text)
+    for part in ("train", "dev", "test"):
+        docs = convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab)
+        DocBin(attrs=["ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(tmp_path / f"a-{part}.spacy")
+    config, output = PROJECT / "configs" / "conll2002_es.cfg", tmp_path / "peers.json"
+    bench_entities.main(config, str(tmp_path / "a"), output)
+    figures = json.loads(output.read_text())
+    for name in (bench_entities.OURS, bench_entities.FREE, bench_entities.crfsuite.NAME):
+        assert figures[name]["dev"] == figures[name]["test"] == {"p": 100, "r": 100, "f": 100}
+    ours, theirs = figures[bench_entities.OURS], figures[bench_entities.crfsuite.NAME]
+    # Every weight of theirs is one that ours may have.
+    assert 0 < ours["objective"] <= theirs["objective"] * 1.001
+
+
+def test_peers_get_no_tests_of_pairs() -> None:
+    templates = ["b:", "u:", "u:lower[0]", "*:shape[0]", "b:shape[1]", "*:lower[0]"]
+    assert bench_entities.plain(templates) == ["b:", "u:", "u:lower[0]", "u:shape[0]"]
 
 
 def test_scores_of_pronunciations() -> None:
