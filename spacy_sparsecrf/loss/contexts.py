@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus import distinct_rows
-from .lattice import Csr, Lattice, concatenated_ranges
+from ..kernels.entry_layout import count_places, list_places
+from .lattice import Csr, Lattice
 from .rows import Rows
 
 Floats = NDArray[np.float64]
@@ -190,28 +191,28 @@ def _entries(
     table: NDArray[np.int32], rows: Rows, n_labels: int, padded: int
 ) -> tuple[Longs, Longs, Ints, NDArray[np.uint16], NDArray[np.uint16], Ints, Csr, Csr]:
     """Number the pairs that a context's remaining tests change; fields of `Contexts`."""
-    context, column = np.nonzero(table)
-    row = table[context, column].astype(np.int64) - 1
-    lengths = np.diff(rows.ptr)[row]
-    weights = concatenated_ranges(rows.ptr[:-1][row], lengths)
+    lines = _csr(table)
+    parts = lines.indptr, lines.indices, rows.ptr, rows.places
     area = (n_labels + 1) * padded
-    keys = np.repeat(context, lengths) * area + rows.places[weights].astype(np.int64)
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    ends = np.arange(len(table) + 1) * area
-    ent_ptr = np.searchsorted(distinct, ends).astype(np.int64)
-    ent_start = np.searchsorted(distinct, ends[:-1] + n_labels * padded).astype(np.int64)
-    ent_context, place = np.divmod(distinct, area)
-    order = np.argsort(inverse, kind="stable")
-    counts = np.bincount(inverse, minlength=len(distinct))
-    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    entry_weights = Csr(indptr, weights[order].astype(np.int32))
+    sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
+    count_places(*parts, np.full(area, -1, np.int32), sizes, n_weights)
+    ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    n_entries = int(ent_ptr[-1])
+    place = np.empty(n_entries, np.int32)
+    entry_weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
+    n_words = -(-area // 64)
+    workspaces = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
+    list_places(*parts, ent_ptr, *workspaces, place, entry_weights.indptr, entry_weights.indices)
+    starts = np.concatenate(([0], np.cumsum(place >= n_labels * padded)))
+    ent_start = ent_ptr[1:] - np.diff(starts[ent_ptr])
+    previous, label = np.divmod(place, np.int32(padded))
     return (
         ent_ptr,
         ent_start,
-        ent_context.astype(np.int32),
-        (place // padded).astype(np.uint16),
-        (place % padded).astype(np.uint16),
-        place.astype(np.int32),
+        np.repeat(np.arange(len(table), dtype=np.int32), sizes),
+        previous.astype(np.uint16),
+        label.astype(np.uint16),
+        place,
         entry_weights,
         entry_weights.transposed(int(rows.ptr[-1])),
     )
