@@ -1,6 +1,7 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .available import available_memory
 from .checkpoint import digest, fields_of, load, save
 from .corpus import MISSING, EncodedCorpus
 from .errors import Errors, SparseCRFError
 from .legality import check_gold
 from .loss.chain import ChainLoss
+from .loss.dropping import without_idle_tests
 from .loss.local import corpus_of_kind, warn_of_pairs
 from .loss.parts import Part, cluster_bounds, cluster_parts
+from .loss.size import check_fits, measure, total
 from .model import CRFModel, check_clusters, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
@@ -88,14 +92,24 @@ class Training:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
         self._solver = solver
+        weights = None if init is None else self._names.coordinates_of(init)
         workers = Workers(n_threads)
         self._runs = []
-        for part in self._divide(corpus, label_weights):
+        parts = self._divide(corpus, label_weights)
+        n_all = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+        if l1 > 0.0:
+            known = None if weights is None else weights[0]
+            parts = [without_idle_tests(part, l1, known) for part in parts]
+        for part in parts:
             loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
             self._runs.append(Run(part, loss, self._penalty, solver))
-        self.n_potential = sum(run.n_potential for run in self._runs)
-        if init is not None:
-            weights = self._names.coordinates_of(init)
+        sizes = [measure(run.loss, l1, getattr(solver, "history", 0)) for run in self._runs]
+        self.size = replace(total(sizes), n_potential=n_all)
+        if observed_only:
+            self.size = total(sizes)
+        check_fits(self.size, available_memory(), len(self._labels), l1)
+        self._options["kept"] = [part.corpus.n_potential(part.n_labels) for part in parts]
+        if weights is not None:
             for run in self._runs:
                 run.begin(*weights)
 
@@ -111,6 +125,11 @@ class Training:
         if self._bounds:
             parts = cluster_parts(whole, self._bounds)
         return [part for part in parts if part.corpus.weights.any()] or parts
+
+    @property
+    def n_potential(self) -> int:
+        """Number of potential weights, those that are known to be zero included."""
+        return self.size.n_potential
 
     @property
     def converged(self) -> bool:

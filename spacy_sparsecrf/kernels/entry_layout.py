@@ -54,7 +54,13 @@ def list_places(
     ent_ptr: np.ndarray,
     bits: np.ndarray,
     entry_of: np.ndarray,
+    n_labels: int,
+    padded: int,
     ent_place: np.ndarray,
+    ent_start: np.ndarray,
+    ent_context: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
     entry_ptr: np.ndarray,
     entry_weights: np.ndarray,
 ) -> None:
@@ -62,8 +68,8 @@ def list_places(
 
     row_ptr, rows, weight_ptr, places: see `count_places`; ent_ptr: [C + 1] int64, entries of a
     context; bits: [W] uint64, 0, one for each place, and entry_of: [64 W] int64, workspaces;
-    ent_place: [E] int32, out; entry_ptr [E + 1] int64 and entry_weights int32: CSR, out, weights
-    of an entry, by row.
+    padded: Yp, a place being y' * Yp + y; ent_*: out, see `loss.contexts.Contexts`; entry_ptr
+    [E + 1] int64 and entry_weights int32: CSR, out, weights of an entry, by row.
     """
     one = np.uint64(1)
     fill(entry_ptr, 0, len(entry_ptr), 0)
@@ -72,15 +78,19 @@ def list_places(
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
                 place = np.int64(places[k])
                 bits[place >> 6] |= one << np.uint64(place & 63)
-        e = ent_ptr[c]
+        e = int(ent_ptr[c])
+        ent_start[c] = e
         if e == ent_ptr[c + 1]:
             continue
         for w in range(len(bits)):
             word = bits[w]
             while word != np.uint64(0):
-                place = (w << 6) + _low_bit(word)
-                ent_place[e] = place
-                entry_of[place] = e
+                lowest = (w << 6) + _low_bit(word)
+                ent_place[e], ent_context[e] = lowest, c
+                ent_previous[e], ent_label[e] = lowest // padded, lowest % padded
+                if lowest < n_labels * padded:
+                    ent_start[c] = e + 1
+                entry_of[lowest] = e
                 e += 1
                 word &= word - one
             bits[w] = np.uint64(0)

@@ -57,8 +57,9 @@ class ChainLoss:
         self._lattice = build_lattice(corpus, n_labels, legal)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        self._workspace = Workspace(self._lattice, n_labels, workers, precision)
-        self._pairs = PairScreening(self._workspace, self.n_unigram)
+        # Nothing in it takes memory before it is written to.
+        self.space = Workspace(self._lattice, n_labels, workers, precision)
+        self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         self.n_potential = (
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
@@ -76,7 +77,7 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
         solver, which visits a sequence at a time.
         """
-        return WorkingLoss(self._workspace, coordinates, self.n_unigram, stochastic)
+        return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic)
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
@@ -118,7 +119,7 @@ class ChainLoss:
         """
         working.prepare_screening(theta)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        parts += self._workspace.workers.map(
+        parts += self.space.workers.map(
             lambda first, last: self._screen_unigrams(threshold, first, last),
             _blocks(self._lattice.test_tokens, self.n_labels),
         )
@@ -141,7 +142,7 @@ class ChainLoss:
             self.n_labels,
             self._lattice.test_tokens.indptr,
             self._lattice.test_tokens.indices,
-            self._workspace.residual,
+            self.space.residual,
             threshold,
             coordinates,
             gradients,

@@ -5,6 +5,7 @@ Computed of those alone that can be violators, by what the marginals of single t
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ class PairScreening:
         space, lattice = self._space, self._space.lattice
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
 
-        def choose(first: int, last: int) -> tuple[Longs, NDArray[np.uint16], ...]:
+        def choose(first: int, last: int) -> tuple[NDArray[Any], ...]:
             n_rows, n_columns = (np.zeros(last - first, np.int64) for _ in range(2))
             most = (last - first) * (space.n_labels + 1)
             rows, columns = (np.empty(most, np.uint16) for _ in range(2))
