@@ -34,8 +34,8 @@ _CACHE_BYTES = 1 << 20
 # Matrices may take this much; beyond, tests become entries whatever it costs.
 _MATRIX_BYTES = 1 << 30
 # So may entries, which take about so much for each of their weights.
-_ENTRY_BYTES = 1 << 31
-_BYTES_PER_ENTRY = 40.0
+_ENTRY_BYTES = 3 << 30
+_BYTES_PER_ENTRY = 60.0
 # A test belongs to matrices where it occurs at this share of the tokens, at least.
 _SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
 
