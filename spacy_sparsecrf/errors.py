@@ -295,6 +295,23 @@ class Errors(metaclass=_Coded):
         "The checkpoint {path} is of another training run: {differing} differ. Train with the "
         "settings and the corpus that it was made with, or remove the file to begin anew."
     )
+    SC320 = (
+        "Training would take about {needed} of memory, and {available} are available: with l1 = 0 "
+        "all {n_potential} potential weights of {n_tests} tests and {n_labels} labels are in use. "
+        "Set [components.NAME] l1 > 0, under which most cost nothing; or keep fewer: "
+        "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
+    )
+    SC321 = (
+        "Training would take about {needed} of memory, and {available} are available: "
+        "{n_tests} tests, {n_labels} labels, {n_potential} potential and {n_observed} observed "
+        'weights. Set [components.NAME] precision = "float32"; raise [components.NAME.learning] '
+        "min_freq; use fewer templates, b: ones first; or learn from batches (a solver such as "
+        "spacy_sparsecrf.SGDL1.v1 with on_batches = true)."
+    )
+    SC322 = (
+        "l1 = {l1} is below {least}, with which training was set up, and at which tests were left "
+        "out that have no weights there. Set it up with the least l1 that it will get to."
+    )
     SC325 = (
         "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
         "to one of: {known}."

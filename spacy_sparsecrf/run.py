@@ -28,7 +28,7 @@ class Run:
         self, part: Part, loss: ChainLoss, penalty: ElasticNet, solver: BatchSolver
     ) -> None:
         self._part = part
-        self._loss = loss
+        self.loss = loss
         self._penalty = penalty
         self._solver = solver
         self._working_set: WorkingSet | None = None
@@ -60,7 +60,7 @@ class Run:
             return self.weights
         solver = self._solver
         settings = solver.polish_iterations, solver.polish_l2
-        coordinates, theta = polish(self._loss, self._working_set.weights, *settings)
+        coordinates, theta = polish(self.loss, self._working_set.weights, *settings)
         return self._part.outer(coordinates), theta
 
     @property
@@ -82,7 +82,7 @@ class Run:
 
     def largest_gradient(self) -> float:
         """See `ChainLoss.largest_gradient`."""
-        return self._loss.largest_gradient()
+        return self.loss.largest_gradient()
 
     def change(self, penalty: ElasticNet) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it."""
@@ -96,9 +96,9 @@ class Run:
         if self._working_set is None:
             sparse = self._penalty.l1 > 0.0
             n_epochs = self._solver.warm_start_epochs if sparse else 0
-            first = warm_start(self._loss, self._penalty, n_epochs, self._solver.seed)
+            first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
             if self._solver.stochastic and n_epochs == 0 and sparse:
-                coordinates = self._loss.descent_coordinates()
+                coordinates = self.loss.descent_coordinates()
                 first = coordinates, np.zeros(len(coordinates))
             self._working_set = self._start(first)
         report = self._working_set.step()
@@ -106,7 +106,7 @@ class Run:
         return replace(report, passes=report.passes + n_epochs)
 
     def _start(self, initial: tuple[Longs, Floats]) -> WorkingSet:
-        return WorkingSet(self._loss, self._penalty, self._solver, initial)
+        return WorkingSet(self.loss, self._penalty, self._solver, initial)
 
     def values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `restore` goes on; none where it has not begun."""
@@ -116,6 +116,6 @@ class Run:
 
     def restore(self, values: dict[str, Any]) -> None:
         """Go on where another run's `values` were taken."""
-        parts = self._loss, self._penalty, self._solver
+        parts = self.loss, self._penalty, self._solver
         self._working_set = WorkingSet.restore(*parts, values)
         self._optimality = values["optimality"]

@@ -1,6 +1,7 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .available import available_memory
 from .checkpoint import digest, fields_of, load, save
 from .corpus import MISSING, EncodedCorpus
 from .errors import Errors, SparseCRFError
 from .legality import check_gold
 from .loss.chain import ChainLoss
+from .loss.dropping import without_idle_tests
 from .loss.local import corpus_of_kind, warn_of_pairs
 from .loss.parts import Part, cluster_bounds, cluster_parts
+from .loss.size import check_fits, measure, total
 from .model import CRFModel, check_clusters, check_kind
 from .parallel import Workers
 from .penalty import ElasticNet
@@ -95,37 +99,60 @@ class Training:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
         self._solver = solver
+        weights = None if init is None else self._names.coordinates_of(init)
         workers = Workers(n_threads)
         self._runs = []
-        for part in self._divide(corpus, label_weights):
+        parts = self._divide(corpus, label_weights)
+        n_all = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+        if l1 > 0.0:
+            known = None if weights is None else weights[0]
+            parts = [without_idle_tests(part, l1, known) for part in parts]
+        for part in parts:
             loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
             self._runs.append(Run(part, loss, self._penalty, solver))
-        self.n_potential = sum(run.n_potential for run in self._runs)
-        if init is not None:
-            self.begin(*self._names.coordinates_of(init))
+        sizes = [measure(run.loss, l1, getattr(solver, "history", 0)) for run in self._runs]
+        self.size = replace(total(sizes), n_potential=n_all)
+        if observed_only:
+            self.size = total(sizes)
+        check_fits(self.size, available_memory(), len(self._labels), l1)
+        self._options["kept"] = [part.corpus.n_potential(part.n_labels) for part in parts]
+        self._least_l1 = l1
+        if weights is not None:
+            self.begin(*weights)
 
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
         """Begin, or begin anew, with given weights instead of the solver's warm start.
 
-        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, or None.
+        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, not below the
+        first, or None.
         """
         if l1 is not None:
-            self._penalty = ElasticNet(l1, self._penalty.l2)
+            self._penalty = self._with_l1(l1)
         for run in self._runs:
             run.begin(coordinates, theta, self._penalty)
 
     def change_l1(self, l1: float) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it.
 
+        l1: not below the first, at which tests may have been left out.
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
-        self._penalty = ElasticNet(l1, self._penalty.l2)
+        self._penalty = self._with_l1(l1)
         check_supported(self._solver, self._penalty, self._kind)
         for run in self._runs:
             run.change(self._penalty)
 
+    def _with_l1(self, l1: float) -> ElasticNet:
+        penalty = ElasticNet(l1, self._penalty.l2)
+        if l1 < self._least_l1:
+            raise SparseCRFError(Errors.SC322.format(l1=l1, least=self._least_l1))
+        return penalty
+
     def largest_gradient(self) -> float:
-        """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`."""
+        """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
+
+        Where it is not above the first l1, of the tests that are not left out.
+        """
         return max(run.largest_gradient() for run in self._runs)
 
     def _divide(self, corpus: EncodedCorpus, label_weights: Floats | None) -> list[Part]:
@@ -140,6 +167,11 @@ class Training:
         if self._bounds:
             parts = cluster_parts(whole, self._bounds)
         return [part for part in parts if part.corpus.weights.any()] or parts
+
+    @property
+    def n_potential(self) -> int:
+        """Number of potential weights, those that are known to be zero included."""
+        return self.size.n_potential
 
     @property
     def converged(self) -> bool:

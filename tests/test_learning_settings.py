@@ -259,7 +259,7 @@ def test_weights_of_labels_in_a_pipeline(model):
     nlp = pipeline(model=model, label_weights=[["NN", 3.0], [":", 0.5]])
     examples = examples_of(nlp, [*SENTENCES, ("a :", "DT :")])
     nlp.initialize(lambda: examples)
-    loss = nlp.get_pipe("sparse_crf")._session.training._runs[0]._loss
+    loss = nlp.get_pipe("sparse_crf")._session.training._runs[0].loss
     weights = sorted(loss._lattice.weights.tolist())
     if model == "chain":
         assert weights == pytest.approx([0.75, 5 / 3, 5 / 3, 2.0])

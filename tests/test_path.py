@@ -35,7 +35,7 @@ def small(**options: Any) -> Problem:
     return random_problem(21, 3, [6, 4, 7, 5, 8], **{"n_values": 2, **options})[0]
 
 
-def begun(problem: Problem, solver=None, l1=1.0, **options) -> Training:
+def begun(problem: Problem, solver=None, l1=0.25, **options) -> Training:
     solver = OWLQN(tolerance=1e-7, window=0.0) if solver is None else solver
     return Training(problem.corpus, list("abc"), solver, l1=l1, l2=L2, **options)
 
@@ -271,6 +271,11 @@ def test_other_solvers_are_refused(name: str):
 def test_a_penalty_out_of_range_is_refused():
     with pytest.raises(SparseCRFError, match="SC303"):
         begun(small()).change_l1(-1.0)
+
+
+def test_an_l1_below_the_first_is_refused():
+    with pytest.raises(SparseCRFError, match=r"SC322.*l1 = 0.4 is below 0.5"):
+        begun(small(), l1=0.5).change_l1(0.4)
 
 
 # The choice

@@ -52,3 +52,16 @@ def select(
                 kept += 1
         new_indptr[row + 1] = kept
     return kept
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_columns(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, totals: np.ndarray
+) -> None:
+    """Add the weight of each row of a CSR pattern to the totals of its columns.
+
+    weights: [R] float64; totals: [O] float64, added to.
+    """
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row], indptr[row + 1]):
+            totals[indices[j]] += weights[row]

@@ -7,18 +7,17 @@ after all of those, (test * P + y') * Y + y for a bigram weight lam[o, y', y], w
 a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
-from ..kernels.screening import add_test_pairs, screen_bigrams, screen_unigrams
+from ..kernels.screening import screen_unigrams
 from ..parallel import Chunks, Workers, cut
 from .label_sets import Mask
 from .lattice import Csr, build_lattice
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
+from .pair_screening import PairScreening
 from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
@@ -31,8 +30,6 @@ _SCREEN_BLOCK = 1 << 20
 _MIN_BLOCKS = 64
 # A test with this share of its weights costs less with all of them, being added as a vector.
 _WORTH_ALL = 0.25
-# Potential bigram weights whose gradients are held at once: 512 MB.
-_HELD_PAIRS = 1 << 26
 # Gradients that are a smaller share of the tokens are rounding.
 _NO_GRADIENT = 1e-12
 
@@ -63,11 +60,9 @@ class ChainLoss:
         self._lattice = build_lattice(corpus, n_labels, legal)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        self._workspace = Workspace(self._lattice, n_labels, workers, precision)
-        n_contexts = len(self._lattice.ctx_tests)
-        self._tokens = [
-            block.tokens_by(self._lattice.context, n_contexts) for block in self._workspace.blocks
-        ]
+        # Nothing in it takes memory before it is written to.
+        self.space = Workspace(self._lattice, n_labels, workers, precision)
+        self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         self.n_potential = (
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
@@ -85,7 +80,7 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
         solver, which visits a sequence at a time.
         """
-        return WorkingLoss(self._workspace, coordinates, self.n_unigram, stochastic)
+        return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic)
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
@@ -133,15 +128,12 @@ class ChainLoss:
         """
         working.prepare_screening(theta)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        parts += self._workspace.workers.map(
+        parts += self.space.workers.map(
             lambda first, last: self._screen_unigrams(threshold, first, last),
             _blocks(self._lattice.test_tokens, self.n_labels),
         )
-        parts.append(screen_values(self._workspace, threshold))
-        contexts = _sorted_by(self._lattice.test_contexts, working.pairs.contexts.active)
-        width = (self.n_labels + 1) * self._workspace.padded
-        for run in _runs(_blocks(contexts, width), width):
-            parts += self._screen_bigrams(working, theta, contexts, threshold, run)
+        parts.append(screen_values(self.space, threshold))
+        parts += self._pairs.screen(working, theta, threshold)
         return _largest([self._permitted(*part) for part in parts], limit)
 
     def largest_gradient(self) -> float:
@@ -176,85 +168,12 @@ class ChainLoss:
             self.n_labels,
             self._lattice.test_tokens.indptr,
             self._lattice.test_tokens.indices,
-            self._workspace.residual,
+            self.space.residual,
             threshold,
             coordinates,
             gradients,
         )
         return coordinates[:found].copy(), gradients[:found].copy()
-
-    def _screen_bigrams(
-        self, working: WorkingLoss, theta: Floats, contexts: Csr, threshold: float, chunks: Chunks
-    ) -> list[tuple[Longs, Floats]]:
-        """Screen the bigram weights of chunks of tests, whose contexts are given."""
-        space = self._workspace
-        origin = chunks[0][0]
-        totals = np.zeros((chunks[-1][1] - origin, self.n_labels + 1, space.padded))
-        for i in range(len(space.blocks)):
-            if len(space.blocks) > 1:
-                # The workspace holds one block at a time.
-                working.infer(theta, i)
-            space.workers.map(self._pair_adder(working, contexts, i, origin, totals), chunks)
-        # Inference has left marginals of this very point.
-        space.holder = working
-        return space.workers.map(
-            lambda first, last: self._collect_pairs(
-                threshold, first, last, totals[first - origin :]
-            ),
-            chunks,
-        )
-
-    def _pair_adder(
-        self, working: WorkingLoss, columns: Csr, i: int, origin: int, totals: Floats
-    ) -> Callable[[int, int], None]:
-        """What adds the pairs of block i to the totals of tests, the first of which is origin."""
-        lattice, space, contexts = self._lattice, self._workspace, working.pairs.contexts
-        block, (inner, starts) = space.blocks[i], self._tokens[i]
-
-        def add(first: int, last: int) -> None:
-            add_test_pairs(
-                first,
-                last,
-                self.n_labels,
-                columns.indptr,
-                columns.indices,
-                contexts.active,
-                contexts.matrix_of,
-                contexts.ent_ptr,
-                contexts.ent_previous,
-                contexts.ent_label,
-                working.pairs.ent_value,
-                inner.indptr,
-                inner.indices,
-                starts.indptr,
-                starts.indices,
-                lattice.labels[block.begin : block.end],
-                lattice.token_weight[block.begin : block.end],
-                space.alpha,
-                space.backward,
-                working.pairs.psi,
-                totals[first - origin : last - origin],
-            )
-
-        return add
-
-    def _collect_pairs(
-        self, threshold: float, first: int, last: int, totals: Floats
-    ) -> tuple[Longs, Floats]:
-        """The violators among the bigram weights of tests first:last, given their gradients."""
-        n_previous = self._lattice.n_previous
-        coordinates, gradients = _buffers((last - first) * self.n_labels * n_previous)
-        found = screen_bigrams(
-            first,
-            last,
-            self.n_labels,
-            n_previous,
-            totals,
-            threshold,
-            coordinates,
-            gradients,
-        )
-        return self.n_unigram + coordinates[:found], gradients[:found].copy()
 
 
 def _completed(coordinates: Longs, width: int) -> Longs:
@@ -263,17 +182,6 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     full = tests[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
     return distinct(np.concatenate((coordinates, added)))
-
-
-def _runs(chunks: Chunks, width: int) -> list[Chunks]:
-    """Group consecutive chunks of tests whose potential weights can be held at once."""
-    runs: list[Chunks] = []
-    for chunk in chunks:
-        if runs and (chunk[1] - runs[-1][0][0]) * width <= _HELD_PAIRS:
-            runs[-1].append(chunk)
-        else:
-            runs.append([chunk])
-    return runs
 
 
 def _blocks(columns: Csr, width: int) -> Chunks:
@@ -286,12 +194,6 @@ def _blocks(columns: Csr, width: int) -> Chunks:
 
 def _buffers(n: int) -> tuple[Longs, Floats]:
     return np.empty(n, dtype=np.int64), np.empty(n, dtype=np.float64)
-
-
-def _sorted_by(table: Csr, key: NDArray[np.int32]) -> Csr:
-    """Order the entries of each row of a ragged table by a key of the entry."""
-    row = np.repeat(np.arange(len(table)), np.diff(table.indptr))
-    return Csr(table.indptr, table.indices[np.lexsort((key[table.indices], row))])
 
 
 def _largest(parts: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus import distinct_rows
-from .lattice import Csr, Lattice, concatenated_ranges
+from ..kernels.entry_layout import count_places, list_places
+from .lattice import Csr, Lattice
 from .rows import Rows
 
 Floats = NDArray[np.float64]
@@ -32,6 +33,9 @@ _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
 # Matrices may take this much; beyond, tests become entries whatever it costs.
 _MATRIX_BYTES = 1 << 30
+# So may entries, which take about so much for each of their weights.
+_ENTRY_BYTES = 3 << 30
+_BYTES_PER_ENTRY = 60.0
 # A test belongs to matrices where it occurs at this share of the tokens, at least.
 _SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
 
@@ -93,6 +97,22 @@ def lay_out_contexts(
         (np.diff(matrix_rows.indptr) == 0) & (lattice.legal is None),
         *_entries(np.where(in_matrix, 0, table), rows, n_labels, padded),
     )
+
+
+def bytes_of_pairs(lattice: Lattice, rows: Rows, n_labels: int, padded: int) -> int:
+    """About what the potentials of working bigram weights, and their gradient, take in memory.
+
+    The arguments are those of `lay_out_contexts`.
+    """
+    table = _padded(rows.of(lattice.ctx_tests))
+    representatives, active = distinct_rows(table)
+    table, sizes = table[representatives], np.diff(rows.ptr)
+    area = (n_labels + 1) * padded
+    rule = _Rule(table, active[lattice.context], lattice, sizes, n_labels * padded, False)
+    in_matrix = rule.choose()
+    n_matrices = len(distinct_rows(np.sort(np.where(in_matrix, table, 0), axis=1))[0])
+    of_entries = np.concatenate(([0], sizes))[np.where(in_matrix, 0, table)].sum()
+    return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * of_entries)
 
 
 def _padded(table: Csr) -> NDArray[np.int32]:
@@ -163,12 +183,13 @@ class _Rule:
         return entries * (_ENTRY * self._tokens + _ENTRY_EXP * self._n_exps)
 
     def _cost(self, mask: Mask) -> float:
-        """Operations of an evaluation; beyond all others where matrices take too much memory."""
+        """Operations of an evaluation; beyond all others where it takes too much memory."""
         n_matrices, cost = self._matrix_cost(mask)
         # A matrix and its gradient, in float64.
         n_bytes = 2.0 * 8.0 * self._area * n_matrices
-        if n_bytes > _MATRIX_BYTES:
-            return 1e30 * n_bytes
+        entry_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
+        if n_bytes > _MATRIX_BYTES or entry_bytes > _ENTRY_BYTES:
+            return 1e30 * (n_bytes + entry_bytes)
         return cost + float(self._entry_cost(mask).sum())
 
     def _matrix_cost(self, mask: Mask) -> tuple[int, float]:
@@ -190,28 +211,40 @@ def _entries(
     table: NDArray[np.int32], rows: Rows, n_labels: int, padded: int
 ) -> tuple[Longs, Longs, Ints, NDArray[np.uint16], NDArray[np.uint16], Ints, Csr, Csr]:
     """Number the pairs that a context's remaining tests change; fields of `Contexts`."""
-    context, column = np.nonzero(table)
-    row = table[context, column].astype(np.int64) - 1
-    lengths = np.diff(rows.ptr)[row]
-    weights = concatenated_ranges(rows.ptr[:-1][row], lengths)
+    lines = _csr(table)
+    parts = lines.indptr, lines.indices, rows.ptr, rows.places
     area = (n_labels + 1) * padded
-    keys = np.repeat(context, lengths) * area + rows.places[weights].astype(np.int64)
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    ends = np.arange(len(table) + 1) * area
-    ent_ptr = np.searchsorted(distinct, ends).astype(np.int64)
-    ent_start = np.searchsorted(distinct, ends[:-1] + n_labels * padded).astype(np.int64)
-    ent_context, place = np.divmod(distinct, area)
-    order = np.argsort(inverse, kind="stable")
-    counts = np.bincount(inverse, minlength=len(distinct))
-    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    entry_weights = Csr(indptr, weights[order].astype(np.int32))
+    sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
+    count_places(*parts, np.full(area, -1, np.int32), sizes, n_weights)
+    ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    n_entries = int(ent_ptr[-1])
+    place, context = (np.empty(n_entries, np.int32) for _ in range(2))
+    previous, label = (np.empty(n_entries, np.uint16) for _ in range(2))
+    ent_start = np.empty(len(table), np.int64)
+    entry_weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
+    n_words = -(-area // 64)
+    list_places(
+        *parts,
+        ent_ptr,
+        np.zeros(n_words, np.uint64),
+        np.zeros(64 * n_words, np.int64),
+        n_labels,
+        padded,
+        place,
+        ent_start,
+        context,
+        previous,
+        label,
+        entry_weights.indptr,
+        entry_weights.indices,
+    )
     return (
         ent_ptr,
         ent_start,
-        ent_context.astype(np.int32),
-        (place // padded).astype(np.uint16),
-        (place % padded).astype(np.uint16),
-        place.astype(np.int32),
+        context,
+        previous,
+        label,
+        place,
         entry_weights,
         entry_weights.transposed(int(rows.ptr[-1])),
     )

@@ -1,6 +1,7 @@
 """The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -119,6 +120,12 @@ class Lattice:
     def n_tokens(self) -> int:
         """Number of tokens N, copies included."""
         return len(self.labels)
+
+    @cached_property
+    def context_tokens(self) -> Csr:
+        """The tokens of each context, ascending."""
+        tokens = np.arange(self.n_tokens, dtype=np.int32)
+        return _group(self.context, tokens, len(self.ctx_tests))
 
     def blocks(self, n_tokens: int) -> list[Block]:
         """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""

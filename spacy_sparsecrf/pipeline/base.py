@@ -318,12 +318,12 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
             init=start,
         )
         logger.info(
-            "%s: %d sequences, %d tokens, %d labels, %d potential weights",
+            "%s: %d sequences, %d tokens, %d labels, %s",
             self.name,
             corpus.n_sequences,
             compiled.n_tokens,
             len(compiled.labels),
-            training.n_potential,
+            training.size,
         )
         self._session.begin(self.name, training, checkpoint)
 

@@ -1,0 +1,144 @@
+"""Tests whose weights are zero at the minimum whatever the others are, and need not be looked at.
+
+The gradient of a weight is expected less observed counts, both of which lie between zero and the
+weight of the tokens with its test: |dL/dw| <= W(o). Where W(o) <= l1, the weight is zero.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import MISSING, EncodedCorpus
+from ..kernels.layout import select, sum_columns
+from .lattice import Csr
+from .parts import Part
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class KeptPart(Part):
+    """A problem without those of a part's tests that cannot have weights.
+
+    part: with all tests; unigram, bigram: ids there of the tests kept, ascending.
+    """
+
+    part: Part
+    unigram: Longs
+    bigram: Longs
+
+    def outer(self, coordinates: Longs) -> Longs:
+        """Coordinates in the whole, [n] int64, of those in the part."""
+        numbers = self.unigram, self.bigram
+        widths, sizes = self._widths, (len(self.unigram), len(self.part.corpus.unigram_keys))
+        return self.part.outer(_renumbered(coordinates, numbers, widths, *sizes))
+
+    def inner(self, coordinates: Longs) -> Longs:
+        """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
+        whole = self.part.corpus
+        numbers = (
+            _inverse(self.unigram, len(whole.unigram_keys)),
+            _inverse(self.bigram, len(whole.bigram_keys)),
+        )
+        sizes = len(whole.unigram_keys), len(self.unigram)
+        found = self.part.inner(coordinates)
+        kept = found >= 0
+        found[kept] = _renumbered(found[kept], numbers, self._widths, *sizes)
+        return found
+
+    @property
+    def _widths(self) -> tuple[int, int]:
+        """Potential weights of a unigram test, and of a bigram test."""
+        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+
+
+def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Part:
+    """Leave out the tests that cannot have weights other than zero at the minimum.
+
+    known: [n] int64, coordinates in the whole whose tests are kept: those of first weights.
+    RETURNS: the part itself where all tests are kept.
+    """
+    corpus = part.corpus
+    by_token = _token_weights(corpus)
+    by_context = np.bincount(corpus.context, by_token, minlength=len(corpus.ctx_indptr) - 1)
+    unigram = _totals(corpus.uni_indptr, corpus.uni_indices, by_token, len(corpus.unigram_keys))
+    bigram = _totals(corpus.ctx_indptr, corpus.ctx_indices, by_context, len(corpus.bigram_keys))
+    keep_unigram, keep_bigram = unigram > l1, bigram > l1
+    if known is not None:
+        inner = part.inner(known)
+        inner = inner[inner >= 0]
+        n_unigram = len(corpus.unigram_keys) * part.n_labels
+        pairs = part.n_labels * (part.n_labels + int(corpus.start_label))
+        keep_unigram[inner[inner < n_unigram] // part.n_labels] = True
+        keep_bigram[(inner[inner >= n_unigram] - n_unigram) // pairs] = True
+    if keep_unigram.all() and keep_bigram.all():
+        return part
+    kept = np.flatnonzero(keep_unigram), np.flatnonzero(keep_bigram)
+    return KeptPart(_reduced(corpus, *kept), part.n_labels, part, *kept)
+
+
+def _token_weights(corpus: EncodedCorpus) -> Floats:
+    """The weight of each token's sequence [N], 0 where that has no gold labels."""
+    lengths = np.diff(corpus.offsets)
+    sequence = np.repeat(np.arange(len(lengths)), lengths)
+    known = np.bincount(sequence, corpus.labels != MISSING, minlength=len(lengths)) > 0
+    return np.repeat(np.where(known, corpus.weights, 0.0), lengths)
+
+
+def _totals(
+    indptr: Longs, indices: NDArray[np.int32], weights: NDArray[Any], n_tests: int
+) -> Floats:
+    totals = np.zeros(n_tests)
+    sum_columns(indptr, indices, weights, totals)
+    return totals
+
+
+def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
+    """The corpus with these tests alone; contexts stay apart that are then the same."""
+    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram, corpus.unigram_keys)
+    of_contexts = _selected(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram, corpus.bigram_keys)
+    return replace(
+        corpus,
+        uni_indptr=tests.indptr,
+        uni_indices=tests.indices,
+        ctx_indptr=of_contexts.indptr,
+        ctx_indices=of_contexts.indices,
+        unigram_keys=corpus.unigram_keys[unigram],
+        bigram_keys=corpus.bigram_keys[bigram],
+    )
+
+
+def _selected(table: Csr, kept: Longs, keys: NDArray[np.uint64]) -> Csr:
+    """A table of tests without those that are not kept."""
+    number = _inverse(kept, len(keys)).astype(np.int32)
+    indptr, indices = np.empty_like(table.indptr), np.empty_like(table.indices)
+    n = select(table.indptr, table.indices, number, indptr, indices)
+    return Csr(indptr, indices[:n].copy())
+
+
+def _inverse(kept: Longs, n: int) -> Longs:
+    """The place [n] of each test among those kept, -1 where it is not."""
+    number = np.full(n, -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    return number
+
+
+def _renumbered(
+    coordinates: Longs, numbers: Sequence[Longs], widths: tuple[int, int], old: int, new: int
+) -> Longs:
+    """Coordinates by another numbering of tests; -1 where it has none.
+
+    numbers: of unigram and bigram tests, widths: weights of each; old, new: unigram tests.
+    """
+    renumbered = np.empty_like(coordinates)
+    is_pair = coordinates >= old * widths[0]
+    for kind, chosen in enumerate((~is_pair, is_pair)):
+        begins = np.array([old, new]) * widths[0] * kind
+        test, place = np.divmod(coordinates[chosen] - begins[0], widths[kind])
+        number = numbers[kind][test]
+        renumbered[chosen] = np.where(number >= 0, begins[1] + number * widths[kind] + place, -1)
+    return renumbered

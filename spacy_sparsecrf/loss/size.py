@@ -1,0 +1,94 @@
+"""How large a problem is, and about how much memory it takes to train on it."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+from ..errors import Errors, SparseCRFError
+from .chain import ChainLoss
+from .contexts import bytes_of_pairs
+from .rows import Rows
+
+# Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
+_PER_OCCURRENCE = 32
+_PER_TOKEN = 80
+# Weights of the working set that a sparse solver ends with, for each that is observed.
+_WORKING_SHARE = 0.4
+# Vectors of float64 that a batch solver and its loss hold, those of its history besides.
+_N_VECTORS = 16
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a problem.
+
+    n_tests, n_potential, n_observed: tests, weights, and weights of a test and a gold label or
+    label pair that occur; n_bytes: about what training takes at its peak, besides the corpus.
+    """
+
+    n_tests: int
+    n_potential: int
+    n_observed: int
+    n_bytes: int
+
+    def __str__(self) -> str:
+        """All of it in words."""
+        return (
+            f"{self.n_tests} tests, {self.n_potential} potential and {self.n_observed} observed "
+            f"weights; training takes about {as_text(self.n_bytes)} more memory"
+        )
+
+
+def total(sizes: Sequence[Size]) -> Size:
+    """The size of problems all of whose arrays stay."""
+    return Size(*map(sum, zip(*map(astuple, sizes), strict=True)))
+
+
+def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> None:
+    """Refuse a problem that cannot be held in memory, and tell what to change.
+
+    available: bytes, or None where it is not known.
+    RAISES: SparseCRFError.
+    """
+    if available is None or size.n_bytes <= available:
+        return
+    values = {
+        "n_tests": size.n_tests,
+        "n_labels": n_labels,
+        "n_potential": size.n_potential,
+        "n_observed": size.n_observed,
+        "needed": as_text(size.n_bytes),
+        "available": as_text(available),
+    }
+    if l1 == 0.0:
+        raise SparseCRFError(Errors.SC320.format(**values))
+    raise SparseCRFError(Errors.SC321.format(**values))
+
+
+def as_text(n_bytes: int) -> str:
+    """A number of bytes, to read."""
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
+
+
+def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
+    """Count, and estimate, before anything large is filled.
+
+    loss: whose arrays have not been used; l1: without it all weights work; history: pairs of
+    vectors that the solver keeps.
+    """
+    space, lattice = loss.space, loss.space.lattice
+    observed = loss.observed_coordinates()
+    n_working = _WORKING_SHARE * len(observed) if l1 > 0.0 else loss.n_potential
+    n_bytes = (
+        space.residual.nbytes
+        + 2 * space.alpha.nbytes
+        + _PER_OCCURRENCE * (len(lattice.tests.indices) + len(lattice.ctx_tests.indices))
+        + _PER_TOKEN * lattice.n_tokens
+        + 8.0 * (_N_VECTORS + 2 * history) * n_working
+        + 8.0 * 8 * len(observed)
+    )
+    if l1 > 0.0:
+        pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
+        shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
+        n_bytes += bytes_of_pairs(lattice, Rows(pairs, *shape), space.n_labels, space.padded)
+    n_tests = len(lattice.test_tokens) + len(lattice.test_contexts)
+    return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
