@@ -11,6 +11,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import Training
 
 from .reference import random_problem
+from .reference_values import random_value_problem
 
 LABELS = ["a", "b", "c"]
 
@@ -67,6 +68,15 @@ def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
 def test_nothing_is_left_out_where_all_can_be_active():
     part = Part(make_corpus(), 3)
     assert without_idle_tests(part, 0.5) is part
+
+
+def test_real_values_are_kept_whatever_l1():
+    corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
+    part = without_idle_tests(Part(corpus, 3), 1e9)
+    assert len(part.corpus.bigram_keys) == 0
+    assert part.corpus.value_tests.tolist() == [0, 1]
+    np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_tests])
+    assert part.corpus.values is corpus.values
 
 
 @pytest.mark.parametrize("start_label", [True, False])

@@ -68,6 +68,8 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     unigram = _totals(corpus.uni_indptr, corpus.uni_indices, by_token, len(corpus.unigram_keys))
     bigram = _totals(corpus.ctx_indptr, corpus.ctx_indices, by_context, len(corpus.bigram_keys))
     keep_unigram, keep_bigram = unigram > l1, bigram > l1
+    # Real values are not bounded by counts.
+    keep_unigram[corpus.value_tests] = True
     if known is not None:
         inner = part.inner(known)
         inner = inner[inner >= 0]
@@ -109,6 +111,7 @@ def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCor
         ctx_indices=of_contexts.indices,
         unigram_keys=corpus.unigram_keys[unigram],
         bigram_keys=corpus.bigram_keys[bigram],
+        value_tests=_inverse(unigram, len(corpus.unigram_keys))[corpus.value_tests],
     )
 
 
