@@ -88,23 +88,29 @@ class Training:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
         self._solver = solver
-        workers = Workers(n_threads)
-        self._runs = []
-        for part in self._divide(corpus, label_weights):
-            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
-            self._runs.append(Run(part, loss, self._penalty, solver))
+        self._label_weights = label_weights
+        self._loss_options = Workers(n_threads), precision, observed_only, legal
+        warn_of_pairs(corpus, kind)
+        self._runs = self._make_runs()
         self.n_potential = sum(run.n_potential for run in self._runs)
         if init is not None:
             weights = self._names.coordinates_of(init)
             for run in self._runs:
                 run.begin(*weights)
 
-    def _divide(self, corpus: EncodedCorpus, label_weights: Floats | None) -> list[Part]:
+    def _make_runs(self) -> list[Run]:
+        """The runs that solve the problems, none of which has begun."""
+        runs = []
+        for part in self._divide(self._corpus):
+            loss = ChainLoss(part.corpus, part.n_labels, *self._loss_options)
+            runs.append(Run(part, loss, self._penalty, self._solver))
+        return runs
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
         """The problems that are to be solved, each with its corpus."""
-        warn_of_pairs(corpus, self._kind)
         whole = corpus_of_kind(corpus, len(self._labels), self._kind)
-        if label_weights is not None:
-            whole = weighted(whole, label_weights)
+        if self._label_weights is not None:
+            whole = weighted(whole, self._label_weights)
         if (whole.labels != MISSING).any() and not whole.weights.any():
             raise SparseCRFError(Errors.SC356)
         parts = [Part(whole, len(self._labels))]
@@ -149,11 +155,7 @@ class Training:
 
     def save(self, path: Path) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`."""
-        values = {
-            f"{i}.{name}": value
-            for i, run in enumerate(self._runs)
-            for name, value in run.values().items()
-        }
+        values = self._values()
         if values:
             save(path, self._identity(), values)
 
@@ -163,7 +165,18 @@ class Training:
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
         RAISES: SparseCRFError for another file, or one of another run.
         """
-        values = load(path, self._identity())
+        self._restore(load(path, self._identity()))
+
+    def _values(self) -> dict[str, Any]:
+        """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
+        return {
+            f"{i}.{name}": value
+            for i, run in enumerate(self._runs)
+            for name, value in run.values().items()
+        }
+
+    def _restore(self, values: dict[str, Any]) -> None:
+        """Go on where another run's `_values` were taken."""
         for i, run in enumerate(self._runs):
             prefix = f"{i}."
             own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}

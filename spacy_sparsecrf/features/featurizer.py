@@ -18,7 +18,7 @@ from .annotations import TokenReader
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import make_plan
+from .plan import Plan, make_plan
 from .readers import token_reader, word_reader
 from .templates import parse_templates
 from .vectors import vector_width
@@ -194,6 +194,11 @@ class Featurizer:
                     values = self._read_more(of_vocab, values)
                 parts.append(Readings(plan.templates, offsets, rows, lexical, values, lexicon))
         return parts
+
+    @property
+    def plan(self) -> Plan:
+        """The templates as they are laid out now."""
+        return self._plan
 
     @property
     def annotations(self) -> tuple[int, ...]:

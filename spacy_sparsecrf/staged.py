@@ -1,0 +1,193 @@
+"""A training run whose tests enter in stages, by a schedule."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checkpoint import digest, fields_of
+from .corpus import EncodedCorpus
+from .loss.admitted import AdmittedPart, reduced
+from .loss.parts import Part
+from .model import CRFModel
+from .schedule import Kin, Stage
+from .solvers.base import BatchSolver, StepReport
+from .training import Training
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """What a stage begins or ends with.
+
+    number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: tests of
+    the templates of this stage and of those before, and their weights; admitted: those of them that
+    may have weights that are not zero, and their weights; active: tests and weights that are not
+    zero.
+    """
+
+    number: int
+    of: int
+    ended: bool
+    potential: tuple[int, int]
+    admitted: tuple[int, int]
+    active: tuple[int, int]
+
+    def __str__(self) -> str:
+        names = "potential", "admitted", "active"
+        counts = self.potential, self.admitted, self.active
+        parts = (
+            f"{n_weights} {name} weights of {n_tests} tests"
+            for name, (n_tests, n_weights) in zip(names, counts, strict=True)
+        )
+        return f"stage {self.number} of {self.of} {'ends' if self.ended else 'begins'}: " + (
+            ", ".join(parts)
+        )
+
+
+class StagedTraining(Training):
+    """Trains in stages, each on the tests that are admitted so far (see `schedule`).
+
+    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
+    `init` that have weights are admitted from the start. kin: of the corpus; stages: of the
+    schedule; report: is told of each beginning and end of a stage.
+
+    The problem of a stage has no trace of the tests that are not admitted. A stage begins with the
+    step after the last one of the stage before, at its weights.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        labels: Sequence[str],
+        solver: BatchSolver,
+        *,
+        kin: Kin,
+        stages: Sequence[Stage],
+        report: Callable[[StageReport], None] = lambda report: None,
+        init: CRFModel | None = None,
+        **options: Any,
+    ) -> None:
+        self._kin, self._stages, self._tell = kin, tuple(stages), report
+        self._number = self._n_steps = 0
+        self._admitted: Mask = kin.stage == 0
+        if init is not None:
+            known = [
+                np.isin(keys, table.keys)
+                for keys, table in (
+                    (corpus.unigram_keys, init.unigram),
+                    (corpus.bigram_keys, init.bigram),
+                )
+            ]
+            self._admitted |= np.concatenate(known)
+        n_labels = len(labels)
+        self._n_pairs = n_labels * (n_labels + int(corpus.start_label))
+        super().__init__(corpus, labels, solver, init=init, **options)
+        everything = np.ones(len(kin.stage), np.bool_)
+        self.n_potential = self._count(everything)[1]
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+        """The problem of the tests that are admitted."""
+        (part,) = super()._divide(reduced(corpus, self._admitted))
+        tests = np.flatnonzero(self._admitted)
+        n_unigram = len(corpus.unigram_keys)
+        return [
+            AdmittedPart(part.corpus, part.n_labels, tests, n_unigram, part.n_labels, self._n_pairs)
+        ]
+
+    @property
+    def converged(self) -> bool:
+        """Whether further steps change nothing, or the schedule has no more of them."""
+        return self._number == len(self._stages) - 1 and self._is_over
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the stage ends here."""
+        steps = self._stages[self._number].steps
+        return super().converged or 0 < steps <= self._n_steps
+
+    @property
+    def progress(self) -> str:
+        """Where the run stands, in words."""
+        return f"stage {self._number + 1} of {len(self._stages)}, {super().progress}"
+
+    def step(self) -> StepReport:
+        """Do one outer iteration, the first of the next stage where a stage has ended."""
+        if self._is_over and not self.converged:
+            self._advance()
+        if not self._n_steps:
+            self._tell(self._report(ended=False))
+        self._n_steps += 1
+        report = super().step()
+        if self._is_over:
+            self._tell(self._report(ended=True))
+        return report
+
+    def _advance(self) -> None:
+        """Begin the next stage."""
+        weights = self.weights
+        self._number, self._n_steps = self._number + 1, 0
+        require = self._stages[self._number].require
+        more = self._kin.admitted(self._number, require, self._active(weights[0]))
+        if not (more & ~self._admitted).any():
+            return
+        self._admitted = self._admitted | more
+        # Their arrays need not be in memory while the next ones are made.
+        self._runs = []
+        self._runs = self._make_runs()
+        for run in self._runs:
+            run.begin(*weights)
+
+    def _active(self, coordinates: Longs) -> Mask:
+        """The tests [U + B] that have some weights."""
+        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
+        base = n_unigram * n_labels
+        single = coordinates[coordinates < base] // n_labels
+        pair = n_unigram + (coordinates[coordinates >= base] - base) // self._n_pairs
+        active = np.zeros(len(self._kin.stage), np.bool_)
+        active[single] = active[pair] = True
+        return active
+
+    def _count(self, tests: Mask) -> tuple[int, int]:
+        """How many of some tests [U + B] may have weights, and how many weights these may have."""
+        n_unigram = len(self._corpus.unigram_keys)
+        n_single = int(np.count_nonzero(tests[:n_unigram]))
+        n_pair = 0 if self._kind == "maxent" else int(np.count_nonzero(tests[n_unigram:]))
+        return n_single + n_pair, n_single * len(self._labels) + n_pair * self._n_pairs
+
+    def _report(self, *, ended: bool) -> StageReport:
+        coordinates, _ = self.weights
+        return StageReport(
+            self._number + 1,
+            len(self._stages),
+            ended,
+            self._count((self._kin.stage <= self._number) | self._admitted),
+            self._count(self._admitted),
+            (int(np.count_nonzero(self._active(coordinates))), len(coordinates)),
+        )
+
+    def _values(self) -> dict[str, Any]:
+        values = super()._values()
+        if not values:
+            return {}
+        own = {"stage": self._number, "n_steps": self._n_steps}
+        return {**values, **own, "admitted": np.packbits(self._admitted)}
+
+    def _restore(self, values: dict[str, Any]) -> None:
+        self._number, self._n_steps = values["stage"], values["n_steps"]
+        n_tests = len(self._kin.stage)
+        admitted = np.unpackbits(values["admitted"], count=n_tests).astype(np.bool_)
+        if (admitted != self._admitted).any():
+            self._admitted = admitted
+            self._runs = []
+            self._runs = self._make_runs()
+        super()._restore(values)
+
+    def _identity(self) -> dict[str, Any]:
+        stages = [f"{stage.steps} {stage.require}" for stage in self._stages]
+        kin = digest(*fields_of(self._kin).values())
+        return {**super()._identity(), "schedule": [*stages, kin]}
