@@ -4,7 +4,8 @@ Lavergne, Cappé & Yvon (2010), section 5.4. A schedule names groups of template
 a stage begins, tests of its templates are *admitted*, those whose *parents* are active, which test
 a part of what they test; the others never have a weight. A parent is active where any weight of
 it is not zero, whether it is conjoined with the label or with the pair of labels: all of these are
-one block.
+one block. A finer rule admits pairs of a test and a label, by active pairs of its parents with that
+label.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ Mask = NDArray[np.bool_]
 Keys = NDArray[np.uint64]
 
 REQUIRE = ("all", "any", "none")
+ADMIT = ("tests", "labels")
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,16 @@ class Stage:
 
     templates: patterns that name the templates whose tests it may admit, but for those that stages
     before name; steps: outer iterations at most, 0 = until they converge; require: how many of the
-    parents of a test must be active, "all", "any" or "none"; parents: patterns that name the
-    parents of templates, by the patterns that name these, where they are not to be derived.
+    parents of a test must be active, "all", "any" or "none"; admit: whether "tests" are admitted
+    with all labels, or only with the "labels" that so many parents are active with; parents:
+    patterns that name the parents of templates, by the patterns that name these, where they are not
+    to be derived.
     """
 
     templates: tuple[str, ...]
     steps: int = 0
     require: str = "all"
+    admit: str = "tests"
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -110,6 +115,36 @@ class Kin:
         if require == "any":
             met |= n_active > 0
         return own & met
+
+    def admitted_labels(
+        self, stage: int, require: str, active: Longs, n_labels: int
+    ) -> tuple[Mask, Longs]:
+        """The tests of a stage's templates that are admitted with all labels, as they have no
+        parents, or need none: [U + B] bool; and what others are admitted with: [n] int64,
+        ascending, test * Y + label.
+
+        active: [n] int64, test * Y + y of weights with label y, or labels y' and y, that are not
+        zero.
+        """
+        n_tests = len(self.stage)
+        own: Mask = self.stage == stage
+        n_parents = np.diff(self.parent_ptr)
+        if require == "none":
+            return own, np.empty(0, np.int64)
+        of_twins = self.twin[active // n_labels].astype(np.int64) * n_labels + active % n_labels
+        block = np.unique(np.concatenate((active, of_twins)))
+        bounds = np.searchsorted(block, np.arange(n_tests + 1) * n_labels)
+        # Each child with each of its parents, then with each label of these.
+        child = np.repeat(np.arange(n_tests), n_parents)
+        kept = own[child] & (self.parents < n_tests)
+        child, parent = child[kept], self.parents[kept]
+        n_found = bounds[parent + 1] - bounds[parent]
+        first = np.repeat(bounds[parent] - (np.cumsum(n_found) - n_found), n_found)
+        label = block[first + np.arange(len(first))] % n_labels
+        found, counts = np.unique(np.repeat(child, n_found) * n_labels + label, return_counts=True)
+        if require == "all":
+            found = found[counts == n_parents[found // n_labels]]
+        return own & (n_parents == 0), found
 
 
 def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:

@@ -75,6 +75,8 @@ class StagedTraining(Training):
         self._kin, self._stages, self._tell = kin, tuple(stages), report
         self._number = self._n_steps = 0
         self._admitted: Mask = kin.stage == 0
+        # Tests that are admitted with some labels, see `Kin.admitted_labels`.
+        self._with_labels = np.empty(0, np.int64)
         if init is not None:
             known = [
                 np.isin(keys, table.keys)
@@ -96,7 +98,15 @@ class StagedTraining(Training):
         tests = np.flatnonzero(self._admitted)
         n_unigram = len(corpus.unigram_keys)
         return [
-            AdmittedPart(part.corpus, part.n_labels, tests, n_unigram, part.n_labels, self._n_pairs)
+            AdmittedPart(
+                part.corpus,
+                part.n_labels,
+                tests,
+                n_unigram,
+                part.n_labels,
+                self._n_pairs,
+                self._with_labels,
+            )
         ]
 
     @property
@@ -131,9 +141,8 @@ class StagedTraining(Training):
         """Begin the next stage."""
         weights = self.weights
         self._number, self._n_steps = self._number + 1, 0
-        require = self._stages[self._number].require
-        more = self._kin.admitted(self._number, require, self._active(weights[0]))
-        if not (more & ~self._admitted).any():
+        more = self._admit(weights[0]) & ~self._admitted
+        if not more.any():
             return
         self._admitted = self._admitted | more
         # Their arrays need not be in memory while the next ones are made.
@@ -142,22 +151,45 @@ class StagedTraining(Training):
         for run in self._runs:
             run.begin(*weights)
 
-    def _active(self, coordinates: Longs) -> Mask:
-        """The tests [U + B] that have some weights."""
+    def _admit(self, coordinates: Longs) -> Mask:
+        """The tests [U + B] that the stage admits; coordinates: of weights that are not zero."""
+        stage, n_labels = self._stages[self._number], len(self._labels)
+        tests = self._tests_of(coordinates)
+        if stage.admit == "tests":
+            active = np.zeros(len(self._kin.stage), np.bool_)
+            active[tests] = True
+            return self._kin.admitted(self._number, stage.require, active)
+        # Of all coordinates the label is what is left.
+        pairs = np.unique(tests * n_labels + coordinates % n_labels)
+        found = self._kin.admitted_labels(self._number, stage.require, pairs, n_labels)
+        admitted, with_labels = found
+        with_labels = with_labels[~self._admitted[with_labels // n_labels]]
+        self._with_labels = np.union1d(self._with_labels, with_labels)
+        admitted[with_labels // n_labels] = True
+        return admitted
+
+    def _tests_of(self, coordinates: Longs) -> Longs:
+        """The tests, from 0 to U + B, of weights [n]."""
         n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
         base = n_unigram * n_labels
-        single = coordinates[coordinates < base] // n_labels
-        pair = n_unigram + (coordinates[coordinates >= base] - base) // self._n_pairs
-        active = np.zeros(len(self._kin.stage), np.bool_)
-        active[single] = active[pair] = True
-        return active
+        pair = n_unigram + (coordinates - base) // self._n_pairs
+        return np.where(coordinates < base, coordinates // n_labels, pair)
 
-    def _count(self, tests: Mask) -> tuple[int, int]:
-        """How many of some tests [U + B] may have weights, and how many weights these may have."""
-        n_unigram = len(self._corpus.unigram_keys)
-        n_single = int(np.count_nonzero(tests[:n_unigram]))
-        n_pair = 0 if self._kind == "maxent" else int(np.count_nonzero(tests[n_unigram:]))
-        return n_single + n_pair, n_single * len(self._labels) + n_pair * self._n_pairs
+    def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
+        """How many of some tests [U + B] may have weights, and how many weights these may have.
+
+        with_labels: as in `Kin.admitted_labels`; default: none.
+        """
+        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
+        n_weights = np.full(len(tests), n_labels, np.int64)
+        n_weights[n_unigram:] = 0 if self._kind == "maxent" else self._n_pairs
+        counted = tests & (n_weights > 0)
+        total = int(n_weights[counted].sum())
+        if with_labels is not None:
+            in_part = with_labels // n_labels
+            total -= int(n_weights[np.unique(in_part)].sum())
+            total += int((n_weights[in_part] // n_labels).sum())
+        return int(np.count_nonzero(counted)), total
 
     def _report(self, *, ended: bool) -> StageReport:
         coordinates, _ = self.weights
@@ -166,15 +198,15 @@ class StagedTraining(Training):
             len(self._stages),
             ended,
             self._count((self._kin.stage <= self._number) | self._admitted),
-            self._count(self._admitted),
-            (int(np.count_nonzero(self._active(coordinates))), len(coordinates)),
+            self._count(self._admitted, self._with_labels),
+            (len(np.unique(self._tests_of(coordinates))), len(coordinates)),
         )
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
         if not values:
             return {}
-        own = {"stage": self._number, "n_steps": self._n_steps}
+        own = {"stage": self._number, "n_steps": self._n_steps, "with_labels": self._with_labels}
         return {**values, **own, "admitted": np.packbits(self._admitted)}
 
     def _restore(self, values: dict[str, Any]) -> None:
@@ -182,12 +214,12 @@ class StagedTraining(Training):
         n_tests = len(self._kin.stage)
         admitted = np.unpackbits(values["admitted"], count=n_tests).astype(np.bool_)
         if (admitted != self._admitted).any():
-            self._admitted = admitted
+            self._admitted, self._with_labels = admitted, values["with_labels"]
             self._runs = []
             self._runs = self._make_runs()
         super()._restore(values)
 
     def _identity(self) -> dict[str, Any]:
-        stages = [f"{stage.steps} {stage.require}" for stage in self._stages]
+        stages = [f"{stage.steps} {stage.require} {stage.admit}" for stage in self._stages]
         kin = digest(*fields_of(self._kin).values())
         return {**super()._identity(), "schedule": [*stages, kin]}

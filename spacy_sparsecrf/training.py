@@ -102,7 +102,8 @@ class Training:
         """The runs that solve the problems, none of which has begun."""
         runs = []
         for part in self._divide(self._corpus):
-            loss = ChainLoss(part.corpus, part.n_labels, *self._loss_options)
+            options = *self._loss_options, part.permits
+            loss = ChainLoss(part.corpus, part.n_labels, *options)
             runs.append(Run(part, loss, self._penalty, self._solver))
         return runs
 

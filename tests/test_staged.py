@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus import CorpusBuilder, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.admitted import AdmittedPart, reduced
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.schedule import Descent, Kin, Stage
+from spacy_sparsecrf.solvers.base import optimality
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.staged import StagedTraining, StageReport
@@ -42,9 +46,9 @@ def make_kin(observations: Observations, corpus) -> Kin:
     return Kin.of(corpus, descents)
 
 
-def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, **options):
+def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="tests", **options):
     found, observations = make_problem() if problem is None else problem
-    stages = [Stage(("*",), n, require) for n in steps]
+    stages = [Stage(("*",), n, require, admit) for n in steps]
     reports: list[StageReport] = []
     solver = OWLQN(inner_iterations=2, tolerance=1e-7, window=0.0) if solver is None else solver
     kin = make_kin(observations, found.corpus)
@@ -121,7 +125,9 @@ def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigra
     widths = np.where(np.arange(len(mask)) < n_unigram, n, n_pairs)
     expected = np.flatnonzero(np.repeat(admitted, widths))
     corpus = make_problem()[0].corpus
-    part = AdmittedPart(corpus, n, np.flatnonzero(admitted), n_unigram, n, n_pairs)
+    none = np.empty(0, np.int64)
+    part = AdmittedPart(corpus, n, np.flatnonzero(admitted), n_unigram, n, n_pairs, none)
+    assert part.permits is None
     np.testing.assert_array_equal(part.outer(np.arange(len(expected))), expected)
     inner = part.inner(np.arange(widths.sum()))
     np.testing.assert_array_equal(inner[expected], np.arange(len(expected)))
@@ -220,14 +226,114 @@ def test_tests_of_initial_weights_are_admitted_from_the_start():
     assert reports[0].admitted[0] == (known | (kin.stage == 0)).sum() > (kin.stage == 0).sum()
 
 
+# Labels
+
+
+def slow_labels(kin: Kin, stage: int, require: str, active: set[tuple[int, int]]) -> set:
+    """What the tests of a stage are admitted with, (test, label), label None for all labels."""
+    found = set()
+    blocks = active | {(int(kin.twin[test]), label) for test, label in active}
+    # The number that stands for no test.
+    blocks -= {(len(kin.stage), label) for label in range(3)}
+    for test in np.flatnonzero(kin.stage == stage).tolist():
+        parents = kin.parents[kin.parent_ptr[test] : kin.parent_ptr[test + 1]].tolist()
+        if require == "none" or not parents:
+            found.add((test, None))
+            continue
+        enough = {"all": all, "any": any}[require]
+        found |= {(test, y) for y in range(3) if enough((p, y) in blocks for p in parents)}
+    return found
+
+
+@pytest.mark.parametrize("require", ["all", "any", "none"])
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_are_those_of_a_slow_twin(require, seed):
+    problem, observations = make_problem(60 + seed, n_values=8)
+    # Kinds that test the same: the last of the unigram tests are bigram tests, too.
+    columns = np.array([2, 3, 4, 5], np.int32)
+    builder = CorpusBuilder()
+    builder.add(replace(observations, bigram_columns=columns), problem.corpus.labels)
+    corpus = builder.build()
+    kin, rng = make_kin(observations, corpus), np.random.default_rng(seed)
+    assert (kin.twin < len(kin.stage)).any()
+    chosen = np.flatnonzero(rng.random(3 * len(kin.stage)) < 0.3)
+    active = set(zip((chosen // 3).tolist(), (chosen % 3).tolist(), strict=True))
+    n_found = 0
+    for stage in range(3):
+        whole, found = kin.admitted_labels(stage, require, chosen, 3)
+        pairs = {(code // 3, code % 3) for code in found.tolist()}
+        everything = {(test, None) for test in np.flatnonzero(whole).tolist()}
+        assert pairs | everything == slow_labels(kin, stage, require, active)
+        assert (np.diff(found) > 0).all()
+        n_found += len(found)
+    assert (n_found > 0) == (require != "none")
+
+
+def coordinates_of(pairs: set, corpus) -> np.ndarray:
+    """The coordinates of weights of pairs of a test and a label, None for all labels."""
+    n, n_unigram = 3, len(corpus.unigram_keys)
+    n_previous, found = n + int(corpus.start_label), []
+    for test, y in pairs:
+        for label in range(n) if y is None else [y]:
+            if test < n_unigram:
+                found.append(test * n + label)
+                continue
+            first = n_unigram * n + (test - n_unigram) * n_previous * n
+            found += [first + previous * n + label for previous in range(n_previous)]
+    return np.array(sorted(set(found)))
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+@pytest.mark.parametrize("require", ["all", "any"])
+@pytest.mark.parametrize("observed_only", [False, True])
+def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require, observed_only):
+    problem, _ = made = make_problem()
+    corpus, l1 = problem.corpus, 1.5
+    run, kin, reports = make_run(
+        require,
+        solver=solver(tolerance=1e-7, window=0.0),
+        problem=made,
+        l1=l1,
+        admit="labels",
+        observed_only=observed_only,
+    )
+    loss = ChainLoss(corpus, 3, Workers(1))
+    pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
+    for stage in range(3):
+        if stage:
+            tests = run._tests_of(run.weights[0])
+            active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
+            pairs |= slow_labels(kin, stage, require, active)
+        while sum(report.ended for report in reports) <= stage:
+            run.step()
+        own = coordinates_of(pairs, corpus)
+        if observed_only:
+            own = np.intersect1d(own, loss.observed_coordinates())
+        else:
+            assert reports[-1].admitted[1] == len(own)
+        assert np.isin(run.weights[0], own).all()
+        # The same minimum, on just these weights and without screening.
+        working, penalty = loss.restrict(own), ElasticNet(l1, 0.1)
+        alone = OWLQN(tolerance=1e-6)
+        state = alone.start(working, penalty, np.zeros(len(own)))
+        for _ in range(500):
+            if alone.step(working, penalty, state).converged:
+                break
+        assert optimality(penalty, state.theta, state.gradient) <= 1e-5
+        assert run.objective == pytest.approx(state.value, rel=1e-10)
+    assert {y for _, y in pairs} == {None, 0, 1, 2}
+    assert len(own) < run.n_potential
+
+
 # Going on
 
 
 @pytest.mark.parametrize("solver", [OWLQN, BCD])
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 4, 5])
-def test_a_run_goes_on_through_stages_to_the_same_weights(tmp_path, solver, n_steps):
+@pytest.mark.parametrize("admit", ["tests", "labels"])
+def test_a_run_goes_on_through_stages_to_the_same_weights(tmp_path, solver, n_steps, admit):
     made = make_problem()
-    options = {"steps": (2, 2, 3), "problem": made, "require": "any", "l1": 1.0}
+    options = {"steps": (2, 2, 3), "problem": made, "require": "any", "l1": 1.0, "admit": admit}
     whole, _, _ = make_run(solver=solver(inner_iterations=2), **options)
     for _ in range(n_steps):
         whole.step()
@@ -248,7 +354,7 @@ def test_the_run_of_another_schedule_is_refused(tmp_path):
     assert not (tmp_path / "run").exists()
     run.step()
     run.save(tmp_path / "run")
-    for options in ({"require": "all"}, {"steps": (2, 2, 3)}):
+    for options in ({"require": "all"}, {"steps": (2, 2, 3)}, {"admit": "labels"}):
         other, _, _ = make_run(**({"require": "any", "steps": (2, 2, 2)} | options))
         with pytest.raises(SparseCRFError, match="SC316.*schedule differ"):
             other.resume(tmp_path / "run")

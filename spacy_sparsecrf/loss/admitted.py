@@ -1,5 +1,6 @@
 """The problem of some of a corpus's tests: all others are as if they were not there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +19,36 @@ class AdmittedPart(Part):
     """The problem of the tests that are admitted.
 
     tests: [U' + B'] int64, their numbers in the whole, ascending; n_unigram: U of the whole;
-    n_outcomes, n_pairs: weights of a unigram and of a bigram test. Coordinates: see `loss.chain`.
+    n_outcomes, n_pairs: weights of a unigram and of a bigram test; with_labels: [n] int64,
+    ascending, test of the whole * Y + y: tests that are there have weights with these labels y
+    only, and any y' before. Coordinates: see `loss.chain`.
     """
 
     tests: Longs
     n_unigram: int
     n_outcomes: int
     n_pairs: int
+    with_labels: Longs
 
     @property
     def _split(self) -> int:
         return int(np.searchsorted(self.tests, self.n_unigram))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
+        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        return self._has if len(self.with_labels) else None
+
+    def _has(self, coordinates: Longs) -> Mask:
+        own, place = self._places(coordinates, self._split)
+        test = self.tests[own]
+        bounds = np.searchsorted(self.with_labels, test * self.n_labels)
+        # Behind the last there is none.
+        known = np.append(self.with_labels, -1)
+        whole: Mask = known[bounds] // self.n_labels != test
+        pair = test * self.n_labels + place % self.n_labels
+        whole |= known[np.searchsorted(self.with_labels, pair)] == pair
+        return whole
 
     def outer(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""

@@ -14,7 +14,7 @@ from spacy.util import logger
 
 from ..corpus import EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
-from ..schedule import REQUIRE, Stage
+from ..schedule import ADMIT, REQUIRE, Stage
 
 if TYPE_CHECKING:
     from ..training import Training
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
-_KEYS = "templates", "steps", "require", "parents"
+_KEYS = "templates", "steps", "require", "admit", "parents"
 
 
 def read_schedule(name: str, value: Any) -> list[Stage]:
@@ -40,14 +40,16 @@ def _read_stage(name: str, key: str, stage: Any) -> Stage:
     steps, require = stage.get("steps", 0), stage.get("require", "all")
     if type(steps) is not int or steps < 0:
         _refuse(name, f"{key} steps", steps, "a whole number >= 0, 0 = until they converge")
-    if require not in REQUIRE:
-        _refuse(name, f"{key} require", require, f"one of {', '.join(REQUIRE)}")
+    admit = stage.get("admit", "tests")
+    for part, value, known in (("require", require, REQUIRE), ("admit", admit, ADMIT)):
+        if value not in known:
+            _refuse(name, f"{key} {part}", value, f"one of {', '.join(known)}")
     parents = stage.get("parents", {})
     if not isinstance(parents, Mapping):
         _refuse(name, f"{key} parents", parents, 'a section such as {"u:lower[-1]|lower[0]": []}')
     templates = _patterns(name, f"{key} templates", stage["templates"])
     own = {child: _patterns(name, f"{key} parents", found) for child, found in parents.items()}
-    return Stage(templates, steps, require, own)
+    return Stage(templates, steps, require, admit, own)
 
 
 def _patterns(name: str, key: str, value: Any) -> tuple[str, ...]:
