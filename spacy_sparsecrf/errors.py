@@ -453,6 +453,10 @@ class Errors(metaclass=_Coded):
         "[components.NAME.target] key is empty. Name the group of doc.spans to learn and write, "
         'such as "sc".'
     )
+    SC509 = (
+        "Component '{name}' learns labels of tokens, not of spans. Ask it for span_probabilities, "
+        "with the labels of each token."
+    )
 
     # SC35x to SC37x: learning
     SC350 = (
@@ -532,8 +536,8 @@ class Errors(metaclass=_Coded):
         "Choose one of: {known}."
     )
     SC605 = (
-        "{path}, line {line}: test {test!r} can have no weight: no template of kind {kind} of the "
-        "component reads {template!r} (see [components.NAME.features] templates). Correct the "
+        "{path}, line {line}: test {test!r} can have no weight: no template or pattern of kind "
+        "{kind} of the component is {template!r} (see [components.NAME.features]). Correct the "
         "name, or train with that template."
     )
 
@@ -579,6 +583,56 @@ class Errors(metaclass=_Coded):
     SC622 = (
         "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
         "attribute twice."
+    )
+
+    # SC7xx: regularisation path
+    SC701 = (
+        "The regularisation path needs solutions at each l1, which the solver {solver} does not "
+        "find: it is approximate, or minimises l1 = 0 only. Change [components.NAME.solver], for "
+        "example to spacy_sparsecrf.OWLQN.v1."
+    )
+    SC702 = (
+        "{values} are not values of l1 for a regularisation path. Give --l1 finite numbers above "
+        "0, separated by commas, such as --l1 2,1,0.5."
+    )
+    SC703 = "A regularisation path has at least one point, not {n}. Change --points."
+    SC704 = (
+        "The regularisation path ends at [components.NAME] l1 = {lowest:g}, which is not between "
+        "0 and {highest:g}, from where on all weights are zero. Change l1, or give --l1."
+    )
+    SC705 = (
+        "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2, or choose "
+        "another [components.NAME.solver]."
+    )
+    SC706 = (
+        "The regularisation path is that of one sparse CRF, but the pipeline {pipeline} has {n} "
+        "that would be trained: {names}. Put one into [nlp] pipeline, and freeze all others "
+        "([training] frozen_components)."
+    )
+    SC707 = (
+        "Beside '{name}', `spacy train` would train {others}, which the regularisation path does "
+        "not do. Train them first, then source them, or name them in [training] frozen_components."
+    )
+    SC708 = (
+        "{path} is there already and is not a saved pipeline, so it is not overwritten. Give "
+        "another --output."
+    )
+    SC709 = (
+        "None of [training.score_weights], {weights}, is among the scores of the pipeline: "
+        "{known}. Name one that is, so that the regularisation path can choose a model."
+    )
+    SC710 = (
+        "--within {within} is how many points of 100 the score of the smallest model may be below "
+        "the best: a number >= 0, which goes with --choose smallest only."
+    )
+    SC711 = "--l1 and --points exclude each other: --points is the length of an automatic sequence."
+    SC712 = (
+        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: a "
+        "regularisation path is not continued from a checkpoint. Remove it."
+    )
+    SC713 = (
+        "--window {window} is the fraction of the objective below which an outer iteration ends a "
+        "point: at least 0 and less than 1, such as 0.001."
     )
 
 
@@ -633,4 +687,10 @@ class Warnings(metaclass=_Coded):
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): tests are called by their "
         "hashes. Copy it again; a component works without it."
+    )
+
+    # SCW7xx: regularisation path
+    SCW701 = (
+        "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it had converged "
+        "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
     )

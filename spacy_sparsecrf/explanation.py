@@ -1,6 +1,7 @@
 """What a model's weights say: of its labels, and of the labels of tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -101,7 +102,7 @@ class TokenExplanation:
     """Why a token has its label.
 
     text; label and its probability given the whole sequence; runner_up and its probability: the
-    most probable other label, None and 0 where there is only one; contributions: descending by
+    most probable other label, None and 0 where no other is possible; contributions: descending by
     difference. In a chain the differences sum to the gap between the scores of the sequence's
     labels with the label and with the runner-up in its place.
     """
@@ -138,18 +139,20 @@ def outcome_names(model: CRFModel) -> list[str]:
     return [*model.labels, *clusters]
 
 
-def explain_model(model: CRFModel, names: NameOf, always: int, n: int) -> ModelExplanation:
+def explain_model(
+    model: CRFModel, names: NameOf, always: Collection[int], n: int
+) -> ModelExplanation:
     """Explain a model.
 
-    names: of tests; always: hash of the test that reads nothing; n: number of tests for, and
+    names: of tests; always: hashes of the tests that read nothing; n: number of tests for, and
     against, each label.
     """
     before = [*model.labels, BOUNDARY]
-    transitions = []
+    transitions: defaultdict[tuple[int, int], float] = defaultdict(float)
     weights: list[list[tuple[float, int, str | None]]] = [[] for _ in range(model.n_outcomes)]
     for key, previous, label, weight in _weights(model.bigram):
-        if key == always:
-            transitions.append(Transition(before[previous], model.labels[label], weight))
+        if key in always:
+            transitions[previous, label] += weight
         else:
             weights[label].append((weight, key, before[previous]))
     for key, _, label, weight in _weights(model.unigram):
@@ -158,8 +161,9 @@ def explain_model(model: CRFModel, names: NameOf, always: int, n: int) -> ModelE
         _explain_label(label, of_label, names, n)
         for label, of_label in zip(outcome_names(model), weights, strict=True)
     ]
-    transitions.sort(key=lambda t: (-t.weight, t.previous, t.label))
-    return ModelExplanation(tuple(transitions), tuple(labels), model.n_active)
+    pairs = [Transition(before[a], model.labels[b], w) for (a, b), w in transitions.items()]
+    pairs.sort(key=lambda t: (-t.weight, t.previous, t.label))
+    return ModelExplanation(tuple(pairs), tuple(labels), model.n_active)
 
 
 def _weights(table: WeightTable) -> Iterator[tuple[int, int, int, float]]:
@@ -292,7 +296,7 @@ def explain_tokens(
     for t, (text, label) in enumerate(zip(texts, labels.tolist(), strict=True)):
         others = marginals[t].copy()
         others[label] = -1.0
-        rival = int(others.argmax()) if len(others) > 1 else None
+        rival = int(others.argmax()) if others.max() > 0.0 else None
         explained.append(
             TokenExplanation(
                 text,

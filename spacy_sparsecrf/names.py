@@ -1,21 +1,25 @@
 r"""Readable names of tests: how they are written, and the file that keeps them.
 
-    name  := "always" | part ("|" part)*
-    part  := test "=" value
-    test  := a template's test, as in lower[-1]
-    value := text | number | "^" distance | "$" distance
+    name    := "always" | part ("|" part)* | pattern
+    part    := test "=" value
+    test    := a template's test, as in lower[-1]
+    value   := text | number | "^" distance | "$" distance
+    pattern := text ("{" text "}" text)*
 
 `always` is the test that reads nothing; `^2` stands for a token that would be the second before the
-sequence, `$1` for the first behind it. A backslash takes the meaning from the character after it:
+sequence, `$1` for the first behind it (or, with `boundaries`, for all that are farther away too).
+What a pattern of another program becomes is written as there, but with braces around what its
+macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it:
 \t, \n and \r are a tab and ends of lines, and a text that could be taken for a number or for a
 distance has a backslash in front. So a name says what is hashed, and nothing else has that name.
 """
 
 import gzip
+import json
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,15 +28,18 @@ from numpy.typing import NDArray
 from .errors import SparseCRFWarning, Warnings
 
 ALWAYS = "always"
+PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
 
 _CONTROLS = {"\t": "t", "\n": "n", "\r": "r"}
 _PLAIN = {letter: char for char, letter in _CONTROLS.items()}
 _SAFE = {char: f"\\{_CONTROLS.get(char, char)}" for char in "\\\t\n\r"}
 _IN_FIELDS = str.maketrans(_SAFE)
 _IN_NAMES = str.maketrans({**_SAFE, "|": "\\|", "=": "\\="})
+_IN_PATTERNS = str.maketrans({**_SAFE, **{char: f"\\{char}" for char in "|={}"}})
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 _PART = re.compile(r"((?:\\.|[^\\|=])+)=((?:\\.|[^\\|=])+)(\||$)", re.DOTALL)
-_NUMBER = re.compile(r"[0-9]{1,20}")
+_PIECE = re.compile(r"((?:\\.|[^\\|={}])*)([{}]|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
@@ -77,7 +84,7 @@ def _write(value: Value) -> str:
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
-        return str(int(value))
+        return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
     text = value.translate(_IN_NAMES)
     return f"\\{text}" if _NUMBER.fullmatch(value) or _DISTANCE.fullmatch(value) else text
 
@@ -101,13 +108,72 @@ def read_name(name: str) -> list[Part]:
 def _read(text: str) -> Value:
     if _NUMBER.fullmatch(text):
         number = int(text)
-        if number >= 2**64:
+        if not -(2**63) <= number < 2**64:
             raise ValueError(f"{text} is not a number of 64 bits")
         return number
     distance = _DISTANCE.fullmatch(text)
     if distance:
         return Outside(int(distance[2]) * (-1 if distance[1] == "^" else 1))
     return unescape(text)
+
+
+def write_pattern_name(literals: Sequence[str], values: Sequence[str]) -> str:
+    """Name a feature of a pattern.
+
+    literals: the texts before, between and behind its macros; values: what these stand for.
+    """
+    pieces = [text.translate(_IN_PATTERNS) for text in literals]
+    shown = [f"{{{text.translate(_IN_PATTERNS)}}}" for text in values]
+    return "".join(x + y for x, y in zip(pieces, [*shown, ""], strict=True))
+
+
+def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
+    """Read what `write_pattern_name` wrote: literals and values.
+
+    RAISES: ValueError for what is no such name.
+    """
+    pieces: list[str] = []
+    at, brace = 0, "{"
+    while brace:
+        match = _PIECE.match(name, at)
+        brace = match[2] if match else "none"
+        if match is None or brace not in ("", "{}"[len(pieces) % 2]):
+            raise ValueError(f"expected the text of a pattern at character {at + 1}")
+        pieces.append(unescape(match[1]))
+        at = match.end()
+    if len(pieces) % 2 == 0:
+        raise ValueError("the last brace is not closed")
+    return pieces[::2], pieces[1::2]
+
+
+def pattern_key(literals: Sequence[str]) -> str:
+    """What the hashes of a pattern's features depend on besides the values."""
+    return json.dumps(literals, ensure_ascii=False)
+
+
+class NamedTest(NamedTuple):
+    """What a name says.
+
+    key: canonical text of the template or pattern, which is hashed; values: that it reads; text:
+    of the template or pattern, for messages.
+    """
+
+    key: str
+    values: Sequence[Value]
+    text: str
+
+
+def read_test(name: str) -> NamedTest:
+    """Read the name of a test of a template or pattern. RAISES: ValueError for what is none."""
+    try:
+        parts = read_name(name)
+    except ValueError:
+        if name[:1] not in PATTERN_KINDS:
+            raise
+        literals, shown = read_pattern_name(name)
+        return NamedTest(pattern_key(literals), shown, "{}".join(literals))
+    template = "|".join(test for test, _ in parts)
+    return NamedTest(template, [value for _, value in parts], template)
 
 
 def write_hash(key: int) -> str:

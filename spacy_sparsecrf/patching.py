@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .errors import Errors, SparseCRFError
 from .explanation import NameOf
 from .model import CRFModel, WeightTable
-from .names import escape, read_hash, read_name
+from .names import escape, read_hash, read_test
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label before or -1, label
@@ -132,13 +132,14 @@ class _LineReader:
         if key is not None or (kind, test) in self._checked:
             return test if key is None else key
         try:
-            parts = read_name(test)
+            named = read_test(test)
         except ValueError as error:
             self._fail(f"{test!r} is neither a test nor a hash ({error})")
-        template = "|".join(text for text, _ in parts)
-        if self._templates is not None and template not in self._templates[kind]:
+        if 0 in named.values:
+            self._fail(f"{test!r} tests nothing, as 0 stands for no value")
+        if self._templates is not None and named.key not in self._templates[kind]:
             values = {"path": self._path, "line": self._number, "kind": kind}
-            raise SparseCRFError(Errors.SC605.format(**values, test=test, template=template))
+            raise SparseCRFError(Errors.SC605.format(**values, test=test, template=named.text))
         self._checked.add((kind, test))
         return test
 
@@ -168,9 +169,9 @@ def patch(
     """Change weights; the last line about a weight counts, and 0 removes it.
 
     model: is not changed; lines: as `dump` writes them; path: of their file, for messages;
-    hash_names: hashes tests by their names; templates: canonical texts of the tests of the
-    component's templates of kind u and b, None where any may be named; replace: whether weights
-    that no line is about are removed.
+    hash_names: hashes tests by their names; templates: keys of the component's templates or
+    patterns of kind u and b (see `NamedTest`), None where any may be named; replace: whether
+    weights that no line is about are removed.
     RAISES: SparseCRFError that names file and line.
     """
     changes = [*_LineReader(model, path, templates).read(lines)]

@@ -69,15 +69,26 @@ class Run:
         n_active = len(self.weights[0])
         return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
 
-    def begin(self, coordinates: Longs, theta: Floats) -> None:
-        """Take first weights; those of other parts are left out.
+    def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
+        """Take first weights, and the penalty; weights of other parts are left out.
 
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
+        self._penalty = penalty
         inner = self._part.inner(coordinates)
         order = np.argsort(inner)
         order = order[inner[order] >= 0]
         self._working_set = self._start((inner[order], theta[order]))
+
+    def largest_gradient(self) -> float:
+        """See `ChainLoss.largest_gradient`."""
+        return self._loss.largest_gradient()
+
+    def change(self, penalty: ElasticNet) -> None:
+        """Go on from the weights so far with another l1 > 0; before the first step only take it."""
+        self._penalty = penalty
+        if self._working_set is not None:
+            self._working_set.change(penalty)
 
     def step(self) -> StepReport:
         """Do one outer iteration; the first has the warm start in it."""

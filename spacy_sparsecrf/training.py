@@ -94,9 +94,31 @@ class Training:
         self._runs = self._make_runs()
         self.n_potential = sum(run.n_potential for run in self._runs)
         if init is not None:
-            weights = self._names.coordinates_of(init)
-            for run in self._runs:
-                run.begin(*weights)
+            self.begin(*self._names.coordinates_of(init))
+
+    def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
+        """Begin, or begin anew, with given weights instead of the solver's warm start.
+
+        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, or None.
+        """
+        if l1 is not None:
+            self._penalty = ElasticNet(l1, self._penalty.l2)
+        for run in self._runs:
+            run.begin(coordinates, theta, self._penalty)
+
+    def change_l1(self, l1: float) -> None:
+        """Go on from the weights so far with another l1 > 0; before the first step only take it.
+
+        RAISES: SparseCRFError for a penalty that the solver cannot minimise.
+        """
+        self._penalty = ElasticNet(l1, self._penalty.l2)
+        check_supported(self._solver, self._penalty, self._kind)
+        for run in self._runs:
+            run.change(self._penalty)
+
+    def largest_gradient(self) -> float:
+        """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`."""
+        return max(run.largest_gradient() for run in self._runs)
 
     def _make_runs(self) -> list[Run]:
         """The runs that solve the problems, none of which has begun."""

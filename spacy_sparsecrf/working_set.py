@@ -118,23 +118,40 @@ class WorkingSet:
             converged=self.converged,
         )
 
-    def _regrow(self) -> None:
-        """Let violators enter and idle weights leave."""
+    def change(self, penalty: ElasticNet) -> None:
+        """Go on from the weights so far with another l1 > 0, of which all else is forgotten.
+
+        A weight enters where the sequential strong rule does not discard it (Tibshirani et al.
+        2012): |gradient| >= 2 l1 - the last l1. The next screenings find out where the rule erred.
+        penalty: with the same l2.
+        """
+        state, last = self._state, self._penalty
+        state.value += penalty.value(state.theta) - last.value(state.theta)
+        self._penalty = penalty
+        self._previous, self._n_idle, self.converged = np.inf, 0, False
+        kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
+        self._regrow(min(kept, penalty.l1), anew=True)
+
+    def _regrow(self, threshold: float | None = None, anew: bool = False) -> None:
+        """Let violators enter and idle weights leave.
+
+        threshold: of the gradients that let a weight enter, at most l1, which is the default;
+        anew: whether the solver goes on from its weights in any case.
+        """
         if self._penalty.l1 == 0.0:
             self._take_all()
             return
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
-        found, gradients = self._loss.screen(
-            self._working, self._state.theta, self._penalty.l1, limit
-        )
+        threshold = self._penalty.l1 if threshold is None else threshold
+        found, gradients = self._loss.screen(self._working, self._state.theta, threshold, limit)
         new = ~np.isin(found, old, assume_unique=True)
         worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
         staying = (self._state.theta != 0.0) | (
             np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
         )
-        if not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
+        if not anew and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
             return
         coordinates = np.concatenate((old[staying], found[new]))
         order = np.argsort(coordinates)

@@ -1,5 +1,6 @@
 """Explanations of models and of the labels of tokens."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from spacy_sparsecrf.explanation import DocExplanation, explain_model, outcome_n
 from spacy_sparsecrf.model import CRFModel, WeightTable
 
 from .conftest import Corpus
+from .test_doc_probabilities import PresetTags, with_decoding
 from .toy import docs_of, examples_of, run_steps, tags_of
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
@@ -65,7 +67,7 @@ def test_a_model_is_explained_by_its_strongest_weights():
     )
     names = {5: "always", 6: "six", 7: "seven", 9: "nine"}
     model = CRFModel(labels, unigram=unigram, bigram=bigram)
-    found = explain_model(model, names, always=5, n=2)
+    found = explain_model(model, names, always={5}, n=2)
     assert [(t.previous, t.label, t.weight) for t in found.transitions] == [
         ("", "A", 4.0),
         ("A", "B", -1.0),
@@ -78,7 +80,7 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert [(w.test, w.weight) for w in a.opposing] == [("nine", -0.5)]
     assert [(w.test, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
     assert b.supporting == ()
-    assert explain_model(model, names, 5, 0).labels[0].supporting == ()
+    assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
 
 
 def test_a_component_is_explained(trained: Language):
@@ -105,7 +107,7 @@ def test_an_untrained_component_is_explained():
 def test_clusters_are_explained_beside_the_labels():
     model = CRFModel(("A", "B", "C"), kind="maxent", bounds=(0, 2, 3))
     assert outcome_names(model) == ["A", "B", "C", "A .. B", "C .. C"]
-    assert [x.label for x in explain_model(model, {}, 0, 1).labels] == outcome_names(model)
+    assert [x.label for x in explain_model(model, {}, {0}, 1).labels] == outcome_names(model)
 
 
 # Tokens
@@ -227,3 +229,40 @@ def test_a_saved_model_explains_the_same(trained: Language, tmp_path: Path):
     trained.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     assert again.get_pipe("sparse_crf").explain() == trained.get_pipe("sparse_crf").explain()
+
+
+# Constraints
+
+
+def test_illegal_pairs_count_in_no_probability(trained: Language, corpus: Corpus, tmp_path: Path):
+    nlp = with_decoding(trained, tmp_path, forbidden=[["DT", "NN"], ["", "DT"]])
+    pipe, free = nlp.get_pipe("sparse_crf"), trained.get_pipe("sparse_crf")
+    changed = 0
+    for doc in docs_of(nlp, corpus.dev[:10]):
+        found = pipe.explain_doc(doc).tokens
+        [marginals] = pipe.marginals([doc])
+        assert [t.label for t in found] == tags_of([nlp(doc.copy())])[0]
+        assert [t.probability for t in found] == [
+            row[pipe.labels.index(t.label)] for row, t in zip(marginals, found, strict=True)
+        ]
+        assert "DT" not in (found[0].label, found[0].runner_up)
+        others = free.explain_doc(doc).tokens
+        changed += [t.label for t in found] != [t.label for t in others]
+    assert changed
+
+
+def test_what_is_set_has_no_runner_up(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    pipe.target = PresetTags()
+    words = ["the", "plan", "of", "a", "plan"]
+    free, doc = Doc(trained.vocab, words=words), Doc(trained.vocab, words=words)
+    doc[1].tag_ = "JJ"
+    tokens = pipe.explain_doc(doc).tokens
+    assert (tokens[1].label, tokens[1].probability) == ("JJ", pytest.approx(1.0))
+    assert (tokens[1].runner_up, tokens[1].runner_up_probability) == (None, 0.0)
+    assert all(c.rival == 0.0 for c in tokens[1].contributions)
+    assert tokens[2].runner_up is not None
+    [marginals] = pipe.marginals([doc], forced=True)
+    assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
+    pipe.settings = replace(pipe.settings, overwrite=True)
+    assert pipe.explain_doc(doc) == pipe.explain_doc(free)

@@ -176,7 +176,7 @@ def test_a_string_that_the_vocab_has_lost_leaves_its_tests_unnamed(vocab: Vocab,
     keys = record([Doc(vocab, words=["a"], tags=["X"])]).hashes.ravel()
 
     forgetful = SimpleNamespace(strings={vocab.strings["a"]: "a"})
-    record._kept = [(part, forgetful) for part, _ in record._kept]
+    record._kept = [kept._replace(vocab=forgetful) for kept in record._kept]
     monkeypatch.setattr(record._features, "readers", lambda _: [str.lower])
     assert [*record.names(keys).values()] == ["lower[0]=a"]
 
@@ -314,6 +314,8 @@ def test_features_of_another_kind_have_no_names(corpus: Corpus):
         target=default.target,
         solver=default.solver,
         scorer=None,
+        decoding=None,
+        learning=None,
         **config,
     )
     examples = examples_of(nlp, corpus.train)

@@ -163,6 +163,7 @@ def test_a_patch_adds_changes_and_removes():
         ("u\tlower[0]=a\t#\tA\t1_0", r"SC603.*not a finite number"),
         ("u\tlower[0]=a\t#\tA\t1e60", r"SC603.*too large"),
         ("u\tlower[0]=a\t#\tA\t", r"SC603.*not a finite number"),
+        ("u\tlength[0]=0\t#\tA\t1", r"SC603.*tests nothing, as 0 stands for no value"),
         ("u\tlower[0]=a\t#\tC\t1", r"SC604.*no label 'C'.*A, B"),
         ("u\tlower[0]=a\t#\t*0\t1", r"SC604.*no label '\*0'"),
         ("b\talways\t#\tA\t1", r"SC604.*no label '#'"),

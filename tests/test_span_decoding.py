@@ -14,6 +14,7 @@ from spacy.cli.find_threshold import find_threshold
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model import CRFModel
 from spacy_sparsecrf.pipeline.base import SparseCRF
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
@@ -175,3 +176,44 @@ def test_spacy_finds_a_threshold(name: str, tmp_path: Path):
     at_one = spacy.load(model, config={"components": {name: {"threshold": 1.0}}})
     annotated = at_one(Doc(at_one.vocab, words=held_out_sentences()[0][0]))
     assert spans_of(annotated, key) == []
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_probabilities_of_entities_are_sums_over_sequences(
+    scheme: str, data: st.DataObject, seed: int
+):
+    nlp = with_random_weights(data.draw(label_sets(scheme)), seed, scheme=scheme)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    doc = Doc(nlp.vocab, words=words_of(data.draw)[:4])
+    n, labels = len(doc), pipe.label_data
+    asked = [
+        (start, end, name)
+        for start in range(n)
+        for end in range(start + 1, n + 1)
+        for name in pipe.labels
+    ]
+    expected = dict.fromkeys(asked, 0.0)
+    for path, p in pipe.nbest(doc, 10**6):
+        ids = np.array([labels.index(label) for label in path], dtype=np.int32)
+        spans = pipe.target.spans([ids], labels)
+        for start, end, of in zip(spans.starts, spans.ends, spans.types, strict=True):
+            expected[int(start), int(end), spans.names[of]] += p
+    found = pipe.entity_probabilities(doc, asked)
+    np.testing.assert_allclose(found, [expected[span] for span in asked], atol=1e-10)
+
+
+def test_probabilities_of_entities_that_cannot_be_are_refused():
+    nlp = with_random_weights(["B-X", "L-X", "O"], 0)
+    pipe, doc = nlp.get_pipe("sparse_crf_ner"), Doc(nlp.vocab, words=["a", "b"])
+    assert pipe.entity_probabilities(doc, [(0, 1, "X")]).tolist() == [0.0]
+    assert 0.0 < pipe.entity_probabilities(doc, [(0, 2, "X")])[0] < 1.0
+    with pytest.raises(SparseCRFError, match=r"SC409.*'Y'.*X"):
+        pipe.entity_probabilities(doc, [(0, 1, "Y")])
+    for start, end in ((1, 1), (-1, 1), (1, 3)):
+        with pytest.raises(SparseCRFError, match="SC408"):
+            pipe.entity_probabilities(doc, [(start, end, "X")])
+    tagger = spacy.blank("en").add_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC509.*'sparse_crf'"):
+        tagger.entity_probabilities(doc, [(0, 1, "X")])

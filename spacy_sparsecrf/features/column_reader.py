@@ -1,11 +1,11 @@
 """The values that patterns of other programs read, from Docs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from spacy.attrs import SPACY  # type: ignore[import-not-found]
+from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
@@ -21,7 +21,29 @@ if TYPE_CHECKING:
     from .lexemes import LexemeTable
     from .readers import Reader
 
-FLAGS = {0: "0", 1: "1"}  # texts of an annotation that is true or false
+NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
+"""Texts of annotations whose values are numbers; ENT_IOB is missing where it is 0."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is seen of an attribute of a text, as a reader of words.
+
+    read: the attribute; see: what is made of its text.
+    """
+
+    read: Callable[[str], Value]
+    see: See
+
+    def text(self, text: str) -> str | None:
+        """What is seen; None where the attribute is empty."""
+        value = text_of(self.read(text))
+        return self.see(value) if value else None
+
+    def __call__(self, text: str) -> int:
+        """Number what is seen; 0 where the attribute is empty."""
+        shown = self.text(text)
+        return 0 if shown is None else value_of(shown)
 
 
 class ColumnReader(Featurizer):
@@ -32,7 +54,7 @@ class ColumnReader(Featurizer):
 
     def __init__(self, patterns: PatternPlan, reads: Sequence[Read], start_label: bool) -> None:
         super().__init__([f"u:{read}[0]" for read in dict.fromkeys(reads)], start_label)
-        self._patterns = patterns
+        self.patterns = patterns
         self._plan = patterns.plan
         self._tables: dict[int, LexemeTable] = {}
 
@@ -46,16 +68,16 @@ class ColumnReader(Featurizer):
         """The functions of a word that the patterns read."""
         # Columns are not n-grams, the only readers that return several values.
         readers = cast("list[Callable[[str], Value]]", super()._make_readers(like_num))
-        return [partial(_see, *both) for both in zip(readers, self._patterns.words, strict=True)]
+        return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
     def _with_seen(self, readings: Readings, docs: Sequence[Doc]) -> Readings:
         """Add what is seen of annotations, looking at each distinct one once."""
         from .lexemes import LexemeTable
 
         columns = [readings.annotations]
-        for at, seen in self._patterns.seen.items():
+        for at, seen in self.patterns.seen.items():
             if at not in self._tables:
-                self._tables[at] = LexemeTable([partial(_see, str, see) for see in seen])
+                self._tables[at] = LexemeTable([Shown(str, see) for see in seen])
             values = np.ascontiguousarray(readings.annotations[:, at])
             rows, known, _ = self._tables[at].find(values, self._strings(at, docs))
             columns.append(known[rows])
@@ -66,10 +88,4 @@ class ColumnReader(Featurizer):
         annotations = self._plan.annotations
         if at >= len(annotations):
             return texts_of(self._plan.tokens[at - len(annotations)], docs)
-        return FLAGS if annotations[at] == SPACY else docs[0].vocab.strings
-
-
-def _see(read: Callable[[str], Value], see: See, text: str) -> int:
-    """Number what is seen of an attribute of a text; 0 where the attribute is empty."""
-    shown = text_of(read(text))
-    return value_of(see(shown)) if shown else 0
+        return NUMBER_TEXTS.get(annotations[at], docs[0].vocab.strings)

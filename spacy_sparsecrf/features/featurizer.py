@@ -15,6 +15,7 @@ from ..errors import Errors, SparseCRFError
 from ..readings import Readings
 from ..registry import crf_features
 from .annotations import TokenReader
+from .arguments import Read
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
@@ -204,6 +205,11 @@ class Featurizer:
     def annotations(self) -> tuple[int, ...]:
         """The spaCy attribute ids of the first columns of `Readings.annotations`."""
         return self._plan.annotations
+
+    @property
+    def token_columns(self) -> tuple[Read, ...]:
+        """What the next of those columns are, which are read in Python."""
+        return self._plan.token_columns
 
     def readers(self, vocab: Vocab) -> "Sequence[Reader]":
         """The functions of a word's string that the columns of `Readings.lexical` have."""

@@ -6,13 +6,13 @@ twice counts twice; a name in front tells them apart. Texts of columns are compa
 not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
+from ..names import pattern_key
 from .views import View, translate
 
 _BRACKET = re.compile(r"\[\s*(@?)")
@@ -55,7 +55,7 @@ class Pattern:
     @property
     def key(self) -> str:
         """What a hash depends on besides the texts of columns: the text around the macros."""
-        return json.dumps(self.literals, ensure_ascii=False)
+        return pattern_key(self.literals)
 
     @property
     def kinds(self) -> str:

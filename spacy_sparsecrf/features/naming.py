@@ -1,20 +1,24 @@
 """Names of tests: which values of which tokens were hashed."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus import Observations
-from ..names import Outside, Value, read_name, write_name
-from ..readings import Readings
-from .attributes import NUMBERS
+from ..names import ALWAYS, Outside, Value, read_test, write_pattern_name
+from ..readings import Conjunctions, Readings
+from .annotations import number_of
+from .attributes import VECTOR
+from .cell_names import cell_names
 from .featurizer import Featurizer, by_vocab
+from .patterns import PatternFeaturizer
 from .plan import seed_of
+from .token_values import TokenValues
+from .views import value_of
 
 if TYPE_CHECKING:
     from ..readings import Hashes
@@ -27,59 +31,80 @@ def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
     """
     from ..kernels.hashing import hash_tests
 
-    tests = [read_name(name) for name in names]
-    keys = ["|".join(test for test, _ in parts) for parts in tests]
-    values = [value for parts in tests for _, value in parts]
-    # A sequence of one token that has all the values, each in a column of its own.
-    lexical = np.array([[_number(value) for value in values]], dtype=np.uint64)
-    hashes = np.empty((1, len(tests)), dtype=np.uint64)
-    hash_tests(
-        np.array([0, 1]),
-        np.zeros(1, dtype=np.int32),
-        lexical,
-        np.zeros((1, 0), dtype=np.uint64),
-        np.array([seed_of(key) for key in keys], dtype=np.uint64),
-        np.cumsum([0, *map(len, tests)], dtype=np.int64),
-        np.arange(len(values)),
-        np.array([_distance(value) for value in values], dtype=np.int64),
-        hashes,
+    found = [read_test(name) for name in names]
+    values = [value for test in found for value in test.values]
+    none = np.zeros(len(values), dtype=np.int64)
+    tests = Conjunctions(
+        seeds=np.array([seed_of(test.key) for test in found], dtype=np.uint64),
+        part_ptr=np.cumsum([0, *(len(test.values) for test in found)], dtype=np.int64),
+        part_columns=np.arange(len(values)),
+        part_offsets=none,
+        part_anchors=none,
+        n_edges=1,
     )
-    found: NDArray[np.uint64] = hashes[0]
-    return found
+    # A sequence of one token that has all the values, each in a column of its own.
+    offsets, rows = np.array([0, 1]), np.zeros(1, dtype=np.int32)
+    lexical = np.array([[_number(value) for value in values]], dtype=np.uint64)
+    annotations = np.zeros((1, 0), dtype=np.uint64)
+    hashes = np.empty((1, len(found)), dtype=np.uint64)
+    hash_tests(offsets, rows, lexical, annotations, *tests.arrays, hashes)
+    of_names: NDArray[np.uint64] = hashes[0]
+    return of_names
 
 
 def _number(value: Value) -> int:
-    """What is hashed of a value; 0 where that follows from the distance alone."""
-    if isinstance(value, str):
-        return int(get_string_id(value))
-    return 0 if isinstance(value, Outside) else value
+    """What is hashed of a value."""
+    if isinstance(value, Outside):
+        from ..kernels.hashing import edge_value
+
+        return int(edge_value(value.distance))
+    # Templates have no empty texts, unlike patterns.
+    return value_of(value) if isinstance(value, str) else number_of(value)
 
 
-def _distance(value: Value) -> int:
-    """How far from the sequence's only token a value is read."""
-    return value.distance if isinstance(value, Outside) else 0
+class _Kept(NamedTuple):
+    """What is kept of a part of what was read.
+
+    part: without values of words; of annotations it has the columns that are not of vectors.
+    vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
+    vocab: of the tokens.
+    """
+
+    part: Readings
+    vectors: NDArray[Any]
+    is_vector: NDArray[np.bool_]
+    vocab: Vocab
+
+    def restore(self, lexical: "Hashes") -> Readings:
+        """What was read. lexical: values of words."""
+        annotations = np.empty((self.part.n_tokens, len(self.is_vector)), dtype=np.uint64)
+        annotations[:, ~self.is_vector] = self.part.annotations
+        annotations[:, self.is_vector] = self.vectors
+        return self.part._replace(lexical=lexical, annotations=annotations)
 
 
 class NameRecord:
     """Remembers what was read from Docs, and names their tests afterwards.
 
-    Called like the featurizer, it gives the same observations. It keeps the ids of words and
-    annotations, 12 bytes a token and 8 for each annotation that templates read.
+    Called like the features, it gives the same observations. It keeps the ids of words and
+    annotations, 12 bytes a token, 8 for each annotation that templates or patterns read, and 1 or
+    2 for each dimension of a vector.
 
     features: hashes the tests.
     """
 
-    def __init__(self, features: Featurizer) -> None:
+    def __init__(self, features: Featurizer | PatternFeaturizer) -> None:
         self._features = features
-        self._kept: list[tuple[Readings, Vocab]] = []
+        self._kept: list[_Kept] = []
         # Tables of words grow by copying: the last copy serves earlier readings too.
         self._lexical: dict[object, Hashes] = {}
+        self._tokens = TokenValues()
         self._nameless: set[int] = set()
 
     @classmethod
     def of(cls, features: Any) -> "NameRecord | None":
         """A record for features, or None for those of another kind, whose tests have no names."""
-        return cls(features) if isinstance(features, Featurizer) else None
+        return cls(features) if isinstance(features, Featurizer | PatternFeaturizer) else None
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the tests of Docs; see `Featurizer`."""
@@ -87,9 +112,22 @@ class NameRecord:
         for of_vocab in by_vocab(docs):
             for part in self._features.readings(of_vocab, sequences):
                 parts.append(part)
-                self._lexical[part.lexicon] = part.lexical
-                self._kept.append((part._replace(lexical=part.lexical[:0]), of_vocab[0].vocab))
-        return self._features.observe(parts)
+                self._keep(part, of_vocab)
+        return _reader(self._features).observe(parts)
+
+    def _keep(self, part: Readings, docs: Sequence[Doc]) -> None:
+        """Keep what names are made of. part: all that was read of Docs of a vocab."""
+        features = _reader(self._features)
+        is_vector = np.zeros(part.annotations.shape[1], dtype=np.bool_)
+        for column, read in enumerate(features.token_columns, start=len(features.annotations)):
+            is_vector[column] = read.name == VECTOR
+            self._tokens.add(read, docs, part.annotations[:, column])
+        vectors = part.annotations[:, is_vector]
+        vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
+        annotations = part.annotations[:, ~is_vector]
+        self._lexical[part.lexicon] = part.lexical
+        kept = part._replace(lexical=part.lexical[:0], annotations=annotations)
+        self._kept.append(_Kept(kept, vectors, is_vector, docs[0].vocab))
 
     def names(self, keys: NDArray[np.uint64]) -> dict[int, str]:
         """Name tests.
@@ -115,81 +153,53 @@ class NameRecord:
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
         is_open[-1] = False  # Where positions are -1.
         found: dict[int, str] = {}
-        for kept, vocab in self._kept:
+        for kept in self._kept:
             if not is_open.any():
                 break
-            part = kept._replace(lexical=self._lexical[kept.lexicon])
+            part = kept.restore(self._lexical[kept.part.lexicon])
             hashes = part.hash(part.templates.tests)
             positions = np.empty(hashes.size, dtype=np.int32)
             lookup(slots, wanted, hashes.reshape(-1), positions)
             cells = np.flatnonzero(is_open[positions])
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
-            namer = _Namer(self._features, part, vocab)
+            namer = cell_names(_reader(self._features), part, kept.vocab, self._tokens)
             for test, cell in zip(tests.tolist(), cells[first].tolist(), strict=True):
                 try:
                     name = namer.name(*divmod(cell, hashes.shape[1]))
-                except KeyError:  # The vocab no longer has a string.
+                except KeyError:  # A string that the vocab no longer has.
                     continue
                 found[int(wanted[test])] = name
         return found
 
 
-class _Namer:
-    """Names tests of tokens. features, part: what was read; vocab: of the tokens."""
-
-    def __init__(self, features: Featurizer, part: Readings, vocab: Vocab) -> None:
-        self._part = part
-        self._strings = vocab.strings
-        self._readers = features.readers(vocab)
-        self._annotations = features.annotations
-        self._templates = {seed_of(template.key): template for template in features.parsed}
-        self._words: dict[int, dict[int, Value]] = {}
-
-    def name(self, t: int, p: int) -> str:
-        """Name the test p of token t. RAISES: KeyError for a string that is not known."""
-        tests = self._part.templates.tests
-        places = range(tests.part_ptr[p], tests.part_ptr[p + 1])
-        texts = map(str, self._templates[int(tests.seeds[p])].tests)
-        pairs = zip(texts, places, strict=True)
-        return write_name([(text, self._value(t, k)) for text, k in pairs])
-
-    def _value(self, t: int, k: int) -> Value:
-        """The value that the part k of a test reads from token t."""
-        part = self._part
-        tests, n_lexical = part.templates.tests, part.templates.n_lexical
-        s = int(np.searchsorted(part.offsets, t, side="right"))
-        first, last = int(part.offsets[s - 1]), int(part.offsets[s])
-        at, column = t + int(tests.part_offsets[k]), int(tests.part_columns[k])
-        if at < first:
-            return Outside(at - first)
-        if at >= last:
-            return Outside(at - last + 1)
-        if column < n_lexical:
-            word = int(part.annotations[at, 0])
-            return self._of_word(word)[int(part.lexical[part.words[at], column])]
-        number = int(part.annotations[at, column - n_lexical])
-        if self._annotations[column - n_lexical] in NUMBERS:
-            return number
-        return self._strings[number]
-
-    def _of_word(self, word: int) -> dict[int, Value]:
-        """All values of a word, by what is hashed of them."""
-        if word not in self._words:
-            text = self._strings[word]
-            values = [reader(text) for reader in self._readers]
-            values = [value if isinstance(value, str) else int(value) for value in values]
-            self._words[word] = {_number(value): value for value in values}
-        return self._words[word]
+def _reader(features: Featurizer | PatternFeaturizer) -> Featurizer:
+    """What reads and hashes values."""
+    return features if isinstance(features, Featurizer) else features.reader
 
 
 def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
-    """The canonical texts of templates conjoined with the label (u) and with the pair of labels
-    (b); None for features that are no templates.
+    """The keys (see `NamedTest`) of templates or patterns that are conjoined with the label (u) and
+    with the pair of labels (b); None for features of another kind.
+
+    RAISES: SparseCRFError for patterns that cannot be read.
     """
-    if not isinstance(features, Featurizer):
+    if isinstance(features, PatternFeaturizer):
+        made = [(pattern.key, pattern.kinds) for pattern in features.reader.patterns.patterns]
+    elif isinstance(features, Featurizer):
+        made = [(template.key, template.kinds) for template in features.parsed]
+    else:
         return None
-    return {
-        kind: frozenset(template.key for template in features.parsed if kind in template.kinds)
-        for kind in "ub"
-    }
+    return {kind: frozenset(key for key, kinds in made if kind in kinds) for kind in "ub"}
+
+
+def constant_tests(features: Any) -> frozenset[int]:
+    """Hashes of the tests that read nothing: they are on at every token.
+
+    RAISES: SparseCRFError for patterns that cannot be read.
+    """
+    names = [ALWAYS]
+    if isinstance(features, PatternFeaturizer):
+        patterns = features.reader.patterns.patterns
+        names = [write_pattern_name(p.literals, ()) for p in patterns if not p.tests]
+    return frozenset(hash_names(names).tolist())

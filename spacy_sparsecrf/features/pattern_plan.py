@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH, SENT_START, SPACY  # type: ignore[import-not-found]
+from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
 
 from ..readings import Conjunctions, Templates
 from .arguments import Read
-from .attributes import ANNOTATION, TOKEN
+from .attributes import ANNOTATION, NUMBERS, TOKEN
 from .macros import Dialect, Macro, Pattern
 from .places import places_of
 from .plan import Plan, positions_of, seed_of
@@ -29,8 +29,11 @@ class PatternPlan:
     words: [L] what is seen of each word attribute.
     seen: by the position of one of the A + T columns what else is seen of it: the last columns, in
         this order.
+    patterns, dialect: what was laid out, a test each.
     """
 
+    patterns: tuple[Pattern, ...]
+    dialect: Dialect
     plan: Plan
     words: tuple[See, ...]
     seen: dict[int, tuple[See, ...]]
@@ -64,6 +67,7 @@ def plan_patterns(
         words=tuple(read for read, _ in words),
         annotations=annotations,
         tokens=tokens,
+        token_columns=tokens,
         first={read: distinct.index(read) for read, _ in used},
         owners=np.arange(len(patterns), dtype=np.int32),
         templates=Templates(conjunctions, len(words), *by_kind, start_label),
@@ -71,7 +75,8 @@ def plan_patterns(
     by_position: dict[int, tuple[See, ...]] = {}
     for key in seen:
         by_position[position[key]] = (*by_position.get(position[key], ()), see[key[1]])
-    return PatternPlan(plan, tuple(see[view] for _, view in words), by_position)
+    seen_words = tuple(see[view] for _, view in words)
+    return PatternPlan(tuple(patterns), dialect, plan, seen_words, by_position)
 
 
 def _store(
@@ -93,7 +98,7 @@ def _store(
 def _is_stored(key: Key) -> bool:
     """Whether spaCy's own number of an annotation is that of the text that is seen of it."""
     read, view = key
-    return view == View() and read.name in ANNOTATION and ANNOTATION[read.name] != SPACY
+    return view == View() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
 
 
 def _conjoin(

@@ -66,11 +66,11 @@ class PatternFeaturizer:
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs; docs, sequences: as for `Featurizer`."""
-        return self._ready()(docs, sequences)
+        return self.reader(docs, sequences)
 
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
         """Read the values that features are made of; docs, sequences: as for `Featurizer`."""
-        return self._ready().readings(docs, sequences)
+        return self.reader.readings(docs, sequences)
 
     def initialize(self, nlp: Language | None = None) -> None:
         """Read the patterns anew. Raises SparseCRFError if they cannot be read."""
@@ -94,7 +94,12 @@ class PatternFeaturizer:
         else:
             self._learnt, self._reader = {}, None
 
-    def _ready(self) -> ColumnReader:
+    @property
+    def reader(self) -> ColumnReader:
+        """What reads and hashes columns by the patterns, which are read now if they were not yet.
+
+        Raises SparseCRFError if they cannot be read.
+        """
         if self._reader is None:
             self.initialize()
         assert self._reader is not None

@@ -29,6 +29,7 @@ class Plan:
     whose values are the next columns: the first two are ORTH and SENT_START, which say what the
     word is and where sentences begin; tokens: attributes that are read in Python, for the last
     columns. An attribute with several values has several columns.
+    token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
     owners: [P] int32, position of the template of each test.
     """
@@ -36,6 +37,7 @@ class Plan:
     words: tuple[Read, ...]
     annotations: tuple[int, ...]
     tokens: tuple[Read, ...]
+    token_columns: tuple[Read, ...]
     first: dict[Read, int]
     owners: NDArray[np.int32]
     templates: Templates
@@ -74,7 +76,8 @@ def make_plan(
     kinds = [templates[i].kinds for i in owners]
     by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
     made = Templates(conjunctions, n_lexical, *by_kind, start_label)
-    return Plan(words, annotations, tokens, first, owners, made)
+    token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
+    return Plan(words, annotations, tokens, token_columns, first, owners, made)
 
 
 def _lay_out(

@@ -7,6 +7,7 @@ from numba import njit
 
 from .expectations import add_outer_products, add_starts
 from .memory import fill, prefetch
+from .search import position
 
 # How many rows ahead what a weight has paid is asked for.
 _AHEAD = 12
@@ -249,7 +250,7 @@ def update_entries(
         if labels[t] < 0:
             continue
         place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
-        e = np.searchsorted(ent_place[begin:end], place)
+        e = position(ent_place[begin:end], place)
         if begin + e < end and ent_place[begin + e] == place:
             sums[e] -= 1.0
     for e in range(begin, end):

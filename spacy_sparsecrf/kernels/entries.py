@@ -6,6 +6,8 @@ Sparse forward-backward relative to a shared base (Lavergne 2010, section 4.1, h
 import numpy as np
 from numba import njit
 
+from .search import position
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def correct(
@@ -137,7 +139,7 @@ def _count(
     """Add a token's weight to the count of its place, if the token is gold and the place listed."""
     if labels[t] < 0:
         return
-    e = np.searchsorted(places, place)
+    e = position(places, place)
     if e < len(places) and places[e] == place:
         counts[e] += token_weight[t]
 

@@ -190,23 +190,27 @@ def add_starts(
 def subtract_gold_pairs(
     c: int,
     n_labels: int,
-    token_ptr: np.ndarray,
-    tokens: np.ndarray,
-    begins: bool,
+    inner_ptr: np.ndarray,
+    inner_tokens: np.ndarray,
+    start_ptr: np.ndarray,
+    start_tokens: np.ndarray,
     labels: np.ndarray,
     token_weight: np.ndarray,
     total: np.ndarray,
 ) -> None:
     """total[y_{t-1}, y_t] -= weight for the tokens of context c.
 
-    token_ptr, tokens: CSR, tokens of a context; begins: whether they begin sequences, so that
-    y_{t-1} is the start label.
+    inner_ptr, inner_tokens, start_ptr, start_tokens: CSR, tokens of a context that continue
+    sequences, and that begin them, where y_{t-1} is the start label.
     """
-    for j in range(token_ptr[c], token_ptr[c + 1]):
-        t = tokens[j]
+    for j in range(inner_ptr[c], inner_ptr[c + 1]):
+        t = inner_tokens[j]
         if labels[t] >= 0:
-            previous = n_labels if begins else labels[t - 1]
-            total[previous, labels[t]] -= token_weight[t]
+            total[labels[t - 1], labels[t]] -= token_weight[t]
+    for j in range(start_ptr[c], start_ptr[c + 1]):
+        t = start_tokens[j]
+        if labels[t] >= 0:
+            total[n_labels, labels[t]] -= token_weight[t]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -260,10 +264,15 @@ def matrix_residuals(
                     0.0 if is_first else residual[m, i, y]
                 )
         subtract_gold_pairs(
-            m, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, residual[m]
-        )
-        subtract_gold_pairs(
-            m, n_labels, start_ptr, start_tokens, True, labels, token_weight, residual[m]
+            m,
+            n_labels,
+            inner_ptr,
+            inner_tokens,
+            start_ptr,
+            start_tokens,
+            labels,
+            token_weight,
+            residual[m],
         )
 
 

@@ -20,6 +20,12 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def edge_value(distance: int) -> np.uint64:
+    """Value of a token outside the sequence: distance < 0 before its first, > 0 behind its last."""
+    return mix((_BEFORE if distance < 0 else _AFTER) ^ np.uint64(abs(distance)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_edges(edges: np.ndarray) -> None:
     """Give each distance from a sequence a value of its own on either side.
 
@@ -27,8 +33,8 @@ def fill_edges(edges: np.ndarray) -> None:
     """
     for k in range(len(edges)):
         for i in range(edges.shape[2]):
-            edges[k, 0, i] = mix(_BEFORE ^ np.uint64(i + 1))
-            edges[k, 1, i] = mix(_AFTER ^ np.uint64(i + 1))
+            edges[k, 0, i] = edge_value(-i - 1)
+            edges[k, 1, i] = edge_value(i + 1)
 
 
 # Inlined: a call would count the references to each array, which takes longer than the test.

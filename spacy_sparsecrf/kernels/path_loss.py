@@ -3,11 +3,13 @@
 import numpy as np
 from numba import njit
 
+from .search import position
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
     """Potential of a pair of labels: the value of the context's entry at its place, if any."""
-    e = np.searchsorted(places, place)
+    e = position(places, place)
     if e < len(places) and places[e] == place:
         return float(values[e])
     return float(matrix.reshape(-1)[place])

@@ -132,10 +132,15 @@ def add_test_pairs(
         for j in range(col_ptr[test], col_ptr[test + 1]):
             c = col_contexts[j]
             subtract_gold_pairs(
-                c, n_labels, inner_ptr, inner_tokens, False, labels, token_weight, total
-            )
-            subtract_gold_pairs(
-                c, n_labels, start_ptr, start_tokens, True, labels, token_weight, total
+                int(c),
+                n_labels,
+                inner_ptr,
+                inner_tokens,
+                start_ptr,
+                start_tokens,
+                labels,
+                token_weight,
+                total,
             )
 
 

@@ -32,6 +32,8 @@ _MIN_BLOCKS = 64
 _WORTH_ALL = 0.25
 # Potential bigram weights whose gradients are held at once: 512 MB.
 _HELD_PAIRS = 1 << 26
+# Gradients that are a smaller share of the tokens are rounding.
+_NO_GRADIENT = 1e-12
 
 
 class ChainLoss:
@@ -136,6 +138,22 @@ class ChainLoss:
         for run in _runs(_blocks(contexts, width), width):
             parts += self._screen_bigrams(working, theta, contexts, threshold, run)
         return _largest([self._permitted(*part) for part in parts], limit)
+
+    def largest_gradient(self) -> float:
+        """Largest gradient in magnitude of a potential weight, where all weights are zero.
+
+        At this l1, and at any above, the minimiser is zero.
+        """
+        nothing = np.empty(0)
+        working = self.restrict(np.empty(0, np.int64))
+        # From above, so that few are found at once: a gradient has at most 1 of each token.
+        highest = threshold = float(self._lattice.token_weight.sum())
+        while threshold > _NO_GRADIENT * highest:
+            threshold *= 0.25
+            _, gradients = self.screen(working, nothing, threshold, 1)
+            if len(gradients):
+                return abs(float(gradients[0]))
+        return 0.0
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
         """Those coordinates that may have weights, and their gradients."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..names import ALWAYS, Names
+from ..names import Names
 from .storage import StoredPipe
 
 if TYPE_CHECKING:
-    from ..decoding import Decoder
     from ..explanation import DocExplanation, ModelExplanation
 
 
@@ -23,7 +23,8 @@ class ExplainedPipe(StoredPipe):
     features: Callable[..., Any]
     settings: Any
 
-    def _decoder(self) -> "Decoder":
+    def marginals(self, docs: Iterable[Doc], *, forced: bool = False) -> list[NDArray[np.float64]]:
+        """Compute the probabilities of labels, see `Probabilities`."""
         raise NotImplementedError
 
     def explain(self, n: int = 10) -> "ModelExplanation":
@@ -32,13 +33,16 @@ class ExplainedPipe(StoredPipe):
         n: number of tests for, and against, each label.
         """
         from ..explanation import explain_model
-        from ..features.naming import hash_names
+        from ..features.naming import constant_tests
 
         names = self._named()
-        return explain_model(self.model, names, int(hash_names([ALWAYS])[0]), n)
+        return explain_model(self.model, names, constant_tests(self.features), n)
 
     def explain_doc(self, doc: Doc) -> "DocExplanation":
         """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+
+        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
+        that is set and is not replaced.
 
         doc: annotated by the pipes before this one; is not changed.
         RAISES: SparseCRFError if there are tokens but no labels.
@@ -57,7 +61,7 @@ class ExplainedPipe(StoredPipe):
             keys = np.concatenate((model.unigram.keys, model.bigram.keys))
             names = Names()
             names.add(record.names(np.intersect1d(observations.hashes, keys)))
-        marginals = self._decoder().marginals(observations)
+        [marginals] = self.marginals([doc], forced=True)
         texts = [token.text for token in doc]
         return explain_tokens(model, observations, labels, marginals, texts, names)
 

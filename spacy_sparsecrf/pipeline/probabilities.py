@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
+from ..targets.span_target import SpanTarget
 from .prediction import Reader, by_doc
 
 if TYPE_CHECKING:
     from ..decoding import Decoder
+    from ..targets.base import Target
 
 # First token, labels of the tokens from there on, and the labels that may follow, or None.
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
@@ -29,6 +31,7 @@ class Probabilities:
     """
 
     name: str
+    target: "Target"
 
     if TYPE_CHECKING:
 
@@ -123,6 +126,35 @@ class Probabilities:
         asked.check(len(doc))
         [(source, permitted)] = self._reader().sources([doc], forced)
         return decoder.span_probability(source, asked, permitted)
+
+    def entity_probabilities(
+        self, doc: Doc, spans: Iterable[tuple[int, int, str]], *, forced: bool = False
+    ) -> NDArray[np.float64]:
+        """Compute the probabilities that spans are entities, or spans, of given types, exactly.
+
+        spans: (first token, the one after the last, type), as in (3, 5, "PER"); they may overlap.
+        RETURNS: [spans] float64; 0 where the component lacks a label that such a span would need.
+        RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
+            and where the component learns labels of tokens.
+        """
+        target, known = self.target, self.label_data
+        if not isinstance(target, SpanTarget):
+            raise SparseCRFError(Errors.SC509.format(name=self.name))
+        spans, runs, told = list(spans), [], []
+        for number, (start, end, name) in enumerate(spans):
+            if name not in target.names_of(known):
+                types = ", ".join(target.names_of(known))
+                raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
+            if not 0 <= start < end <= len(doc):
+                values = {"number": number, "length": end - start, "start": start}
+                raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
+            labels = target.scheme.labels_for(end - start, name)
+            if set(labels) <= set(known):
+                told.append(number)
+                runs.append((start, labels, target.labels_after(name, known)))
+        found = np.zeros(len(spans))
+        found[told] = self.span_probabilities(doc, runs, forced=forced)
+        return found
 
     def _labelled_decoder(self) -> "Decoder":
         if not self.label_data:

@@ -128,9 +128,14 @@ class SpanTarget(Target):
         """
         if self.scheme.name == "BILUO":
             return None
-        longer = [f"I-{name}" for name in spans.names]
-        ends = np.array([[label != inside for label in labels] for inside in longer])
-        return ends.reshape(len(longer), len(labels))[spans.types]
+        follow = [self.labels_after(name, labels) for name in spans.names]
+        ends = np.array([[label in those for label in labels] for those in follow])
+        return ends.reshape(len(follow), len(labels))[spans.types]
+
+    def labels_after(self, name: str, labels: Sequence[str]) -> list[str]:
+        """Return those labels of the token after a span of a type with which it ends there."""
+        longer = f"I-{name}" if self.scheme.name == "IOB2" else ""
+        return [label for label in labels if label != longer]
 
     def outside(
         self,

@@ -1,0 +1,215 @@
+"""`path`: train at falling l1, and keep the model with the wanted trade-off."""
+
+import logging
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tqdm
+import typer
+from spacy.util import load_config, logger
+from wasabi import msg
+from wasabi.printer import Printer
+
+from ..errors import Errors, SparseCRFError
+
+if TYPE_CHECKING:
+    from ..pipeline.path import PipelinePath, Point
+    from ..solvers.base import StepReport
+
+N_POINTS = 10
+WITHIN = 0.1  # points of 100
+WINDOW = 1e-3
+BAR_DELAY = 3.0  # seconds before a progress bar appears
+
+
+class Choice(str, Enum):
+    """Which model is saved."""
+
+    best = "best"
+    smallest = "smallest"
+
+
+def path(
+    ctx: typer.Context,
+    config: Annotated[Path, typer.Argument(help="Config, as for `spacy train`", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write to")],
+    l1: Annotated[
+        str | None, typer.Option(help="Values of l1, such as 2,1,0.5; default: automatic")
+    ] = None,
+    points: Annotated[
+        int | None,
+        typer.Option(help=f"Length of the automatic sequence, {N_POINTS} if not given"),
+    ] = None,
+    choose: Annotated[
+        Choice, typer.Option(help="Save the model of the best score, or the smallest near it")
+    ] = Choice.best,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            help="With --choose smallest: how many points of 100 its score may be below the best, "
+            f"{WITHIN} if not given"
+        ),
+    ] = None,
+    window: Annotated[
+        float,
+        typer.Option(
+            help="Go on to the next l1 where an outer iteration lowers the objective by at most "
+            "this fraction; only the chosen model is then trained to the solver's own end. "
+            "0: all are"
+        ),
+    ] = WINDOW,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file with registered functions")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Log each iteration")] = False,
+) -> None:
+    """Train the sparse CRF of a pipeline at falling l1, each from the solution before.
+
+    Writes path.json, path.md, path.png (where matplotlib is installed) and the chosen pipeline,
+    model/. Settings of the config are overridden as `spacy train` does:
+    --paths.train train.spacy. The automatic sequence falls geometrically from where all weights
+    are zero to the l1 of the config.
+    """
+    # spaCy's own command line takes a second to import.
+    from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+
+    if verbose:
+        logger.setLevel(logging.DEBUG)
+    try:
+        choice = _choice(choose, within)
+        if l1 is not None and points is not None:
+            raise SparseCRFError(Errors.SC711)
+        if not 0.0 <= window < 1.0:
+            raise SparseCRFError(Errors.SC713.format(window=window))
+        l1s = None if l1 is None else _numbers(l1)
+        overrides = parse_config_overrides(ctx.args)
+        import_code(code)
+        _prepare(output)
+        with show_validation_error(config):
+            loaded = load_config(config, overrides=overrides, interpolate=False)
+        msg.divider("Initializing pipeline")
+        with show_validation_error(config, hint_fill=False):
+            from ..pipeline.path import PipelinePath
+
+            found = PipelinePath(loaded, l1s, N_POINTS if points is None else points)
+        msg.good("Initialized pipeline")
+        _follow(found, choice, window or None, output)
+    except SparseCRFError as error:
+        msg.fail(str(error), exits=1)
+
+
+def _choice(choose: Choice, within: float | None) -> dict[str, Any]:
+    """How to choose: the rule in words, and how far below the best a score may be, of 1."""
+    if choose is Choice.best:
+        if within is not None:
+            raise SparseCRFError(Errors.SC710.format(within=within))
+        return {"rule": "the best score", "within": 0.0}
+    within = WITHIN if within is None else within
+    if not within >= 0.0:
+        raise SparseCRFError(Errors.SC710.format(within=within))
+    return {"rule": f"the smallest within {within:g} of the best score", "within": within / 100}
+
+
+def _numbers(text: str) -> list[float]:
+    """Read values of l1."""
+    try:
+        return [float(value) for value in text.split(",")]
+    except ValueError:
+        raise SparseCRFError(Errors.SC702.format(values=text)) from None
+
+
+def _prepare(output: Path) -> None:
+    """Make the output directory; refuse one in which something else is named as the model."""
+    model = output / "model"
+    if model.exists() and not (model / "meta.json").is_file():
+        raise SparseCRFError(Errors.SC708.format(path=model))
+    output.mkdir(parents=True, exist_ok=True)
+
+
+def _follow(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> None:
+    """Train, choose, save, and report while that goes on."""
+    # Imports numba's users: not at each start of another command.
+    from ..path import choose
+    from .path_report import draw, record_of, write_tables
+
+    msg.divider("Following the path")
+    msg.info(f"All weights are zero from l1 = {found.highest:.6g} on")
+    points = _train(found, choice, window, output)
+    scores, sizes = [point.score for point in points], [point.size for point in points]
+    chosen = choose(scores, sizes, choice["within"])
+    msg.info(f"Chosen: l1 = {points[chosen].solution.l1:g}, {choice['rule']}")
+    if window is not None:
+        points[chosen] = _finish(found, points[chosen])
+    found.adopt(points[chosen])
+    found.save(output / "model")
+    record = record_of(found, points, choice, chosen)
+    write_tables(record, output)
+    drawn = draw(record, output / "path.png")
+    msg.good(f"Saved pipeline with l1 = {points[chosen].solution.l1:g}", output / "model")
+    msg.info(f"Table: {output / 'path.md'}" + (", plot: path.png" if drawn else ""))
+
+
+def _train(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> "list[Point]":
+    """Train at each l1, with a row of the table for each; an interruption ends the path."""
+    from .path_report import cells_of, header, record_of, row_of, write_tables
+
+    names = header(found.score_weights)
+    _echo([name.upper() for name in names], names)
+    _echo(["-" * width for width in _widths(names)], names)
+    points: list[Point] = []
+    try:
+        with _bar() as bar:
+            for point in found.points(window, lambda report: _tell(bar, report)):
+                points.append(point)
+                # Now, so that a run that is cut off leaves what it has found.
+                write_tables(record_of(found, points, choice, None), output)
+                cells = cells_of(row_of(point, found.score_weights))
+                with tqdm.tqdm.external_write_mode():
+                    _echo(cells, names)
+    except KeyboardInterrupt:
+        if not points:
+            raise
+        msg.warn(f"Interrupted: the path ends at l1 = {points[-1].solution.l1:g}")
+    return points
+
+
+def _finish(found: "PipelinePath", point: "Point") -> "Point":
+    """Train the chosen model to the end; an interruption leaves it as it is."""
+    from .path_report import cells_of, header, row_of
+
+    try:
+        with _bar() as bar:
+            point = found.finish(point, lambda report: _tell(bar, report))
+        _echo(cells_of(row_of(point, found.score_weights)), header(found.score_weights))
+    except KeyboardInterrupt:
+        msg.warn("Interrupted: the chosen model is saved before its training has ended")
+    return point
+
+
+def _echo(cells: list[str], names: list[str]) -> None:
+    """Print a row of the table with columns of these names."""
+    row = Printer(no_print=True).row(cells, widths=_widths(names), aligns=["r"] * len(names))
+    typer.echo(row)
+
+
+def _widths(names: list[str]) -> list[int]:
+    return [max(10, len(name)) for name in names]
+
+
+def _bar() -> "tqdm.tqdm[Any]":
+    """Counts outer iterations on a terminal, where they take long."""
+    return tqdm.tqdm(
+        desc="Training", unit=" iterations", delay=BAR_DELAY, disable=None, leave=False
+    )
+
+
+def _tell(bar: "tqdm.tqdm[Any]", report: "StepReport") -> None:
+    """Show an outer iteration."""
+    bar.update()
+    values = report.objective, report.optimality, report.n_active
+    logger.debug("objective %.6g, optimality %.3g, %d active weights", *values)
