@@ -338,6 +338,10 @@ class Errors(metaclass=_Coded):
         "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
         "spacy_sparsecrf.OWLQN.v1."
     )
+    SC339 = (
+        "A regularisation path has no stages: which tests a stage admits depends on l1. Set "
+        "[components.NAME.learning] schedule = [], or train at one l1 by `spacy train`."
+    )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
         'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '

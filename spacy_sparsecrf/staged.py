@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import digest, fields_of
 from .corpus import EncodedCorpus
+from .errors import Errors, SparseCRFError
 from .loss.admitted import AdmittedPart, reduced
 from .loss.parts import Part
 from .model import CRFModel
@@ -114,6 +115,14 @@ class StagedTraining(Training):
         """Whether further steps change nothing, or the schedule has no more of them."""
         return self._number == len(self._stages) - 1 and self._is_over
 
+    def largest_gradient(self) -> NoReturn:
+        """RAISES: SparseCRFError, as there is no path of l1 (see `Training`) in stages."""
+        raise SparseCRFError(Errors.SC339)
+
+    def change_l1(self, l1: float) -> NoReturn:
+        """RAISES: SparseCRFError, as `largest_gradient`."""
+        raise SparseCRFError(Errors.SC339)
+
     @property
     def _is_over(self) -> bool:
         """Whether the stage ends here."""
@@ -148,8 +157,7 @@ class StagedTraining(Training):
         # Their arrays need not be in memory while the next ones are made.
         self._runs = []
         self._runs = self._make_runs()
-        for run in self._runs:
-            run.begin(*weights)
+        self.begin(*weights)
 
     def _admit(self, coordinates: Longs) -> Mask:
         """The tests [U + B] that the stage admits; coordinates: of weights that are not zero."""

@@ -226,6 +226,14 @@ def test_tests_of_initial_weights_are_admitted_from_the_start():
     assert reports[0].admitted[0] == (known | (kin.stage == 0)).sum() > (kin.stage == 0).sum()
 
 
+def test_a_path_is_refused():
+    run, _, _ = make_run()
+    with pytest.raises(SparseCRFError, match="SC339"):
+        run.largest_gradient()
+    with pytest.raises(SparseCRFError, match="SC339"):
+        run.change_l1(0.1)
+
+
 # Labels
 
 
