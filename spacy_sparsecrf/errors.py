@@ -316,6 +316,32 @@ class Errors(metaclass=_Coded):
         "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
         "to one of: {known}."
     )
+    SC330 = (
+        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
+        "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
+        "or a pattern in which * stands for any text."
+    )
+    SC331 = (
+        "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
+        'each in a stage, or add a last one with "*", which names all that are left.'
+    )
+    SC332 = (
+        "Stage {stage} of [components.NAME.learning] schedule: {parent} cannot be a parent of "
+        "{child}: {reason}. Name a template of a stage before that tests a part of what {child} "
+        "tests, or [] for no parents."
+    )
+    SC333 = (
+        "[components.{name}.learning] schedule names templates, but [components.{name}.features] "
+        'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
+    )
+    SC334 = (
+        "With [components.{name}.learning] schedule, [components.{name}] {key} = {value} must be "
+        "{needed}. Change {key}, or remove the schedule."
+    )
+    SC335 = (
+        "Stage {stage} of [components.NAME.learning] schedule names no templates but those of "
+        "stages before. Remove it, or correct its templates."
+    )
     SC336 = (
         "The solver {solver} has no penalty, but l2 = {l2}. Set [components.NAME] l2 = 0, or "
         "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
@@ -329,6 +355,10 @@ class Errors(metaclass=_Coded):
         "The weights of the solver {solver} have grown without bounds. Lower its step, "
         "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
         "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC339 = (
+        "A regularisation path has no stages: which tests a stage admits depends on l1. Set "
+        "[components.NAME.learning] schedule = [], or train at one l1 by `spacy train`."
     )
     SC340 = (
         "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "

@@ -52,6 +52,9 @@ class Training:
     corpus without gold labels or weight.
     """
 
+    # Whether tests that cannot have weights are left out from the start.
+    _leaves_out = True
+
     def __init__(
         self,
         corpus: EncodedCorpus,
@@ -99,24 +102,14 @@ class Training:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
         self._solver = solver
-        weights = None if init is None else self._names.coordinates_of(init)
-        workers = Workers(n_threads)
-        self._runs = []
-        parts = self._divide(corpus, label_weights)
-        n_all = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-        if l1 > 0.0:
-            known = None if weights is None else weights[0]
-            parts = [without_idle_tests(part, l1, known) for part in parts]
-        for part in parts:
-            loss = ChainLoss(part.corpus, part.n_labels, workers, precision, observed_only, legal)
-            self._runs.append(Run(part, loss, self._penalty, solver))
-        sizes = [measure(run.loss, l1, getattr(solver, "history", 0)) for run in self._runs]
-        self.size = replace(total(sizes), n_potential=n_all)
-        if observed_only:
-            self.size = total(sizes)
-        check_fits(self.size, available_memory(), len(self._labels), l1)
-        self._options["kept"] = [part.corpus.n_potential(part.n_labels) for part in parts]
+        self._label_weights = label_weights
+        self._loss_options = Workers(n_threads), precision, observed_only, legal
         self._least_l1 = l1
+        warn_of_pairs(corpus, kind)
+        weights = None if init is None else self._names.coordinates_of(init)
+        self._runs = self._make_runs(None if weights is None else weights[0])
+        self.n_potential = self.size.n_potential
+        self._options["kept"] = [run.n_potential for run in self._runs]
         if weights is not None:
             self.begin(*weights)
 
@@ -155,23 +148,39 @@ class Training:
         """
         return max(run.largest_gradient() for run in self._runs)
 
-    def _divide(self, corpus: EncodedCorpus, label_weights: Floats | None) -> list[Part]:
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        """The runs that solve the problems, none of which has begun.
+
+        known: coordinates [n] int64 of weights that they will begin with.
+        RAISES: SparseCRFError where memory does not suffice.
+        """
+        l1, runs = self._penalty.l1, []
+        parts = self._divide(self._corpus)
+        n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+        if l1 > 0.0 and self._leaves_out:
+            parts = [without_idle_tests(part, l1, known) for part in parts]
+        for part in parts:
+            options = *self._loss_options, part.permits
+            loss = ChainLoss(part.corpus, part.n_labels, *options)
+            runs.append(Run(part, loss, self._penalty, self._solver))
+        history = getattr(self._solver, "history", 0)
+        self.size = total([measure(run.loss, l1, history) for run in runs])
+        if not self._options["observed_only"]:
+            self.size = replace(self.size, n_potential=n_potential)
+        check_fits(self.size, available_memory(), len(self._labels), l1)
+        return runs
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
         """The problems that are to be solved, each with its corpus."""
-        warn_of_pairs(corpus, self._kind)
         whole = corpus_of_kind(corpus, len(self._labels), self._kind)
-        if label_weights is not None:
-            whole = weighted(whole, label_weights)
+        if self._label_weights is not None:
+            whole = weighted(whole, self._label_weights)
         if (whole.labels != MISSING).any() and not whole.weights.any():
             raise SparseCRFError(Errors.SC356)
         parts = [Part(whole, len(self._labels))]
         if self._bounds:
             parts = cluster_parts(whole, self._bounds)
         return [part for part in parts if part.corpus.weights.any()] or parts
-
-    @property
-    def n_potential(self) -> int:
-        """Number of potential weights, those that are known to be zero included."""
-        return self.size.n_potential
 
     @property
     def converged(self) -> bool:
@@ -210,11 +219,7 @@ class Training:
 
     def save(self, path: Path) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`."""
-        values = {
-            f"{i}.{name}": value
-            for i, run in enumerate(self._runs)
-            for name, value in run.values().items()
-        }
+        values = self._values()
         if values:
             save(path, self._identity(), values)
 
@@ -224,7 +229,18 @@ class Training:
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
         RAISES: SparseCRFError for another file, or one of another run.
         """
-        values = load(path, self._identity())
+        self._restore(load(path, self._identity()))
+
+    def _values(self) -> dict[str, Any]:
+        """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
+        return {
+            f"{i}.{name}": value
+            for i, run in enumerate(self._runs)
+            for name, value in run.values().items()
+        }
+
+    def _restore(self, values: dict[str, Any]) -> None:
+        """Go on where another run's `_values` were taken."""
         for i, run in enumerate(self._runs):
             prefix = f"{i}."
             own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}

@@ -20,7 +20,7 @@ from .arguments import Read
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import make_plan, names_of_values
+from .plan import Plan, make_plan, names_of_values
 from .readers import token_reader, word_reader
 from .templates import parse_templates
 from .values import read_values
@@ -205,6 +205,11 @@ class Featurizer:
                     part = part._replace(values=reals)
                 parts.append(part)
         return parts
+
+    @property
+    def plan(self) -> Plan:
+        """The templates as they are laid out now."""
+        return self._plan
 
     @property
     def value_names(self) -> dict[int, str]:

@@ -7,6 +7,8 @@ after all of those, (test * P + y') * Y + y for a bigram weight lam[o, y', y], w
 a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +44,8 @@ class ChainLoss:
     sums over tokens, weights and the objective are float64 in any case; observed_only: whether
     only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
-    sequences only, and gold labels must be such.
+    sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
+    find: [n] bool, None = all.
     RAISES: SparseCRFError where no token has a gold label.
     """
 
@@ -54,7 +57,9 @@ class ChainLoss:
         precision: str = "float64",
         observed_only: bool = False,
         legal: Mask | None = None,
+        permits: Callable[[Longs], Mask] | None = None,
     ) -> None:
+        self._permits = permits
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
         self._lattice = build_lattice(corpus, n_labels, legal)
@@ -154,10 +159,14 @@ class ChainLoss:
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
         """Those coordinates that may have weights, and their gradients."""
-        if self._candidates is None:
-            return coordinates, gradients
-        kept = np.isin(coordinates, self._candidates, assume_unique=True)
-        return coordinates[kept], gradients[kept]
+        if self._candidates is not None:
+            place = np.searchsorted(self._candidates, coordinates)
+            kept = np.append(self._candidates, -1)[place] == coordinates
+            coordinates, gradients = coordinates[kept], gradients[kept]
+        if self._permits is not None:
+            kept = self._permits(coordinates)
+            coordinates, gradients = coordinates[kept], gradients[kept]
+        return coordinates, gradients
 
     def _screen_unigrams(self, threshold: float, first: int, last: int) -> tuple[Longs, Floats]:
         """Screen the unigram weights of tests first:last."""

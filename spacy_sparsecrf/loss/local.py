@@ -31,7 +31,7 @@ def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
     """Warn of tests of pairs of labels where the kind of model has none."""
     if kind == "maxent" and len(corpus.bigram_keys):
         message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
-        warnings.warn(message, SparseCRFWarning, stacklevel=4)
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
 
 
 def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:

@@ -11,7 +11,7 @@ cluster, which falls apart further by the size of the clusters, so that each par
 of outcomes. In it a test of the whole, in tokens of one cluster, is a test of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,11 @@ class Part:
 
     corpus: EncodedCorpus
     n_labels: int
+
+    @property
+    def permits(self) -> Callable[[Longs], NDArray[np.bool_]] | None:
+        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        return None
 
     def outer(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""

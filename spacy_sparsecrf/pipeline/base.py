@@ -27,6 +27,7 @@ from .labelled import LabelledPipe
 from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, predict, store_scores
 from .probabilities import Probabilities
+from .schedule_settings import training_class, with_kin
 from .session import Session
 from .settings import Settings
 from .skew import warn_of_skew
@@ -233,7 +234,10 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
         self.learning.check_extension(self.name)
         examples = annotated(checked(self.name, get_examples), nlp, self)
         record = self._name_record()
-        compiled = self._compile(examples, record or self.features, label_ids, nlp)
+        learning, settings = self.learning, self.settings
+        plain = record or self.features
+        read = with_kin(self.name, learning.schedule, settings, self.features, plain)
+        compiled = self._compile(examples, read, label_ids, nlp)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
@@ -248,7 +252,7 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
                 learner = start_learner(*parts, whole=not is_endless(nlp))
                 self._session.begin_learning(self.name, learner, checkpoint)
             else:
-                self._start_training(compiled.corpus, compiled, start, checkpoint)
+                self._start_training(compiled.corpus, read, compiled, start, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
@@ -282,13 +286,12 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
     def _start_training(
         self,
         corpus: "EncodedCorpus",
+        read: "Features",
         compiled: "Compiled",
         start: "CRFModel | None",
         checkpoint: str | Path | None,
     ) -> None:
         announce_training()
-        # Imports numba, which neither the factory nor prediction without tokens needs.
-        from ..training import Training
         from .constrained import check_legal
 
         if 2 * compiled.n_missing > compiled.n_tokens:
@@ -301,7 +304,9 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
         if learning.constrained:
             legal = self.decoding.legal(self.target, compiled.labels)
             check_legal(self.name, legal, compiled)
-        training = Training(
+        # Imports numba, which neither the factory nor prediction without tokens needs.
+        make_training = training_class(self.name, learning.schedule, read, corpus)
+        training = make_training(
             corpus,
             compiled.labels,
             self.solver,

@@ -77,7 +77,7 @@ def start_learner(
     RAISES: SparseCRFError for settings that need the whole corpus.
     """
     learning = pipe.learning
-    for key in ("min_freq", "observed_only", "constrained"):
+    for key in ("min_freq", "observed_only", "constrained", "schedule"):
         value, needed = getattr(learning, key), DEFAULTS[key]
         if value != needed:
             values = {"name": pipe.name, "key": key, "value": value, "needed": needed}

@@ -10,6 +10,7 @@
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `weighting.weighted`)
     constrained = false    whether log Z is over legal sequences only
+    schedule = []          stages in which groups of templates enter, see `schedule_settings`
 
 Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
 a mistake costs. A rare label with a high weight makes *all* labels of the sequences that have it
@@ -27,6 +28,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
+from ..schedule import Stage
+from .schedule_settings import read_schedule
 
 DEFAULTS: dict[str, Any] = {
     "min_freq": 1,
@@ -34,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "label_weights": {},
     "doc_weight": "",
     "constrained": False,
+    "schedule": [],
 }
 
 # What a config file has as a key when it is read again.
@@ -49,6 +53,7 @@ class LearningSettings:
     label_weights: Mapping[str, float] = field(default_factory=dict)
     doc_weight: str = ""
     constrained: bool = False
+    schedule: list[Stage] = field(default_factory=list)
 
     @classmethod
     def read(cls, name: str, block: Mapping[str, Any] | None) -> "LearningSettings":
@@ -69,6 +74,7 @@ class LearningSettings:
         if "label_weights" in block:
             block["label_weights"] = _weights_by_label(name, block["label_weights"])
         _check(name, DEFAULTS | block)
+        block["schedule"] = read_schedule(name, block.get("schedule", []))
         return cls(**block)
 
     def check_extension(self, name: str) -> None:

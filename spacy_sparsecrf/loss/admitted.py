@@ -1,0 +1,119 @@
+"""The problem of some of a corpus's tests: all others are as if they were not there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus import EncodedCorpus, distinct_rows
+from .lattice import Csr
+from .parts import Part
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AdmittedPart(Part):
+    """The problem of the tests that are admitted.
+
+    tests: [U' + B'] int64, their numbers in the whole, ascending; n_unigram: U of the whole;
+    n_outcomes, n_pairs: weights of a unigram and of a bigram test; with_labels: [n] int64,
+    ascending, test of the whole * Y + y: tests that are there have weights with these labels y
+    only, and any y' before. Coordinates: see `loss.chain`.
+    """
+
+    tests: Longs
+    n_unigram: int
+    n_outcomes: int
+    n_pairs: int
+    with_labels: Longs
+
+    @property
+    def _split(self) -> int:
+        return int(np.searchsorted(self.tests, self.n_unigram))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
+        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        return self._has if len(self.with_labels) else None
+
+    def _has(self, coordinates: Longs) -> Mask:
+        own, place = self._places(coordinates, self._split)
+        test = self.tests[own]
+        bounds = np.searchsorted(self.with_labels, test * self.n_labels)
+        # Behind the last there is none.
+        known = np.append(self.with_labels, -1)
+        whole: Mask = known[bounds] // self.n_labels != test
+        pair = test * self.n_labels + place % self.n_labels
+        whole |= known[np.searchsorted(self.with_labels, pair)] == pair
+        return whole
+
+    def outer(self, coordinates: Longs) -> Longs:
+        """Coordinates in the whole, [n] int64, of those in the part."""
+        test, place = self._places(coordinates, self._split)
+        return self._coordinates(self.tests[test], place, self.n_unigram)
+
+    def inner(self, coordinates: Longs) -> Longs:
+        """Coordinates in the part, [n] int64, of those in the whole; -1: not admitted."""
+        test, place = self._places(coordinates, self.n_unigram)
+        own = np.searchsorted(self.tests, test)
+        known = np.append(self.tests, -1)[own] == test
+        return np.where(known, self._coordinates(own, place, self._split), -1)
+
+    def _places(self, coordinates: Longs, n_unigram: int) -> tuple[Longs, Longs]:
+        """The test and the place among its weights of each coordinate, [n] each."""
+        base = n_unigram * self.n_outcomes
+        single = np.divmod(coordinates, self.n_outcomes)
+        pair = np.divmod(coordinates - base, self.n_pairs)
+        is_pair = coordinates >= base
+        return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(
+            is_pair, pair[1], single[1]
+        )
+
+    def _coordinates(self, test: Longs, place: Longs, n_unigram: int) -> Longs:
+        base = n_unigram * self.n_outcomes
+        pair = base + (test - n_unigram) * self.n_pairs
+        found: Longs = np.where(test >= n_unigram, pair, test * self.n_outcomes) + place
+        return found
+
+
+def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:
+    """A corpus without the tests that are not admitted.
+
+    admitted: [U + B] bool, unigram tests, then bigram tests. Tests stay in their order.
+    """
+    n_unigram = len(corpus.unigram_keys)
+    unigram, bigram = admitted[:n_unigram], admitted[n_unigram:]
+    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram)
+    pairs = _selected(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram)
+    representatives, context = distinct_rows(_table(pairs))
+    pairs = pairs.take(representatives)
+    return replace(
+        corpus,
+        uni_indptr=tests.indptr,
+        uni_indices=tests.indices,
+        context=context[corpus.context],
+        ctx_indptr=pairs.indptr,
+        ctx_indices=pairs.indices,
+        unigram_keys=corpus.unigram_keys[unigram],
+        bigram_keys=corpus.bigram_keys[bigram],
+    )
+
+
+def _selected(table: Csr, kept: Mask) -> Csr:
+    """A ragged table of some of the tests, which are numbered anew."""
+    number = (np.cumsum(kept) - 1).astype(np.int32)
+    staying = kept[table.indices]
+    indptr = np.concatenate(([0], np.cumsum(staying)))[table.indptr].astype(np.int64)
+    return Csr(indptr, number[table.indices[staying]])
+
+
+def _table(rows: Csr) -> NDArray[np.int32]:
+    """A ragged table as a matrix, -1 where a row has ended."""
+    lengths = np.diff(rows.indptr)
+    table = np.full((len(rows), int(lengths.max(initial=0))), -1, np.int32)
+    row = np.repeat(np.arange(len(rows)), lengths)
+    table[row, np.arange(len(rows.indices)) - rows.indptr[row]] = rows.indices
+    return table
