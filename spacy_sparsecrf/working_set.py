@@ -122,7 +122,8 @@ class WorkingSet:
         """Go on from the weights so far with another l1 > 0, of which all else is forgotten.
 
         A weight enters where the sequential strong rule does not discard it (Tibshirani et al.
-        2012): |gradient| >= 2 l1 - the last l1. The next screenings find out where the rule erred.
+        2012), |gradient| >= 2 l1 - the last l1, unless its gradient is so far below l1 that it
+        would leave again. The next screenings find out where the rule erred.
         penalty: with the same l2.
         """
         state, last = self._state, self._penalty
