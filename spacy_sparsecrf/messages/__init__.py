@@ -1,0 +1,1 @@
+"""The messages of errors, by what they are about."""

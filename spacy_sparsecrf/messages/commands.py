@@ -1,0 +1,117 @@
+"""Errors of explaining, patching, converting, and the regularisation path."""
+
+
+class CommandErrors:
+    """Messages, see `errors.Errors`."""
+
+    SC601 = (
+        "The pipeline {model} has no component '{name}' with sparse CRF weights. Give --component "
+        "one of: {known}."
+    )
+    SC602 = (
+        "The pipeline {model} has {n} components with sparse CRF weights. Choose one by "
+        "--component: {known}."
+    )
+    SC603 = (
+        "{path}, line {line}, is no weight: {reason}. A line has a kind, a test, the label before, "
+        "the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` writes it."
+    )
+    SC604 = (
+        "{path}, line {line}: the model has no label {label!r}, and labels cannot be added here. "
+        "Choose one of: {known}."
+    )
+    SC605 = (
+        "{path}, line {line}: test {test!r} can have no weight: no template or pattern of kind "
+        "{kind} of the component is {template!r} (see [components.NAME.features]). Correct the "
+        "name, or train with that template."
+    )
+    SC606 = (
+        "A CRFsuite file has one label a token, but --columns says that it is {columns}. Name orth "
+        "and one other, as in orth,ner."
+    )
+    SC610 = (
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert the file first, for instance by "
+        "`iconv -f latin1 -t utf-8`."
+    )
+    SC611 = (
+        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Columns "
+        "are separated by {separator}; an empty line ends a sentence."
+    )
+    SC612 = "{path} has no tokens: there is nothing to convert."
+    SC613 = "What {path} contains does not show in its name. Say it by --format, one of: {known}."
+    SC614 = (
+        "--columns names {name!r}, which is not known. Known are: {known}, spans:KEY for other "
+        "spans and _.NAME for an attribute of your own."
+    )
+    SC615 = (
+        "{path}, line {line}: {value!r} is not a label that can stand here ({reason}). Labels "
+        "are read as {scheme}; choose another --scheme if the file has one: {known}."
+    )
+    SC616 = "{path}, line {line}: {value!r} cannot be a value of {column} ({reason})."
+    SC617 = (
+        "{path}, line {line}: the attributes of a CRFsuite file are not tokens, and none here is "
+        "{wanted}=VALUE. Say by --attribute which of them has the words, as in --attribute 'w[0]'; "
+        "this line has: {known}."
+    )
+    SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
+    SC619 = (
+        "Token {token} of document {doc} of {path} cannot be written to column {column}: "
+        "{value!r} {reason}."
+    )
+    SC620 = (
+        "Exactly one of {source} and {target} must be a .spacy file: text is converted to it, and "
+        "it to text in columns."
+    )
+    SC621 = "{path} is not a .spacy file that can be read: {reason}."
+    SC622 = (
+        "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
+        "attribute twice."
+    )
+    SC701 = (
+        "The regularisation path needs solutions at each l1, which the solver {solver} does not "
+        "find: it is approximate, or minimises l1 = 0 only. Change [components.NAME.solver], for "
+        "example to spacy_sparsecrf.OWLQN.v1."
+    )
+    SC702 = (
+        "{values} are not values of l1 for a regularisation path. Give --l1 finite numbers above "
+        "0, separated by commas, such as --l1 2,1,0.5."
+    )
+    SC703 = "A regularisation path has at least one point, not {n}. Change --points."
+    SC704 = (
+        "The regularisation path ends at [components.NAME] l1 = {lowest:g}, which is not between "
+        "0 and {highest:g}, from where on all weights are zero. Change l1, or give --l1."
+    )
+    SC705 = (
+        "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2, or choose "
+        "another [components.NAME.solver]."
+    )
+    SC706 = (
+        "The regularisation path is that of one sparse CRF, but the pipeline {pipeline} has {n} "
+        "that would be trained: {names}. Put one into [nlp] pipeline, and freeze all others "
+        "([training] frozen_components)."
+    )
+    SC707 = (
+        "Beside '{name}', `spacy train` would train {others}, which the regularisation path does "
+        "not do. Train them first, then source them, or name them in [training] frozen_components."
+    )
+    SC708 = (
+        "{path} is there already and is not a saved pipeline, so it is not overwritten. Give "
+        "another --output."
+    )
+    SC709 = (
+        "None of [training.score_weights], {weights}, is among the scores of the pipeline: "
+        "{known}. Name one that is, so that the regularisation path can choose a model."
+    )
+    SC710 = (
+        "--within {within} is how many points of 100 the score of the smallest model may be below "
+        "the best: a number >= 0, which goes with --choose smallest only."
+    )
+    SC711 = "--l1 and --points exclude each other: --points is the length of an automatic sequence."
+    SC712 = (
+        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: a "
+        "regularisation path is not continued from a checkpoint. Remove it."
+    )
+    SC713 = (
+        "--window {window} is the fraction of the objective below which an outer iteration ends a "
+        "point: at least 0 and less than 1, such as 0.001."
+    )
