@@ -37,8 +37,8 @@ class Errors(
 ):
     """Messages of errors: what was wrong, where, and what to do.
 
-    SC1xx features, SC2xx the component, SC3xx corpora, losses, solvers, learning, SC4xx decoding, SC5xx
-    targets, SC6xx and SC7xx commands.
+    SC1xx: features; SC2xx: the component; SC3xx: corpora, losses, solvers, learning; SC4xx:
+    decoding; SC5xx: targets; SC6xx and SC7xx: commands.
     """
 
 
