@@ -327,7 +327,7 @@ def test_two_components_in_a_pipeline_do_not_share_anything(corpus: Corpus):
 
 @pytest.mark.parametrize("messages", [Errors, Warnings])
 def test_every_message_has_its_own_code_in_front(messages: type):
-    codes = [code for code in vars(messages) if not code.startswith("_")]
+    codes = [code for code in dir(messages) if not code.startswith("_")]
     assert codes
     for code in codes:
         assert getattr(messages, code).startswith(f"[{code}] ")
