@@ -109,7 +109,7 @@ class Training:
         weights = None if init is None else self._names.coordinates_of(init)
         self._runs = self._make_runs(None if weights is None else weights[0])
         self.n_potential = self.size.n_potential
-        self._options["kept"] = [run.n_potential for run in self._runs]
+        self._options["weights kept"] = [run.n_potential for run in self._runs]
         if weights is not None:
             self.begin(*weights)
 
