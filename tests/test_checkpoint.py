@@ -64,7 +64,7 @@ def test_the_run_of_other_settings_is_refused(tmp_path, options, differing):
     run = make_run()
     run.step()
     run.save(tmp_path / "run")
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing} differ"):
+    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
         make_run(**options).resume(tmp_path / "run")
 
 
@@ -74,7 +74,7 @@ def test_the_run_of_another_corpus_is_refused(tmp_path):
     run.save(tmp_path / "run")
     problem, _ = random_problem(41, 4, [9, 8])
     other = Training(problem.corpus, list("abcd"), OWLQN(inner_iterations=2), l1=0.3, l2=0.1)
-    with pytest.raises(SparseCRFError, match="SC316.*corpus differ"):
+    with pytest.raises(SparseCRFError, match="SC316.*corpus.* differ"):
         other.resume(tmp_path / "run")
 
 
