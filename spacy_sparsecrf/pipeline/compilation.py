@@ -6,7 +6,7 @@ _NOTICE = (
     "spacy-sparsecrf compiles its %s kernels for this machine: once after installation, for "
     "about %d seconds. `python -m spacy_sparsecrf warmup` does it ahead."
 )
-_TRAINING_SECONDS = 15
+_TRAINING_SECONDS = 25
 _PREDICTION_SECONDS = 6
 
 
