@@ -8,6 +8,7 @@ a start label (y' = Y) and Y without. No array is as long as the number of poten
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,11 @@ class ChainLoss:
 
         A real value counts where it is not 0.
         """
+        return self._observed
+
+    @cached_property
+    def _observed(self) -> Longs:
+        # Kept, as both the estimate of memory and the warm start ask for them.
         unigram = observed_unigrams(self._lattice, self.n_labels)
         values = observed_values(self._lattice, self.n_labels)
         if len(values):
