@@ -18,16 +18,13 @@ _SUMMED = 64
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _add_rows(
-    x: np.ndarray, columns: np.ndarray, first: int, last: int, table: np.ndarray, out: np.ndarray
-) -> None:
-    """out[y] += sum over rows first:last of x[columns[r]] table[r, y], eight rows at a time."""
-    unrolled = last - (last - first) % 8
-    for r in range(first, unrolled, 8):
-        a, b = np.float64(x[columns[r]]), np.float64(x[columns[r + 1]])
-        c, d = np.float64(x[columns[r + 2]]), np.float64(x[columns[r + 3]])
-        e, f = np.float64(x[columns[r + 4]]), np.float64(x[columns[r + 5]])
-        g, h = np.float64(x[columns[r + 6]]), np.float64(x[columns[r + 7]])
+def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np.ndarray) -> None:
+    """out[y] += sum over j < n of x[j] table[first + j, y], eight at a time. x: float64."""
+    unrolled = n - n % 8
+    for j in range(0, unrolled, 8):
+        a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+        e, f, g, h = x[j + 4], x[j + 5], x[j + 6], x[j + 7]
+        r = first + j
         for y in range(len(out)):
             out[y] += (
                 (a * table[r, y] + b * table[r + 1, y])
@@ -36,10 +33,10 @@ def _add_rows(
                 (e * table[r + 4, y] + f * table[r + 5, y])
                 + (g * table[r + 6, y] + h * table[r + 7, y])
             )
-    for r in range(unrolled, last):
-        a = np.float64(x[columns[r]])
+    for j in range(unrolled, n):
+        a = x[j]
         for y in range(len(out)):
-            out[y] += a * table[r, y]
+            out[y] += a * table[first + j, y]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -63,6 +60,7 @@ def value_scores(
     totals = np.empty((_SCORED, table.shape[1]))
     # Eight rows are added at a time, wherever W is cut.
     n_rows = max(8, _HELD // table.shape[1] // 8 * 8)
+    x = np.empty(n_rows)
     for begin in range(first, last, _SCORED):
         end = min(begin + _SCORED, last)
         for t in range(begin, end):
@@ -70,41 +68,13 @@ def value_scores(
         for r in range(0, len(columns), n_rows):
             until = min(r + n_rows, len(columns))
             for t in range(begin, end):
-                _add_rows(values[rows[t]], columns, r, until, table, totals[t - begin])
+                row = values[rows[t]]
+                for j in range(until - r):
+                    x[j] = row[columns[r + j]]
+                _add_multiples(x, until - r, r, table, totals[t - begin])
         for t in range(begin, end):
             for y in range(totals.shape[1]):
                 scores[t, y] = totals[t - begin, y] + (scores[t, y] if add else 0.0)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _add_tokens(
-    rows: np.ndarray,
-    values: np.ndarray,
-    column: int,
-    first: int,
-    last: int,
-    residual: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """out[y] += sum over tokens first:last of x[t, column] residual[t, y], eight at a time."""
-    unrolled = last - (last - first) % 8
-    for t in range(first, unrolled, 8):
-        a, b = np.float64(values[rows[t], column]), np.float64(values[rows[t + 1], column])
-        c, d = np.float64(values[rows[t + 2], column]), np.float64(values[rows[t + 3], column])
-        e, f = np.float64(values[rows[t + 4], column]), np.float64(values[rows[t + 5], column])
-        g, h = np.float64(values[rows[t + 6], column]), np.float64(values[rows[t + 7], column])
-        for y in range(len(out)):
-            out[y] += (
-                (a * residual[t, y] + b * residual[t + 1, y])
-                + (c * residual[t + 2, y] + d * residual[t + 3, y])
-            ) + (
-                (e * residual[t + 4, y] + f * residual[t + 5, y])
-                + (g * residual[t + 6, y] + h * residual[t + 7, y])
-            )
-    for t in range(unrolled, last):
-        a = np.float64(values[rows[t], column])
-        for y in range(len(out)):
-            out[y] += a * residual[t, y]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -123,10 +93,14 @@ def value_sums(
     """
     values, rows, columns = lent(values), lent(rows), lent(columns)
     residual, sums = lent(residual), lent(sums)
+    x = np.empty(_SUMMED)
     for begin in range(first, last, _SUMMED):
-        end = min(begin + _SUMMED, last)
+        n = min(_SUMMED, last - begin)
         for r in range(len(columns)):
-            _add_tokens(rows, values, columns[r], begin, end, residual, sums[r])
+            column = columns[r]
+            for j in range(n):
+                x[j] = values[rows[begin + j], column]
+            _add_multiples(x, n, begin, residual, sums[r])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
