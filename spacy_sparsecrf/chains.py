@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .constraints import Mask
-from .errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from .constraints import Mask, checked_mask
+from .errors import SparseCRFWarning, Warnings
 from .transitions import Search, Transitions
 
 Floats = NDArray[np.float64]
@@ -86,17 +86,7 @@ def constrain(chains: Chains, free: Floats, permitted: Mask | None) -> None:
 
 def checked_permitted(permitted: Mask, n_tokens: int, n_labels: int) -> Mask:
     """Check the shape and type of permitted labels. RAISES: SparseCRFError."""
-    if getattr(permitted, "shape", None) != (n_tokens, n_labels) or permitted.dtype != bool:
-        raise SparseCRFError(
-            Errors.SC405.format(
-                what="permitted labels",
-                shape=getattr(permitted, "shape", None),
-                dtype=getattr(permitted, "dtype", type(permitted).__name__),
-                expected=f"[{n_tokens}, {n_labels}]",
-                method="permitted",
-            )
-        )
-    return permitted
+    return checked_mask(permitted, (n_tokens, n_labels), "permitted labels", "permitted")
 
 
 def _opened(permitted: Mask) -> Mask:

@@ -33,7 +33,7 @@ def legal_transitions(
     n = len(labels)
     legal = np.ones((n + 1, n + 1), dtype=bool)
     if scheme is not None:
-        legal &= checked_mask(scheme, n)
+        legal &= checked_legal(scheme, n)
     only = _pairs("allowed", allowed, labels)
     if only:
         listed = np.zeros_like(legal)
@@ -63,20 +63,28 @@ def _pairs(
     return found
 
 
-def checked_mask(legal: Mask, n_labels: int) -> Mask:
-    """Check the shape and type of legal transitions. RAISES: SparseCRFError."""
-    size = n_labels + 1
-    if getattr(legal, "shape", None) != (size, size) or legal.dtype != bool:
+def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
+    """Check the shape and type of a mask.
+
+    what, method: what it tells, and the method of a target that gives it, for the message.
+    RAISES: SparseCRFError.
+    """
+    if getattr(mask, "shape", None) != shape or mask.dtype != bool:
         raise SparseCRFError(
             Errors.SC405.format(
-                what="legal transitions",
-                shape=getattr(legal, "shape", None),
-                dtype=getattr(legal, "dtype", type(legal).__name__),
-                expected=f"[{size}, {size}]",
-                method="legal",
+                what=what,
+                shape=getattr(mask, "shape", None),
+                dtype=getattr(mask, "dtype", type(mask).__name__),
+                expected=[*shape],
+                method=method,
             )
         )
-    return legal
+    return mask
+
+
+def checked_legal(legal: Mask, n_labels: int) -> Mask:
+    """Check the shape and type of legal transitions. RAISES: SparseCRFError."""
+    return checked_mask(legal, (n_labels + 1, n_labels + 1), "legal transitions", "legal")
 
 
 def check_paths(legal: Mask) -> None:

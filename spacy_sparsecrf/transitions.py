@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .constraints import Mask, check_paths, checked_mask
+from .constraints import Mask, check_paths, checked_legal
 
 Longs = NDArray[np.int64]
 Search = tuple[Longs, Longs, Longs, Longs, Longs]
@@ -48,7 +48,7 @@ class Transitions:
         if legal is None:
             legal = np.ones((n + 1, n + 1), dtype=bool)
         else:
-            check_paths(checked_mask(legal, n))
+            check_paths(checked_legal(legal, n))
         columns = legal[:n, :n].sum(axis=0)
         frequent = np.zeros(padded, dtype=bool)
         frequent[:n] = columns > n // RARE
