@@ -62,9 +62,7 @@ class DecodingSettings:
 
         RAISES: SparseCRFError for unknown labels, and where no sequence of some length is legal.
         """
-        find = getattr(target, "legal", None)
-        scheme = None if find is None else find(labels)
-        return legal_transitions(labels, self.forbidden, self.allowed, scheme)
+        return legal_transitions(labels, self.forbidden, self.allowed, target.legal(labels))
 
 
 def _pairs(name: str, key: str, pairs: Any) -> tuple[Pair, ...]:

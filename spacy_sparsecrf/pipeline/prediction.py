@@ -62,9 +62,8 @@ class Reader(NamedTuple):
         read = getattr(self.features, "readings", None)
         parts = [self.features(docs, self.cut)] if read is None else read(docs, self.cut)
         permitted: Permitted = None
-        find = getattr(self.target, "permitted", None)
-        if forced and find is not None:
-            permitted = find(docs, self.labels, overwrite=self.overwrite)
+        if forced:
+            permitted = self.target.permitted(docs, self.labels, overwrite=self.overwrite)
         if permitted is None or len(parts) == 1:
             yield from ((part, permitted) for part in parts)
             return
