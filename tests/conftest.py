@@ -31,12 +31,11 @@ class Corpus:
         return ["--paths.train", self.train_path, "--paths.dev", self.dev_path]
 
 
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    directory = tmp_path_factory.mktemp("corpus")
+def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
+    """Write corpora of so many sentences."""
     made = Corpus(
-        make_sentences(120, seed=1),
-        make_sentences(30, seed=2),
+        make_sentences(n_train, seed=1),
+        make_sentences(n_dev, seed=2),
         str(directory / "train.spacy"),
         str(directory / "dev.spacy"),
     )
@@ -44,6 +43,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     write_corpus(made.train_path, nlp, made.train)
     write_corpus(made.dev_path, nlp, made.dev)
     return made
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return make_corpus(tmp_path_factory.mktemp("corpus"), 120, 30)
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,9 @@ from spacy_sparsecrf.__main__ import app
 from spacy_sparsecrf.cli import path_report
 from spacy_sparsecrf.pipeline.path import PipelinePath
 
-from .conftest import SHIPPED_CONFIG, Corpus
+from .conftest import SHIPPED_CONFIG, Corpus, make_corpus
 from .test_cli import invoke as invoke_spacy
-from .toy import accuracy, make_sentences, write_corpus
+from .toy import accuracy
 
 L1S = [16.0, 4.0, 1.0, 0.25]
 FEW = ["--l1", "16,4,1,0.25"]
@@ -63,17 +63,7 @@ def record_in(output: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Few training sentences: the score depends on l1."""
-    directory = tmp_path_factory.mktemp("hard")
-    made = Corpus(
-        make_sentences(40, seed=1),
-        make_sentences(60, seed=2),
-        str(directory / "train.spacy"),
-        str(directory / "dev.spacy"),
-    )
-    nlp = spacy.blank("en")
-    write_corpus(made.train_path, nlp, made.train)
-    write_corpus(made.dev_path, nlp, made.dev)
-    return made
+    return make_corpus(tmp_path_factory.mktemp("hard"), 40, 60)
 
 
 @pytest.fixture(scope="module")
