@@ -1,27 +1,30 @@
 """The default templates."""
 
+
+def _of_word(longest: int) -> tuple[str, ...]:
+    """Plain transitions, label biases, and the word, its edges and its looks.
+
+    longest: of the edges, in characters.
+    """
+    return (
+        "b:",
+        "u:",
+        "u:orth[0]",
+        "u:lower[0]",
+        *(f"u:prefix({n})[0]" for n in range(1, longest + 1)),
+        *(f"u:suffix({n})[0]" for n in range(1, longest + 1)),
+        "u:shape[0]",
+        "u:is_title[0]",
+        "u:is_upper[0]",
+        "u:has_upper[0]",
+        "u:has_digit[0]",
+        "u:has_hyphen[0]",
+        "u:is_punct[0]",
+    )
+
+
 DEFAULT_TEMPLATES: tuple[str, ...] = (
-    # Plain transitions and label biases.
-    "b:",
-    "u:",
-    # The word, its edges and its looks.
-    "u:orth[0]",
-    "u:lower[0]",
-    "u:prefix(1)[0]",
-    "u:prefix(2)[0]",
-    "u:prefix(3)[0]",
-    "u:prefix(4)[0]",
-    "u:suffix(1)[0]",
-    "u:suffix(2)[0]",
-    "u:suffix(3)[0]",
-    "u:suffix(4)[0]",
-    "u:shape[0]",
-    "u:is_title[0]",
-    "u:is_upper[0]",
-    "u:has_upper[0]",
-    "u:has_digit[0]",
-    "u:has_hyphen[0]",
-    "u:is_punct[0]",
+    *_of_word(4),
     "u:like_num[0]",
     "u:shape[-1]",
     "u:shape[1]",
@@ -49,29 +52,7 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
 neighbours and the white space are ours."""
 
 ENTITY_TEMPLATES: tuple[str, ...] = (
-    # Plain transitions and label biases.
-    "b:",
-    "u:",
-    # The word, its edges and its looks.
-    "u:orth[0]",
-    "u:lower[0]",
-    "u:prefix(1)[0]",
-    "u:prefix(2)[0]",
-    "u:prefix(3)[0]",
-    "u:prefix(4)[0]",
-    "u:prefix(5)[0]",
-    "u:suffix(1)[0]",
-    "u:suffix(2)[0]",
-    "u:suffix(3)[0]",
-    "u:suffix(4)[0]",
-    "u:suffix(5)[0]",
-    "u:shape[0]",
-    "u:is_title[0]",
-    "u:is_upper[0]",
-    "u:has_upper[0]",
-    "u:has_digit[0]",
-    "u:has_hyphen[0]",
-    "u:is_punct[0]",
+    *_of_word(5),
     # Words and looks in a window of five, and words beyond.
     "u:lower[-3]",
     "u:lower[3]",
