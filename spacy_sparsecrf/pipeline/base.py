@@ -3,7 +3,6 @@
 This module is imported at each start of spaCy: what only its use needs is imported there.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..errors import Errors, SparseCRFError
 from ..names import Names
 from ..targets.span_target import SpanTarget
-from .compilation import announce_prediction, announce_training
+from .compilation import announce_prediction
 from .decoding_settings import DecodingSettings
 from .explaining import ExplainedPipe
 from .feature_state import keep, renewed
@@ -27,7 +25,7 @@ from .labelled import LabelledPipe
 from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, predict, store_scores
 from .probabilities import Probabilities
-from .schedule_settings import training_class, with_kin
+from .schedule_settings import with_kin
 from .session import Session
 from .settings import Settings
 from .skew import warn_of_skew
@@ -36,10 +34,8 @@ from .streaming import is_endless, is_on_batches
 from .upstream import annotated
 
 if TYPE_CHECKING:
-    from ..corpus import EncodedCorpus
     from ..decoding import Decoder
     from ..features.naming import NameRecord
-    from ..model import CRFModel
     from ..solvers.base import BatchSolver
     from ..targets.base import Target
     from .compiling import Compiled, Features, LabelIds
@@ -252,7 +248,10 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
                 learner = start_learner(*parts, whole=not is_endless(nlp))
                 self._session.begin_learning(self.name, learner, checkpoint)
             else:
-                self._start_training(compiled.corpus, read, compiled, start, checkpoint)
+                from .starting import start_training
+
+                training = start_training(self, compiled.corpus, read, compiled, start)
+                self._session.begin(self.name, training, checkpoint)
         elif start is not None:
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
@@ -282,55 +281,6 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
             if compiled.labels:
                 self.decoding.legal(self.target, compiled.labels)
         return compiled
-
-    def _start_training(
-        self,
-        corpus: "EncodedCorpus",
-        read: "Features",
-        compiled: "Compiled",
-        start: "CRFModel | None",
-        checkpoint: str | Path | None,
-    ) -> None:
-        announce_training()
-        from .constrained import check_legal
-
-        if 2 * compiled.n_missing > compiled.n_tokens:
-            message = Warnings.SCW201.format(
-                name=self.name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
-            )
-            warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        settings, learning = self.settings, self.learning
-        legal = None
-        if learning.constrained:
-            legal = self.decoding.legal(self.target, compiled.labels)
-            check_legal(self.name, legal, compiled)
-        # Imports numba, which neither the factory nor prediction without tokens needs.
-        make_training = training_class(self.name, learning.schedule, read, corpus)
-        training = make_training(
-            corpus,
-            compiled.labels,
-            self.solver,
-            l1=settings.l1,
-            l2=settings.l2,
-            n_threads=settings.n_threads,
-            dtype=settings.dtype,
-            precision=settings.precision,
-            observed_only=learning.observed_only,
-            label_weights=learning.weights_of(self.name, compiled.labels),
-            legal=legal,
-            kind=settings.model,
-            clusters=settings.clusters,
-            init=start,
-        )
-        logger.info(
-            "%s: %d sequences, %d tokens, %d labels, %s",
-            self.name,
-            corpus.n_sequences,
-            compiled.n_tokens,
-            len(compiled.labels),
-            training.size,
-        )
-        self._session.begin(self.name, training, checkpoint)
 
     def update(
         self,

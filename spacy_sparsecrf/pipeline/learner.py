@@ -88,14 +88,9 @@ def start_learner(
         corpus,
         labels,
         cast(StreamSolver, pipe.solver),
-        l1=settings.l1,
-        l2=settings.l2,
-        dtype=settings.dtype,
-        precision=settings.precision,
-        kind=settings.model,
-        clusters=settings.clusters,
         whole=whole,
         init=start,
+        **settings.problem,
     )
     logger.info("%s: learns %d labels from batches", pipe.name, len(labels))
     label_ids = LabelIds(pipe.name, labels, fixed=True, unknown=Errors.SC380)

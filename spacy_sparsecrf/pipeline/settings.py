@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import Errors, SparseCRFError
 
@@ -20,6 +21,12 @@ class Settings:
     n_threads: int
     overwrite: bool
     threshold: float = 0.0
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """What is minimised, and in which numbers: arguments of `Training` and of `Stream`."""
+        names = "l1", "l2", "dtype", "precision", "clusters"
+        return {"kind": self.model, **{name: getattr(self, name) for name in names}}
 
     def check(self, name: str) -> None:
         """Check every setting.
