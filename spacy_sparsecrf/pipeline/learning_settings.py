@@ -29,7 +29,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
 from ..schedule import Stage
-from .schedule_settings import read_schedule
+from .schedule_settings import read_schedule, refuse
 
 DEFAULTS: dict[str, Any] = {
     "min_freq": 1,
@@ -108,12 +108,12 @@ class LearningSettings:
 def _check(name: str, block: Mapping[str, Any]) -> None:
     """Check the plain settings of a block."""
     if type(block["min_freq"]) is not int or block["min_freq"] < 1:
-        _refuse(name, "min_freq", block["min_freq"], "a whole number that is at least 1")
+        refuse(name, "min_freq", block["min_freq"], "a whole number that is at least 1")
     for key in ("observed_only", "constrained"):
         if not isinstance(block[key], bool):
-            _refuse(name, key, block[key], "true or false")
+            refuse(name, key, block[key], "true or false")
     if not isinstance(block["doc_weight"], str):
-        _refuse(name, "doc_weight", block["doc_weight"], 'a name, or "" for none')
+        refuse(name, "doc_weight", block["doc_weight"], 'a name, or "" for none')
 
 
 def _weights_by_label(name: str, given: Any) -> dict[str, float]:
@@ -126,12 +126,12 @@ def _weights_by_label(name: str, given: Any) -> dict[str, float]:
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
     expected = "a section of labels with finite numbers >= 0, or a list of pairs of them"
     if not isinstance(pairs, (list, tuple)):
-        _refuse(name, "label_weights", given, expected)
+        refuse(name, "label_weights", given, expected)
     weights: dict[str, float] = {}
     for pair in pairs:
         fits = isinstance(pair, (list, tuple)) and len(pair) == 2
         if not fits or not isinstance(pair[0], str) or not _is_weight(pair[1]):
-            _refuse(name, "label_weights", given, expected)
+            refuse(name, "label_weights", given, expected)
         weights[pair[0]] = float(pair[1])
     return weights
 
@@ -140,8 +140,3 @@ def _is_weight(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         return False
     return math.isfinite(value) and float(value) >= 0.0
-
-
-def _refuse(name: str, key: str, value: object, expected: str) -> None:
-    message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
-    raise SparseCRFError(message)

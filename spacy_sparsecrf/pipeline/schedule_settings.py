@@ -7,7 +7,7 @@ Keys of a stage: see `schedule.Stage`; a single pattern may stand for a list of 
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from spacy.tokens import Doc
 from spacy.util import logger
@@ -28,7 +28,7 @@ _KEYS = "templates", "steps", "require", "admit", "parents"
 def read_schedule(name: str, value: Any) -> list[Stage]:
     """Check the setting of component `name`. RAISES: SparseCRFError for anything malformed."""
     if not isinstance(value, (list, tuple)):
-        _refuse(name, "schedule", value, 'a list of stages, such as {"templates": ["u:lower[0]"]}')
+        refuse(name, "schedule", value, 'a list of stages, such as {"templates": ["u:lower[0]"]}')
     return [_read_stage(name, f"schedule, stage {i},", s) for i, s in enumerate(value, start=1)]
 
 
@@ -36,17 +36,17 @@ def _read_stage(name: str, key: str, stage: Any) -> Stage:
     fits = isinstance(stage, Mapping) and "templates" in stage and set(stage) <= set(_KEYS)
     if not fits:
         keys = ", ".join(_KEYS[1:])
-        _refuse(name, key, stage, f"a section with `templates` and, if need be, {keys}")
+        refuse(name, key, stage, f"a section with `templates` and, if need be, {keys}")
     steps, require = stage.get("steps", 0), stage.get("require", "all")
     if type(steps) is not int or steps < 0:
-        _refuse(name, f"{key} steps", steps, "a whole number >= 0, 0 = until they converge")
+        refuse(name, f"{key} steps", steps, "a whole number >= 0, 0 = until they converge")
     admit = stage.get("admit", "tests")
     for part, value, known in (("require", require, REQUIRE), ("admit", admit, ADMIT)):
         if value not in known:
-            _refuse(name, f"{key} {part}", value, f"one of {', '.join(known)}")
+            refuse(name, f"{key} {part}", value, f"one of {', '.join(known)}")
     parents = stage.get("parents", {})
     if not isinstance(parents, Mapping):
-        _refuse(name, f"{key} parents", parents, 'a section such as {"u:lower[-1]|lower[0]": []}')
+        refuse(name, f"{key} parents", parents, 'a section such as {"u:lower[-1]|lower[0]": []}')
     templates = _patterns(name, f"{key} templates", stage["templates"])
     own = {child: _patterns(name, f"{key} parents", found) for child, found in parents.items()}
     return Stage(templates, steps, require, admit, own)
@@ -55,11 +55,12 @@ def _read_stage(name: str, key: str, stage: Any) -> Stage:
 def _patterns(name: str, key: str, value: Any) -> tuple[str, ...]:
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, (list, tuple)) or not all(isinstance(p, str) for p in patterns):
-        _refuse(name, key, value, "a template, a pattern of templates, or a list of them")
+        refuse(name, key, value, "a template, a pattern of templates, or a list of them")
     return tuple(patterns)
 
 
-def _refuse(name: str, key: str, value: object, expected: str) -> None:
+def refuse(name: str, key: str, value: object, expected: str) -> NoReturn:
+    """Raise SparseCRFError for a setting of the block [components.NAME.learning]."""
     message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
     raise SparseCRFError(message)
 
