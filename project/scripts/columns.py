@@ -31,21 +31,6 @@ def read_conllu(path: Path) -> Iterator[Rows]:
         yield [[row.values[i] for i in kept] for row in sentence]
 
 
-def to_spans(labels: Iterable[str]) -> list[tuple[int, int, str]]:
-    """Read spans (first token, the one after the last, type) from IOB labels.
-
-    A span begins with B-TYPE, or with I-TYPE where no span of this type stands before.
-    """
-    spans: list[tuple[int, int, str]] = []
-    for i, label in enumerate(labels):
-        letter, _, name = label.partition("-")
-        if letter == "I" and spans and spans[-1][1:] == (i, name):
-            spans[-1] = (spans[-1][0], i + 1, name)
-        elif name:
-            spans.append((i, i + 1, name))
-    return spans
-
-
 def find(directories: Iterable[str], names: Iterable[str], base: Path) -> Path:
     """Find the first file there is.
 

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import spacy
 import typer
-from columns import find, read_tsv, to_spans
+from columns import find, read_tsv
 from functions import GIVEN_TAGS
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
+
+from spacy_sparsecrf.convert.schemes import Scheme, read_spans
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = {"train": "train7936", "dev": "dev1000", "test": "test"}
@@ -25,7 +27,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
             tags=chunks,
             user_data={GIVEN_TAGS: [row[1] for row in rows]},
         )
-        doc.spans["sc"] = [Span(doc, *span) for span in to_spans(chunks)]
+        doc.spans["sc"] = [Span(doc, *span) for span in read_spans(chunks, Scheme.iob1)]
         yield doc
 
 

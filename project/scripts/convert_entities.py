@@ -8,9 +8,11 @@ from typing import Annotated
 
 import spacy
 import typer
-from columns import find, read_tsv, to_spans
+from columns import find, read_tsv
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
+
+from spacy_sparsecrf.convert.schemes import Scheme, read_spans
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -42,7 +44,9 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield one Doc a sentence, with its entities."""
     for rows in read_tsv(path):
         doc = Doc(vocab, words=[row[0] for row in rows])
-        doc.set_ents([Span(doc, *span) for span in to_spans(row[-1] for row in rows)])
+        doc.set_ents(
+            [Span(doc, *span) for span in read_spans([row[-1] for row in rows], Scheme.iob1)]
+        )
         yield doc
 
 
