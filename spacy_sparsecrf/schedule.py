@@ -8,8 +8,7 @@ one block. A finer rule admits pairs of a test and a label, by active pairs of i
 label.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,28 +18,6 @@ from .corpus import EncodedCorpus, places
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Keys = NDArray[np.uint64]
-
-REQUIRE = ("all", "any", "none")
-ADMIT = ("tests", "labels")
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage of a schedule, as the config has it.
-
-    templates: patterns that name the templates whose tests it may admit, but for those that stages
-    before name; steps: outer iterations at most, 0 = until they converge; require: how many of the
-    parents of a test must be active, "all", "any" or "none"; admit: whether "tests" are admitted
-    with all labels, or only with the "labels" that so many parents are active with; parents:
-    patterns that name the parents of templates, by the patterns that name these, where they are not
-    to be derived.
-    """
-
-    templates: tuple[str, ...]
-    steps: int = 0
-    require: str = "all"
-    admit: str = "tests"
-    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +78,7 @@ class Kin:
     def admitted(self, stage: int, require: str, active: Mask) -> Mask:
         """The tests of a stage's templates whose parents are active: [U + B] bool.
 
-        require: see `Stage`; active: [U + B] bool, tests with a weight that is not zero.
+        require: see `stage.Stage`; active: [U + B] bool, tests with a weight that is not zero.
         """
         own: Mask = self.stage == stage
         if require == "none":

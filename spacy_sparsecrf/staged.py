@@ -13,8 +13,9 @@ from .errors import Errors, SparseCRFError
 from .loss.admitted import AdmittedPart, reduced
 from .loss.parts import Part
 from .model import CRFModel
-from .schedule import Kin, Stage
+from .schedule import Kin
 from .solvers.base import BatchSolver, StepReport
+from .stage import Stage
 from .training import Training
 
 Longs = NDArray[np.int64]

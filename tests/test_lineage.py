@@ -12,7 +12,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lineage import KinRecord, Lineage
 from spacy_sparsecrf.features.templates import parse_templates
-from spacy_sparsecrf.schedule import REQUIRE, Stage
+from spacy_sparsecrf.stage import REQUIRE, Stage
 
 TEMPLATES = [
     "b:",

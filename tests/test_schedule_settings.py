@@ -10,7 +10,7 @@ from spacy.util import load_model_from_config
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.schedule_settings import read_schedule
-from spacy_sparsecrf.schedule import Stage
+from spacy_sparsecrf.stage import Stage
 
 from .toy import accuracy, examples_of, make_sentences, run_steps
 

@@ -14,10 +14,11 @@ from spacy_sparsecrf.loss.admitted import AdmittedPart, reduced
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.schedule import Descent, Kin, Stage
+from spacy_sparsecrf.schedule import Descent, Kin
 from spacy_sparsecrf.solvers.base import optimality
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.stage import Stage
 from spacy_sparsecrf.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training import Training
 

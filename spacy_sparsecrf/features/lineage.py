@@ -11,7 +11,8 @@ from spacy.tokens import Doc
 
 from ..corpus import EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
-from ..schedule import Descent, Kin, Stage
+from ..schedule import Descent, Kin
+from ..stage import Stage
 from .featurizer import Featurizer
 from .plan import Plan
 from .templates import Template, parse_family

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
-from ..schedule import Stage
+from ..stage import Stage
 from .schedule_settings import read_schedule, refuse
 
 DEFAULTS: dict[str, Any] = {

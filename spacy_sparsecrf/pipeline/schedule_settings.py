@@ -2,7 +2,7 @@
 
     schedule = [{"templates": ["b:", "u:lower[0]"], "steps": 2}, {"templates": "*"}]
 
-Keys of a stage: see `schedule.Stage`; a single pattern may stand for a list of one.
+Keys of a stage: see `stage.Stage`; a single pattern may stand for a list of one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from spacy.tokens import Doc
 from spacy.util import logger
 
-from ..corpus import EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
-from ..schedule import ADMIT, REQUIRE, Stage
+from ..stage import ADMIT, REQUIRE, Stage
 
 if TYPE_CHECKING:
+    from ..corpus import EncodedCorpus, Observations
     from ..training import Training
     from .settings import Settings
 
-Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
+Features: TypeAlias = "Callable[[Sequence[Doc], str], Observations]"
 
 _KEYS = "templates", "steps", "require", "admit", "parents"
 
@@ -91,7 +91,7 @@ def with_kin(
 
 
 def training_class(
-    name: str, stages: Sequence[Stage], read: Features, corpus: EncodedCorpus
+    name: str, stages: Sequence[Stage], read: Features, corpus: "EncodedCorpus"
 ) -> "Callable[..., Training]":
     """What makes a training run: in stages, if there is a schedule. Imports numba.
 
