@@ -1,9 +1,12 @@
 """Our entity recognizer beside CRFsuite: the same tests, the same labels, the same penalty.
 
 CRFsuite's input is what the component's own featurizer and target make of the Docs. It knows
-neither a start label nor pairs of labels with a test, so ours does without them here. Both train
-until they say that they are done, with no look at the development part; ours has weights for all
-pairs of a test and a label, CRFsuite for those that occur, and all transitions.
+neither a start label nor pairs of labels with a test, so ours does without them here. Both have
+weights for the pairs of a test and a label that occur in the training part, and for the transitions
+that do, so that they minimise the same function: objectives are compared, and the run fails where
+they differ. Both train until they converge, with no look at the development part. What remains of
+a difference is decoding: ours leaves out sequences of labels that are not legal, and is scored
+without that too.
 """
 
 import importlib.metadata
@@ -32,8 +35,9 @@ from .timing import Cost, measured
 
 FACTORY = "sparse_crf_ner"
 OURS, FREE = "spacy-sparsecrf", "spacy-sparsecrf, unconstrained"
-# CRFsuite's own defaults, and all transitions.
-_STOPPING = {"epsilon": 1e-5, "delta": 1e-5, "feature.possible_transitions": True}
+# CRFsuite's own defaults: it stops where ten iterations gain less than delta, relative.
+_STOPPING = {"epsilon": 1e-5, "delta": 1e-5}
+_CLOSE = 1e-3  # relative: what objectives may differ by
 _SHOWN = ("cpu_seconds", "active_weights", "objective")
 
 Ids = list[NDArray[np.int32]]
@@ -45,8 +49,11 @@ def plain(templates: Sequence[str]) -> list[str]:
     return ["b:", *(f"u:{test}" for test in dict.fromkeys(tests))]
 
 
-def make_pipeline(config: Path) -> Language:
-    """A pipeline of the config's language and component, with what CRFsuite knows of features."""
+def make_pipeline(config: Path, **penalties: float) -> Language:
+    """A pipeline of the config's language and component, with the weights that CRFsuite has.
+
+    penalties: l1 and l2, instead of the config's.
+    """
     read = load_config(config)
     settings = dict(read["components"][FACTORY])
     features = {
@@ -56,10 +63,23 @@ def make_pipeline(config: Path) -> Language:
     }
     nlp = spacy.blank(read["nlp"]["lang"])
     factory = settings.pop("factory")
-    # Several predictions are written to the same Docs.
-    changed = {"features": features, "n_threads": 1, "names": False, "overwrite": True}
-    nlp.add_pipe(factory, name=FACTORY, config={**settings, **changed})
+    changed = {
+        "features": features,
+        # CRFsuite: neither possible states nor possible transitions.
+        "learning": {"observed_only": True},
+        "n_threads": 1,
+        "names": False,
+        # Several predictions are written to the same Docs.
+        "overwrite": True,
+    }
+    nlp.add_pipe(factory, name=FACTORY, config={**settings, **changed, **penalties})
     return nlp
+
+
+def read_penalties(text: str) -> dict[str, float]:
+    """Read `l1,l2`."""
+    l1, l2 = text.split(",")
+    return {"l1": float(l1), "l2": float(l2)}
 
 
 def sequences(pipe: Any, docs: Sequence[Doc]) -> Iterator[list[list[str]]]:
@@ -108,46 +128,60 @@ def _figures(cost: Cost, objective: float, n_active: int) -> dict[str, Any]:
     return {
         "cpu_seconds": round(cost.cpu, 1),
         "wall_seconds": round(cost.wall, 1),
-        "objective": round(objective, 2),
+        "objective": round(objective, 3),
         "active_weights": n_active,
     }
 
 
-def predictions(nlp: Language, docs: list[Doc], path: Path) -> dict[str, Ids]:
-    """The labels that each of the two finds in Docs, and ours where it may break the rules."""
-    import pycrfsuite
+def check(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Raise ValueError unless both have found the same minimum."""
+    if abs(ours["objective"] - theirs["objective"]) > _CLOSE * theirs["objective"]:
+        raise ValueError(f"CRFsuite has another minimum: {theirs}, not {ours}")
 
-    pipe: Any = nlp.get_pipe(FACTORY)
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(path))
-    theirs = [np.array(tagger.tag(found), dtype=np.int32) for found in sequences(pipe, docs)]
+
+def our_predictions(pipe: Any, docs: list[Doc]) -> dict[str, Ids]:
+    """The labels that ours finds in Docs, and those that it finds where it may break the rules."""
     ends = np.cumsum([len(doc) for doc in docs])[:-1]
     free = np.split(Decoder(pipe.model).viterbi(pipe.features(docs, "docs")), ends)
-    return {OURS: pipe.predict(docs), FREE: free, crfsuite.NAME: theirs}
+    return {OURS: pipe.predict(docs), FREE: free}
+
+
+def their_predictions(pipe: Any, docs: list[Doc], path: Path) -> Ids:
+    """The labels that CRFsuite's model finds in Docs."""
+    import pycrfsuite
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(path))
+    return [np.array(tagger.tag(found), dtype=np.int32) for found in sequences(pipe, docs)]
 
 
 def main(
     config: Annotated[Path, typer.Argument(help="Config of our component")],
     data: Annotated[str, typer.Argument(help="Corpus files: DATA-{train,dev,test}.spacy")],
     output: Annotated[Path, typer.Argument(help="JSON file for the figures")],
+    penalties: Annotated[str, typer.Argument(help="l1,l2")],
 ) -> None:
     """Train both, and score whole entities of the gold tokens of both parts."""
-    nlp = make_pipeline(config)
+    nlp = make_pipeline(config, **read_penalties(penalties))
     pipe: Any = nlp.get_pipe(FACTORY)
     train = list(gold_tokens(Path(f"{data}-train.spacy"))(nlp))
     figures: dict[str, Any] = {OURS: train_ours(nlp, train), FREE: {}}
     with TemporaryDirectory() as directory:
         path = Path(directory) / "model.crfsuite"
         figures[crfsuite.NAME] = train_crfsuite(pipe, train, path)
+        check(figures[OURS], figures[crfsuite.NAME])
         for part in ("dev", "test"):
             examples = list(gold_tokens(Path(f"{data}-{part}.spacy"))(nlp))
-            found = predictions(nlp, [example.predicted for example in examples], path)
+            docs = [example.predicted for example in examples]
+            found = our_predictions(pipe, docs)
+            found[crfsuite.NAME] = their_predictions(pipe, docs, path)
             for name, ids in found.items():
                 figures[name][part] = score(pipe, examples, ids)
+    figures |= read_penalties(penalties)
     figures["python-crfsuite"] = importlib.metadata.version("python-crfsuite")
     output.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(output, figures)
-    header = ["", "dev F1", "test F1", "CPU s", "active weights", "objective"]
+    header = ["", "dev F1", "test F1", *_SHOWN]
     rows = [
         [name, f["dev"]["f"], f["test"]["f"], *(f.get(key, "") for key in _SHOWN)]
         for name, f in figures.items()
