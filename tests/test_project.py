@@ -29,7 +29,6 @@ sys.path[:0] = [str(PROJECT / "scripts"), str(PROJECT)]
 align = importlib.import_module("align")
 columns = importlib.import_module("columns")
 bench_entities = importlib.import_module("bench.entities")
-entity_penalties = importlib.import_module("bench.entity_penalties")
 convert_entities = importlib.import_module("convert_entities")
 convert_chunks = importlib.import_module("convert_chunks")
 convert_ud = importlib.import_module("convert_ud")
@@ -39,7 +38,7 @@ phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
-WORKFLOWS |= {"conll2002-es-peers", "conll2002-es-tune", "bench", "bench-brown", "solvers"}
+WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers"}
 
 CONLLU = """\
 # text = I don't (see).
@@ -334,16 +333,12 @@ def test_both_recognizers_learn_from_the_same_tests(tmp_path: Path) -> None:
         docs = convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab)
         DocBin(attrs=["ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(tmp_path / f"a-{part}.spacy")
     config, output = PROJECT / "configs" / "conll2002_es.cfg", tmp_path / "peers.json"
-    bench_entities.main(config, str(tmp_path / "a"), output, "0.05,1")
+    bench_entities.main(config, str(tmp_path / "a"), output)
     figures = json.loads(output.read_text())
     for name in (bench_entities.OURS, bench_entities.FREE, bench_entities.crfsuite.NAME):
         assert figures[name]["dev"] == figures[name]["test"] == {"p": 100, "r": 100, "f": 100}
     ours, theirs = figures[bench_entities.OURS], figures[bench_entities.crfsuite.NAME]
     assert 0 < ours["objective"] == pytest.approx(theirs["objective"], rel=1e-4)
-    entity_penalties.main(config, str(tmp_path / "a"), output, "0.05,1 20,0.5")
-    same, empty = json.loads(output.read_text())
-    assert same["objective"] == ours["objective"] and same[bench_entities.OURS]["f"] == 100
-    assert (empty["l1"], empty["l2"]) == (20, 0.5) and empty[bench_entities.OURS]["f"] == 0
 
 
 def test_other_minima_are_refused() -> None:

@@ -49,11 +49,8 @@ def plain(templates: Sequence[str]) -> list[str]:
     return ["b:", *(f"u:{test}" for test in dict.fromkeys(tests))]
 
 
-def make_pipeline(config: Path, **penalties: float) -> Language:
-    """A pipeline of the config's language and component, with the weights that CRFsuite has.
-
-    penalties: l1 and l2, instead of the config's.
-    """
+def make_pipeline(config: Path) -> Language:
+    """A pipeline of the config's language and component, with the weights that CRFsuite has."""
     read = load_config(config)
     settings = dict(read["components"][FACTORY])
     features = {
@@ -72,14 +69,8 @@ def make_pipeline(config: Path, **penalties: float) -> Language:
         # Several predictions are written to the same Docs.
         "overwrite": True,
     }
-    nlp.add_pipe(factory, name=FACTORY, config={**settings, **changed, **penalties})
+    nlp.add_pipe(factory, name=FACTORY, config={**settings, **changed})
     return nlp
-
-
-def read_penalties(text: str) -> dict[str, float]:
-    """Read `l1,l2`."""
-    l1, l2 = text.split(",")
-    return {"l1": float(l1), "l2": float(l2)}
 
 
 def sequences(pipe: Any, docs: Sequence[Doc]) -> Iterator[list[list[str]]]:
@@ -159,17 +150,15 @@ def main(
     config: Annotated[Path, typer.Argument(help="Config of our component")],
     data: Annotated[str, typer.Argument(help="Corpus files: DATA-{train,dev,test}.spacy")],
     output: Annotated[Path, typer.Argument(help="JSON file for the figures")],
-    penalties: Annotated[str, typer.Argument(help="l1,l2")],
 ) -> None:
     """Train both, and score whole entities of the gold tokens of both parts."""
-    nlp = make_pipeline(config, **read_penalties(penalties))
+    nlp = make_pipeline(config)
     pipe: Any = nlp.get_pipe(FACTORY)
     train = list(gold_tokens(Path(f"{data}-train.spacy"))(nlp))
     figures: dict[str, Any] = {OURS: train_ours(nlp, train), FREE: {}}
     with TemporaryDirectory() as directory:
         path = Path(directory) / "model.crfsuite"
         figures[crfsuite.NAME] = train_crfsuite(pipe, train, path)
-        check(figures[OURS], figures[crfsuite.NAME])
         for part in ("dev", "test"):
             examples = list(gold_tokens(Path(f"{data}-{part}.spacy"))(nlp))
             docs = [example.predicted for example in examples]
@@ -177,17 +166,18 @@ def main(
             found[crfsuite.NAME] = their_predictions(pipe, docs, path)
             for name, ids in found.items():
                 figures[name][part] = score(pipe, examples, ids)
-    figures |= read_penalties(penalties)
+    figures |= {"l1": pipe.settings.l1, "l2": pipe.settings.l2}
     figures["python-crfsuite"] = importlib.metadata.version("python-crfsuite")
     output.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(output, figures)
-    header = ["", "dev F1", "test F1", *_SHOWN]
+    header = ["", "dev F1", "test F1", "CPU s", "active weights", "objective"]
     rows = [
         [name, f["dev"]["f"], f["test"]["f"], *(f.get(key, "") for key in _SHOWN)]
         for name, f in figures.items()
         if isinstance(f, dict)
     ]
     msg.table(rows, header=header, divider=True)
+    check(figures[OURS], figures[crfsuite.NAME])
 
 
 if __name__ == "__main__":
