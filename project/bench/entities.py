@@ -35,8 +35,8 @@ from .timing import Cost, measured
 
 FACTORY = "sparse_crf_ner"
 OURS, FREE = "spacy-sparsecrf", "spacy-sparsecrf, unconstrained"
-# CRFsuite's own defaults: it stops where ten iterations gain less than delta, relative.
-_STOPPING = {"epsilon": 1e-5, "delta": 1e-5}
+# CRFsuite stops where ten iterations gain less than delta, relative; its default is 1e-5.
+_STOPPING = {"epsilon": 1e-5, "delta": 1e-6}
 _CLOSE = 1e-3  # relative: what objectives may differ by
 _SHOWN = ("cpu_seconds", "active_weights", "objective")
 
