@@ -32,6 +32,14 @@ class Illegal:
     after: tuple[int, ...]
 
 
+class IllegalGoldError(SparseCRFError):
+    """Gold labels that are not legal; found: where."""
+
+    def __init__(self, message: str, found: Illegal) -> None:
+        super().__init__(message)
+        self.found = found
+
+
 def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
     """Find the first sequence of a positive weight with which no legal labels agree.
 
@@ -56,13 +64,13 @@ def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
 def check_gold(corpus: EncodedCorpus, labels: Sequence[str], legal: Mask) -> None:
     """Check that every sequence has legal gold labels.
 
-    labels: [Y], their names; legal: [Y + 1, Y + 1], see above. RAISES: SparseCRFError.
+    labels: [Y], their names; legal: [Y + 1, Y + 1], see above. RAISES: IllegalGoldError.
     """
     found = find_illegal(corpus, legal)
     if found is not None:
         place = f"sequence {found.sequence + 1} of the training corpus"
         number = found.token - int(corpus.offsets[found.sequence])
-        raise SparseCRFError(describe(found, number, labels, place))
+        raise IllegalGoldError(describe(found, number, labels, place), found)
 
 
 def describe(found: Illegal, number: int, labels: Sequence[str], place: str) -> str:

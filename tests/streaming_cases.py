@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,12 +11,33 @@ import numpy as np
 from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.loss.lattice import build_lattice
 from spacy_sparsecrf.model import CRFModel
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sgd import SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.streaming import Stream
 from spacy_sparsecrf.weight_names import WeightNames
 
 from .reference import Problem, random_problem
 
 LABELS = ["a", "b", "c"]
 N = len(LABELS)
+NONE = ElasticNet(0.0, 0.0)
+SOLVERS: dict[str, tuple[Callable, ElasticNet]] = {
+    "sgd-l1": (lambda **o: SGDL1(eta0=0.2, **o), ElasticNet(0.3, 0.1)),
+    "sgd-l1-calibrated": (lambda **o: SGDL1(**o), ElasticNet(0.3, 0.1)),
+    "sgd": (lambda **o: SGD(batch=2, **o), ElasticNet(0.0, 0.5)),
+    "asg": (
+        lambda **o: SGD(schedule="constant", eta0=0.2, average_from=1, **o),
+        ElasticNet(0.0, 4.0),
+    ),
+    "adagrad": (lambda **o: AdaGrad(eta0=0.3, batch=2, **o), ElasticNet(0.2, 0.1)),
+    "adagrad-calibrated": (lambda **o: AdaGrad(**o), ElasticNet(0.2, 0.1)),
+    "smd": (lambda **o: SMD(eta0=0.05, **o), ElasticNet(0.0, 0.5)),
+    "perceptron": (lambda **o: AveragedPerceptron(**o), NONE),
+}
 
 
 def part_of(problem: Problem, observations: Observations, first: int, last: int) -> EncodedCorpus:
@@ -115,3 +136,9 @@ def has_repeated_tests(case: Case) -> bool:
         [o for t in tokens for o in problem.unigram_tests(t)] for tokens in problem.sequences()
     ]
     return any(len(set(of_sequence)) < len(of_sequence) for of_sequence in tests)
+
+
+def make_stream(case: Case, solver, penalty: ElasticNet, **options) -> Stream:
+    """A run on the batches of a case, which has seen none of them."""
+    options = {"l1": penalty.l1, "l2": penalty.l2, "dtype": "float64"} | options
+    return Stream(case.batches[0], LABELS, solver, **options)

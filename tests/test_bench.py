@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
 from weasel.util.config import load_project_config
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
@@ -26,6 +28,7 @@ report = importlib.import_module("bench.report")
 startup = importlib.import_module("bench.startup")
 tables = importlib.import_module("bench.tables")
 targets = importlib.import_module("bench.targets")
+templates = importlib.import_module("bench.templates")
 timing = importlib.import_module("bench.timing")
 wapiti = importlib.import_module("bench.wapiti")
 
@@ -231,6 +234,18 @@ def test_installed_and_hidden_differ_in_this_package_only(tmp_path: Path) -> Non
     assert found[False] - found[True] == {"spacy_sparsecrf", "spacy_sparsecrf-0.dist-info"}
     points = tmp_path / "False" / "spacy_sparsecrf-0.dist-info" / "entry_points.txt"
     assert "sparse_crf" in points.read_text()
+
+
+def test_templates_meet_words_for_the_first_time_and_again(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    docs = [Doc(nlp.vocab, words=["Being", "well-known", "in", "1999", "."])] * 3
+    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
+    templates.main(tmp_path / "templates.json", tmp_path / "a.spacy", quick=True)
+    record = report.read_records(tmp_path)["templates"]
+    places = {(one.what, one.tool, one.items) for one in record.measurements}
+    assert places == {(name, tool, 15) for name in templates.SETS for tool in ("cold", "steady")}
+    text = report.render({"templates": record}, [])
+    assert "15 tokens, 5 distinct words." in text and "6 regular expressions | " in text
 
 
 # The report

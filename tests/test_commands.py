@@ -12,7 +12,9 @@ import spacy
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_sparsecrf import explanation
 from spacy_sparsecrf.__main__ import app
+from spacy_sparsecrf.cli.model_html import render_model
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 
@@ -94,8 +96,58 @@ def test_explaining_a_text_as_a_page(trained_dir: Path, tmp_path: Path):
     )
 
 
-def test_a_page_needs_a_text(trained_dir: Path, tmp_path: Path):
-    assert "--text" in run("explain", trained_dir, "--html", tmp_path / "a", code=2).stderr
+def test_explaining_a_model_as_a_page(trained_dir: Path, tmp_path: Path):
+    path = tmp_path / "a.html"
+    run("explain", trained_dir, "-n", 2, "--html", path)
+    text = path.read_text(encoding="utf8")
+    page = Page()
+    page.feed(text)
+    assert (page.open, page.loaded) == ([], [])
+    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(2)
+    assert f"sparse_crf: {learnt.n_active} weights" in page.text
+    assert text.count("<section>") == len(learnt.labels)
+    assert text.count(" style=") == len(learnt.transitions) > 0
+    for transition in learnt.transitions:
+        assert f"-&gt; {transition.label}: {transition.weight:+.4f}" in text
+    for label in learnt.labels:
+        for weight in (*label.supporting, *label.opposing):
+            assert weight.test in page.text and f"{weight.weight:+.4f}" in page.text
+
+
+def test_names_on_a_page_are_escaped():
+    label, test = '<b>&"A', "lower[0]=<script>"
+    weights = (
+        explanation.TestWeight(test, label, label, 0.5),
+        explanation.TestWeight(test, None, label, 0.25),
+    )
+    explained = explanation.LabelExplanation(
+        label, weights, (explanation.TestWeight("&amp;", "", label, -1.0),), 3
+    )
+    pairs = (explanation.Transition(label, label, 2.0), explanation.Transition("", label, -1.0))
+    text = render_model(explanation.ModelExplanation(pairs, (explained,), 5), "<i>")
+    page = Page()
+    page.feed(text)
+    assert page.open == [] and "<script>" not in text and "<b>" not in text and "<i>" not in text
+    assert page.text.count(label) == 4 and page.text.count(test) == 2 and "&amp;" in page.text
+    assert "(start)" in page.text and "+2.00" in page.text and "-1.00" in page.text
+    assert "&quot;A -&gt; &lt;b&gt;" in text
+
+
+@pytest.mark.parametrize(("n", "squares"), [(60, 1), (61, 0)])
+def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
+    labels = tuple(explanation.LabelExplanation(f"L{i}", (), (), 0) for i in range(n))
+    pairs = tuple(explanation.Transition(f"L{i}", f"L{n - 1 - i}", 1.0 - i / n) for i in range(n))
+    text = render_model(explanation.ModelExplanation(pairs, labels, n), "x")
+    assert text.count('class="heat"') == squares
+    assert text.count("<tr") == n + 1 + n
+    assert all(f"{pair.weight:+.4f}" in text for pair in pairs)
+
+
+def test_a_page_of_a_model_without_weights():
+    text = render_model(
+        explanation.ModelExplanation((), (explanation.LabelExplanation("A", (), (), 0),), 0), "x"
+    )
+    assert "x: 0 weights" in text and "<div>" not in text and text.count("<tr>") == 1
 
 
 def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: Path):

@@ -338,8 +338,14 @@ def test_both_recognizers_learn_from_the_same_tests(tmp_path: Path) -> None:
     for name in (bench_entities.OURS, bench_entities.FREE, bench_entities.crfsuite.NAME):
         assert figures[name]["dev"] == figures[name]["test"] == {"p": 100, "r": 100, "f": 100}
     ours, theirs = figures[bench_entities.OURS], figures[bench_entities.crfsuite.NAME]
-    # Every weight of theirs is one that ours may have.
-    assert 0 < ours["objective"] <= theirs["objective"] * 1.001
+    assert 0 < ours["objective"] == pytest.approx(theirs["objective"], rel=1e-4)
+
+
+def test_other_minima_are_refused() -> None:
+    ours, theirs = {"objective": 10.0}, {"objective": 10.009}
+    bench_entities.check(ours, theirs)
+    with pytest.raises(ValueError, match="another minimum"):
+        bench_entities.check(ours, {"objective": 10.02})
 
 
 def test_peers_get_no_tests_of_pairs() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
@@ -48,3 +49,15 @@ def test_a_start_whose_gradient_is_not_finite_is_refused():
     assert np.isfinite(value) and not np.isfinite(gradient).all()
     with pytest.raises(SparseCRFError, match="SC307"):
         OWLQN().start(working, ElasticNet(0.1, 0.1), theta)
+
+
+def test_a_corpus_without_sequences_is_refused():
+    with pytest.raises(SparseCRFError, match="SC302.*without any sequence"):
+        CorpusBuilder().build()
+
+
+@pytest.mark.parametrize("n_threads", [-1, -2])
+def test_less_than_no_threads_are_refused(n_threads):
+    problem, _ = random_problem(31, 3, [4, 3])
+    with pytest.raises(SparseCRFError, match=f"SC304.*n_threads = {n_threads} is negative"):
+        Training(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=n_threads)

@@ -1,8 +1,7 @@
-"""Training on batches: against dense slow twins, against passes over a compiled corpus, resumed."""
+"""Training on batches: against dense slow twins, against passes over a compiled corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count, pairwise
 
 import numpy as np
@@ -20,21 +19,23 @@ from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.streaming import DEFAULT_HORIZON, Stream
-from spacy_sparsecrf.training import Training
 from spacy_sparsecrf.weight_names import WeightNames
 
 from .reference import Problem
-from .streaming_cases import LABELS, Case, N, has_repeated_tests, make_case
+from .streaming_cases import (
+    LABELS,
+    NONE,
+    SOLVERS,
+    Case,
+    N,
+    has_repeated_tests,
+    make_case,
+    make_stream,
+)
 from .test_sgd import clip, example_loss
 from .test_smd import complex_step
 
 HORIZON = 7
-NONE = ElasticNet(0.0, 0.0)
-
-
-def make_stream(case: Case, solver, penalty: ElasticNet, **options) -> Stream:
-    options = {"l1": penalty.l1, "l2": penalty.l2, "dtype": "float64"} | options
-    return Stream(case.batches[0], LABELS, solver, **options)
 
 
 def assert_same(found: CRFModel, expected: CRFModel, atol: float = 1e-11) -> None:
@@ -205,21 +206,6 @@ def test_the_perceptron_equals_a_slow_twin():
     assert wrong > 0
 
 
-SOLVERS: dict[str, tuple[Callable, ElasticNet]] = {
-    "sgd-l1": (lambda **o: SGDL1(eta0=0.2, **o), ElasticNet(0.3, 0.1)),
-    "sgd-l1-calibrated": (lambda **o: SGDL1(**o), ElasticNet(0.3, 0.1)),
-    "sgd": (lambda **o: SGD(batch=2, **o), ElasticNet(0.0, 0.5)),
-    "asg": (
-        lambda **o: SGD(schedule="constant", eta0=0.2, average_from=1, **o),
-        ElasticNet(0.0, 4.0),
-    ),
-    "adagrad": (lambda **o: AdaGrad(eta0=0.3, batch=2, **o), ElasticNet(0.2, 0.1)),
-    "adagrad-calibrated": (lambda **o: AdaGrad(**o), ElasticNet(0.2, 0.1)),
-    "smd": (lambda **o: SMD(eta0=0.05, **o), ElasticNet(0.0, 0.5)),
-    "perceptron": (lambda **o: AveragedPerceptron(**o), NONE),
-}
-
-
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 @pytest.mark.parametrize("name", ["sgd-l1", "asg", "adagrad", "smd", "perceptron"])
 @pytest.mark.filterwarnings("ignore:.*SCW340")
@@ -274,65 +260,6 @@ def dataclass_model(case: Case, theta: np.ndarray, kind: str) -> CRFModel:
     keys = corpus.unigram_keys, corpus.bigram_keys
     names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, kind)
     return names.model(np.arange(len(theta)), theta, "float64")
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_a_stream_goes_on_to_the_same_weights(name, tmp_path):
-    make, penalty = SOLVERS[name]
-    case = make_case(missing=0.1)
-    whole, cut = (make_stream(case, make(horizon=5), penalty) for _ in range(2))
-    for batch in (*case.batches, *case.batches):
-        whole.learn(batch)
-    for batch in case.batches[:2]:
-        cut.learn(batch)
-        # Taking the model changes nothing.
-        cut.model()
-    cut.save(tmp_path / "run")
-    later = make_stream(case, make(horizon=5), penalty)
-    later.resume(tmp_path / "run")
-    assert later.model().to_bytes() == cut.model().to_bytes()
-    for batch in (case.batches[2], *case.batches):
-        assert later.learn(batch) == cut.learn(batch)
-    assert later.model().to_bytes() == whole.model().to_bytes()
-    assert cut.model().to_bytes() == whole.model().to_bytes()
-    assert whole.model().n_active > 0
-
-
-def test_a_stream_that_has_not_begun_leaves_no_file(tmp_path):
-    make_stream(make_case(), SGDL1(), NONE).save(tmp_path / "run")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("solver", "options", "differing"),
-    [
-        (SGDL1(horizon=6), {}, "horizon, solver"),
-        (SGDL1(horizon=5), {"kind": "memm"}, "kind"),
-        (SGDL1(horizon=5), {"l1": 0.1}, "l1"),
-    ],
-)
-def test_the_checkpoint_of_another_stream_is_refused(tmp_path, solver, options, differing):
-    case = make_case()
-    stream = make_stream(case, SGDL1(horizon=5), NONE)
-    stream.learn(case.batches[0])
-    stream.save(tmp_path / "run")
-    other = make_stream(case, solver, NONE, **options)
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing} differ"):
-        other.resume(tmp_path / "run")
-
-
-def test_checkpoints_of_streams_and_of_passes_are_told_apart(tmp_path):
-    case = make_case()
-    stream = make_stream(case, SGDL1(), NONE)
-    stream.learn(case.batches[0])
-    stream.save(tmp_path / "stream")
-    training = Training(case.problem.corpus, LABELS, SGDL1(), l1=0.0, l2=0.0)
-    with pytest.raises(SparseCRFError, match="SC316.*corpus"):
-        training.resume(tmp_path / "stream")
-    training.step()
-    training.save(tmp_path / "passes")
-    with pytest.raises(SparseCRFError, match="SC316.*stream"):
-        stream.resume(tmp_path / "passes")
 
 
 @pytest.mark.parametrize("l1", [0.2, 0.0])

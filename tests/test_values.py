@@ -1,5 +1,6 @@
 """Real-valued features in the loss, its derivatives, screening and the solvers."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd import BCD
@@ -318,6 +320,20 @@ def test_other_solvers_refuse(solver):
     if made.streaming:
         with pytest.raises(SparseCRFError, match=r"\[SC393\]"):
             Stream(problem.corpus, names, made, l1=l1, l2=l2)
+
+
+def test_the_refusal_names_the_solvers_that_take_values():
+    problem, _ = random_value_problem(19, 3, [4, 3])
+    with pytest.raises(SparseCRFError) as refused:
+        Training(problem.corpus, ["L0", "L1", "L2"], SGDL1(), l1=0.1, l2=0.0)
+    ours = {
+        name: solver
+        for name, solver in crf_solvers.get_all().items()
+        if solver.__module__.startswith("spacy_sparsecrf.")
+    }
+    assert {solver for solver in ours.values() if not solver.supports_values} == set(REFUSING)
+    named = set(re.findall(r"spacy_sparsecrf\.\w+\.v1", str(refused.value)))
+    assert named == {name for name, solver in ours.items() if solver.supports_values}
 
 
 def test_clusters_refuse():

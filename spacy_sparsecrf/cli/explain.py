@@ -8,11 +8,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..explanation import DocExplanation, LabelExplanation, ModelExplanation, TestWeight
+from ..explanation import DocExplanation, LabelExplanation, ModelExplanation
 from ..names import escape
 from .common import Component, Model, load, reported
 from .html import render
-from .shown import boundary, contribution_row, runner_up, signed, strongest
+from .model_html import render_model
+from .shown import boundary, contribution_row, runner_up, signed, strongest, weight_row
 
 WIDTH = 60  # of a column; longer names stick out
 
@@ -25,7 +26,7 @@ def explain(
         int, typer.Option("-n", min=1, help="Number of tests for, and against, a label")
     ] = 5,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page instead; needs --text", show_default=False)
+        Path | None, typer.Option(help="Write a page instead of text", show_default=False)
     ] = None,
 ) -> None:
     """Explain what a component has learnt, or why the tokens of a text have their labels.
@@ -34,18 +35,21 @@ def explain(
     tests and pairs of labels that speak for and against the label: by how much they raise its
     score above that of the other.
     """
-    if html is not None and not text:
-        raise typer.BadParameter("--html needs a --text to explain")
     with reported():
         nlp, pipe = load(model, component)
-        if not text:
-            _print_model(pipe.explain(n), pipe.name)
-            return
-        explanation = pipe.explain_doc(_doc_before(nlp, pipe.name, text))
-        if html is None:
-            _print_tokens(explanation, n)
-            return
-        html.write_text(render(explanation, n, title=f"{pipe.name}: {text[:60]}"), encoding="utf8")
+        if text:
+            tokens = pipe.explain_doc(_doc_before(nlp, pipe.name, text))
+            if html is None:
+                _print_tokens(tokens, n)
+                return
+            page = render(tokens, n, title=f"{pipe.name}: {text[:60]}")
+        else:
+            learnt = pipe.explain(n)
+            if html is None:
+                _print_model(learnt, pipe.name)
+                return
+            page = render_model(learnt, title=pipe.name)
+        html.write_text(page, encoding="utf8")
         msg.good(f"Page is in {html}")
 
 
@@ -69,15 +73,10 @@ def _print_model(explanation: ModelExplanation, name: str) -> None:
 
 def _print_label(label: LabelExplanation) -> None:
     msg.divider(f"{escape(label.label)}: {label.n_active} weights")
-    rows = [_weight_row(weight) for weight in (*label.supporting, *reversed(label.opposing))]
+    rows = [weight_row(weight) for weight in (*label.supporting, *reversed(label.opposing))]
     if rows:
         header = ("test", "before", "weight")
         msg.table(rows, header=header, divider=True, aligns=("l", "l", "r"), max_col=WIDTH)
-
-
-def _weight_row(weight: TestWeight) -> tuple[str, str, str]:
-    before = "" if weight.previous is None else boundary(weight.previous)
-    return weight.test, before, signed(weight.weight)
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..explanation import Contribution, TokenExplanation
+from ..explanation import Contribution, TestWeight, TokenExplanation
 from ..names import ALWAYS, escape
 
 
@@ -23,6 +23,12 @@ def contribution_row(contribution: Contribution) -> tuple[str, str, str, str]:
     values = contribution.weight, contribution.rival, contribution.difference
     weight, rival, difference = map(signed, values)
     return describe(contribution), weight, rival, difference
+
+
+def weight_row(weight: TestWeight) -> tuple[str, str, str]:
+    """A test, the label before where it matters, and the weight, as texts."""
+    before = "" if weight.previous is None else boundary(weight.previous)
+    return weight.test, before, signed(weight.weight)
 
 
 def describe(contribution: Contribution) -> str:

@@ -5,9 +5,11 @@ time exponential in the length of some words.
 """
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, SparseCRFError
+from .expression_cost import longest_text
 
 if TYPE_CHECKING:
     from .attributes import Value
@@ -59,6 +61,25 @@ def _count_items(pattern: str) -> int:
     return sum(sizes)
 
 
+def searcher(pattern: str, flags: int = 0) -> Callable[[str], Any]:
+    """The function that finds the first match of a pattern without faults in a text, or None.
+
+    flags: of the package `regex`. The function raises TimeoutError if that takes too long.
+    RAISES: ImportError if the package `regex` is missing.
+    """
+    import regex
+
+    search = regex.compile(pattern, flags).search
+    longest = longest_text(pattern)
+
+    def find(text: str) -> Any:
+        if len(text) <= longest:
+            return search(text)
+        return search(text, timeout=SECONDS)
+
+    return find
+
+
 class Expression:
     """Searches words for a pattern that has no fault.
 
@@ -67,9 +88,7 @@ class Expression:
     """
 
     def __init__(self, pattern: str, *, text: bool, number: int, template: str) -> None:
-        import regex
-
-        self._search = regex.compile(pattern).search
+        self._search = searcher(pattern)
         self._text = text
         self._where = {"number": number, "template": template}
 
@@ -79,7 +98,7 @@ class Expression:
         RAISES: SparseCRFError if that takes too long.
         """
         try:
-            found = self._search(word, timeout=SECONDS)
+            found = self._search(word)
         except TimeoutError:
             message = Errors.SC112.format(**self._where, seconds=SECONDS, text=word[:60])
             raise SparseCRFError(message) from None

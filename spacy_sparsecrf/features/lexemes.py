@@ -4,6 +4,7 @@ Imports numba.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from threading import Lock
 from typing import TypeAlias
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
 from ..kernels.hashing import build_table, insert, lookup
-from .attributes import Value
 from .ngrams import Ngrams
 from .readers import Reader
 
@@ -26,8 +26,9 @@ MAX_BYTES = 2**28  # of values
 class LexemeTable:
     """Values of word attributes, a row a word, found by the word's id in a hash table.
 
-    readers: functions of a word's string. What they return is stored as spaCy's string id,
-        or as the integer it is; 0 = no value. L columns: of n-grams as many as a word can have.
+    readers: functions of a word's string. What they return is stored as spaCy's string id, the
+        same in every process and 0 for "", or as the integer it is; 0 = no value. L columns: of
+        n-grams as many as a word can have.
     max_rows: a batch with new words that would make the table longer empties it first.
     """
 
@@ -74,7 +75,7 @@ class LexemeTable:
             self._clear()
             new = np.unique(orths)
         first, last = self._n_rows, self._n_rows + len(new)
-        values = [self._row(strings[orth]) for orth in new.tolist()]
+        values = self._read([strings[orth] for orth in new.tolist()])
         if last > len(self._keys):
             self._reserve(max(2 * last, MIN_ROWS))
         self._keys[first:last] = new
@@ -91,18 +92,23 @@ class LexemeTable:
         self._keys, self._values = keys, values
         self._slots = build_table(keys[: self._n_rows], capacity=n_rows)
 
-    def _row(self, text: str) -> list[int]:
-        """Values of a word, which is never empty: spaCy refuses empty tokens."""
-        row: list[int] = []
+    def _read(self, texts: Sequence[str]) -> Ids:
+        """Values [R, L] of R words, which are never empty: spaCy refuses empty tokens."""
+        columns = []
         for reader in self.readers:
             if isinstance(reader, Ngrams):
-                ids = [get_string_id(ngram) for ngram in reader(text)]
-                row += ids + [0] * (reader.width - len(ids))
+                columns.append(_read_several(reader, texts))
             else:
-                row.append(_to_id(reader(text)))
-        return row
+                ids = map(get_string_id, map(reader, texts))
+                columns.append(np.fromiter(ids, np.uint64, len(texts))[:, None])
+        return np.concatenate(columns, axis=1) if columns else np.empty((len(texts), 0), np.uint64)
 
 
-def _to_id(value: Value) -> int:
-    """Number a value: strings as spaCy does, the same in every process and "" as 0."""
-    return int(get_string_id(value)) if isinstance(value, str) else int(value)
+def _read_several(reader: Ngrams, texts: Sequence[str]) -> Ids:
+    """Values [R, width] of n-grams of R words, 0 behind the last of a word."""
+    found = [reader(text) for text in texts]
+    lengths = np.fromiter(map(len, found), np.int64, len(found))
+    values = np.zeros((len(found), reader.width), dtype=np.uint64)
+    there = np.arange(reader.width) < lengths[:, None]
+    values[there] = np.fromiter(map(get_string_id, chain.from_iterable(found)), np.uint64)
+    return values

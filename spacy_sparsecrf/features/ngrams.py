@@ -32,10 +32,10 @@ class Ngrams:
         pieces = [text] if len(text) <= LONG else [text[:LONGEST], text[-LONGEST:]]
         pieces[0] = self.marks[:1] + pieces[0]
         pieces[-1] += self.marks[1:]
-        found = (
+        found = [
             piece[i : i + n]
             for n in range(self.shortest, self.longest + 1)
             for piece in pieces
             for i in range(len(piece) - n + 1)
-        )
+        ]
         return list(dict.fromkeys(found))

@@ -15,7 +15,7 @@ from spacy.strings import get_string_id
 
 from ..errors import Errors, SparseCRFError
 from .attributes import Value
-from .expressions import SECONDS
+from .expressions import SECONDS, searcher
 
 EMPTY = 0x27D4EB2F165667C5
 """Value of a text without characters: a test of it is on, unlike that of a missing value."""
@@ -111,11 +111,11 @@ def _search(expression: str) -> Callable[[str], str | None]:
     """The function that finds the first part of a text that matches, None where none does."""
     import regex
 
-    search = regex.compile(translate(expression), regex.DOTALL).search
+    search = searcher(translate(expression), regex.DOTALL)
 
     def find(text: str) -> str | None:
         try:
-            found = search(text, timeout=SECONDS)
+            found = search(text)
         except TimeoutError:
             message = Errors.SC161.format(expression=expression, seconds=SECONDS, text=text[:60])
             raise SparseCRFError(message) from None

@@ -165,8 +165,9 @@ class NumericErrors:
     )
     SC393 = (
         "The solver {solver} cannot learn the weights of real-valued features ([components.NAME"
-        ".features] templates with vector or value(...)). Choose another [components.NAME.solver], "
-        "such as spacy_sparsecrf.OWLQN.v1, or read vectors in bins, as in vector(2)."
+        ".features] templates with vector or value(...)). Choose a [components.NAME.solver] that "
+        "can: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1, spacy_sparsecrf.NewtonCG.v1 or "
+        "spacy_sparsecrf.OrthantNewton.v1; or read vectors in bins, as in vector(2)."
     )
     SC394 = (
         "A model with labels in clusters, [components.NAME] clusters = {clusters}, cannot have "

@@ -2,37 +2,42 @@
 
 import warnings
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SparseCRFError, SparseCRFWarning, Warnings
-from ..legality import describe, find_illegal
+from ..legality import IllegalGoldError, describe
 from .compiling import Compiled
 
 Mask = NDArray[np.bool_]
 
 
-def check_legal(name: str, legal: Mask | None, compiled: Compiled) -> None:
-    """Check that training on legal sequences makes sense.
+def warn_of_freedom(name: str, legal: Mask | None) -> None:
+    """Warn where all sequences are legal.
 
-    name: of the component; legal: [Y + 1, Y + 1], see `legality`, None = all, of which is warned;
-    compiled: has the labels, and a corpus.
-    RAISES: SparseCRFError where its gold labels are not legal.
+    name: of the component; legal: [Y + 1, Y + 1], see `legality`, None = all.
     """
     if legal is None:
         message = Warnings.SCW350.format(name=name)
         warnings.warn(message, SparseCRFWarning, stacklevel=2)
-    else:
-        _check_gold(compiled, legal)
 
 
-def _check_gold(compiled: Compiled, legal: Mask) -> None:
-    found = None if compiled.corpus is None else find_illegal(compiled.corpus, legal)
-    if found is None:
-        return
-    number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
-    first = compiled.docs[number - 1][0] if number else 0
-    place = f"the training Doc that begins {compiled.docs[number][1]!r}"
-    raise SparseCRFError(describe(found, found.token - first, compiled.labels, place))
+@contextmanager
+def doc_named(compiled: Compiled) -> Iterator[None]:
+    """Name the Doc whose gold labels are not legal, not the sequence of the corpus.
+
+    compiled: has the labels, and the corpus. RAISES: SparseCRFError.
+    """
+    try:
+        yield
+    except IllegalGoldError as error:
+        found = error.found
+        number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
+        first = compiled.docs[number - 1][0] if number else 0
+        place = f"the training Doc that begins {compiled.docs[number][1]!r}"
+        message = describe(found, found.token - first, compiled.labels, place)
+        raise SparseCRFError(message) from None

@@ -10,7 +10,7 @@ from ..errors import SparseCRFWarning, Warnings
 from ..model import CRFModel
 from .compilation import announce_training
 from .compiling import Compiled, Features
-from .constrained import check_legal
+from .constrained import doc_named, warn_of_freedom
 from .schedule_settings import training_class
 
 if TYPE_CHECKING:
@@ -42,19 +42,20 @@ def start_training(
     legal = None
     if learning.constrained:
         legal = pipe.decoding.legal(pipe.target, labels)
-        check_legal(name, legal, compiled)
+        warn_of_freedom(name, legal)
     make_training = training_class(name, learning.schedule, read, corpus)
-    training = make_training(
-        corpus,
-        labels,
-        pipe.solver,
-        n_threads=settings.n_threads,
-        observed_only=learning.observed_only,
-        label_weights=learning.weights_of(name, labels),
-        legal=legal,
-        init=start,
-        **settings.problem,
-    )
+    with doc_named(compiled):
+        training = make_training(
+            corpus,
+            labels,
+            pipe.solver,
+            n_threads=settings.n_threads,
+            observed_only=learning.observed_only,
+            label_weights=learning.weights_of(name, labels),
+            legal=legal,
+            init=start,
+            **settings.problem,
+        )
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
