@@ -111,7 +111,9 @@ def _exponentiate(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _place(first: int, last: int, grp_ptr: np.ndarray, grp_tokens: np.ndarray, where: np.ndarray) -> None:
+def _place(
+    first: int, last: int, grp_ptr: np.ndarray, grp_tokens: np.ndarray, where: np.ndarray
+) -> None:
     """The matrix of each token of a sequence: 1 + its group, 0 = it has none."""
     for t in range(len(where)):
         where[t] = 0
@@ -158,11 +160,11 @@ def infer_chain(
 
     nodes: [>= T, Yp], pairs: [>= groups, Y, Yp]; mask: [Y, Yp], 1 for pairs that may follow each
     other; none: zeros [> T, > groups + 1], no_row, no_label, no_entry, no_head: empty: for tests
-    and entries in `forward_backward`, of which there are none; psi: [groups + 1, Y + 1, Yp], of which the
-    first is the mask, constant: [groups + 1] whether there is none; where [>= T] int32, matrix_of
-    [groups + 1] int32, ascending, rewritten [groups + 1], false; matrix: [Y + 1, Yp]; products:
-    [Y, Yp]; node_residual, pair_residual: out, shaped like nodes and pairs. The other workspaces:
-    see `forward_backward`.
+    and entries in `forward_backward`, of which there are none; psi: [groups + 1, Y + 1, Yp], of
+    which the first is the mask, constant: [groups + 1] whether there is none; where [>= T] int32,
+    matrix_of [groups + 1] int32, ascending, rewritten [groups + 1], false; matrix: [Y + 1, Yp];
+    products: [Y, Yp]; node_residual, pair_residual: out, shaped like nodes and pairs. The other
+    workspaces: see `forward_backward`.
     """
     begin, end = offsets[s], offsets[s + 1]
     first, last = seq_ptr[s], seq_ptr[s + 1]

@@ -39,7 +39,10 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     both = step * slope
     if both < small:
         return 0.5 * both
-    return min(max(fall, 0.0), both)
+    if fall < 0.0:
+        return 0.0
+    # What is not a number stays that.
+    return both if fall > both else fall
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -52,7 +55,7 @@ def _move(
     theta: np.ndarray,
     change: np.ndarray,
 ) -> None:
-    """theta -= factor * change for the weights that sequence s has; change [K] is cleared."""
+    """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
     for j in range(own_ptr[s], own_ptr[s + 1]):
         for k in range(all_ptr[own_rows[j]], all_ptr[own_rows[j] + 1]):
             theta[k] -= factor * change[k]

@@ -83,8 +83,8 @@ class Dual(SequenceMemory):
             np.zeros((n_labels, padded)),
         )
 
-    def _tables(self, working: WorkingLoss) -> tuple[Any, ...]:
-        """What the kernels take from n_labels to all_ptr."""
+    def _arguments(self, working: WorkingLoss, theta: Floats, point: DualPoint) -> tuple[Any, ...]:
+        """What the kernels take from n_labels on."""
         lattice = working.space.lattice
         return (
             self._n_labels,
@@ -110,6 +110,9 @@ class Dual(SequenceMemory):
             self._own.indptr,
             self._own.indices,
             self._row_ptr,
+            theta,
+            *point.arrays,
+            *self._workspaces,
         )
 
     def start(
@@ -126,10 +129,7 @@ class Dual(SequenceMemory):
         )
         tokens = np.arange(len(point.nodes))
         point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
-        # A kernel's arguments are not checked one by one.
-        tables: Any = self._tables(working)
-        entropy = begin_chains(*tables, theta, *point.arrays, *self._workspaces)
-        return point, float(entropy)
+        return point, float(begin_chains(*self._arguments(working, theta, point)))
 
     def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
         """The weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
@@ -150,7 +150,6 @@ class Dual(SequenceMemory):
         RETURNS: by how much D has grown, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        tables: Any = self._tables(working)
-        rates = grow, float(small), l2
-        gain, n = ascend(order, *rates, *tables, theta, *point.arrays, *self._workspaces)
+        arguments = order, grow, float(small), l2, *self._arguments(working, theta, point)
+        gain, n = ascend(*arguments)
         return float(gain), int(n)

@@ -48,7 +48,7 @@ class State:
 class OEG(BatchSettings):
     """Online exponentiated gradient (Collins et al. 2008), on the dual of loss + l2.
 
-        alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,   g_i(y) = log alpha_i(y) - w . phi(x_i, y),
+        alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
         w = (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi])
 
     for one sequence i after another, with alpha_i a distribution of its label sequences in factored
@@ -79,7 +79,7 @@ class OEG(BatchSettings):
         *,
         first_step: float = 0.5,
         grow: float = 1.05,
-        gold: float = 5.0,
+        gold: float = 10.0,
         tolerance: float = 1e-3,
         window: float = 1e-5,
         inner_iterations: int = 10,
@@ -112,7 +112,8 @@ class OEG(BatchSettings):
     ) -> State:
         """The state at a dual point; entropy: the sum of all sequences'."""
         theta = Dual.of(loss).weights(loss, penalty.l2, point)
-        value, gradient = evaluate_start(loss, penalty, theta)
+        # Far from the minimum it may be infinite: the dual is not.
+        value, gradient = evaluate(loss, penalty, theta)
         return State(theta, gradient, value, entropy - penalty.value(theta), **vars(point))
 
     def remap(
