@@ -10,6 +10,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSettings
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.scgis import SCGIS
@@ -26,6 +27,8 @@ from .reference import random_problem
         (NewtonCG(), 0.5, 1.0, "SC308"),
         (SGD(), 0.5, 1.0, "SC308"),
         (SMD(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.0, 0.0, "SC309"),
         (AveragedPerceptron(), 0.5, 0.0, "SC308"),
         (SGD(schedule="pegasos"), 0.0, 0.0, "SC309"),
         (GIS(), 0.5, 1.0, "SC340"),

@@ -53,7 +53,7 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     assert stream._terms.horizon == len(corpus.train)
 
 
-@pytest.mark.parametrize("solver", ["OWLQN", "SAG", "BCD", "RPROP", "Hybrid", "NewtonCG"])
+@pytest.mark.parametrize("solver", ["OWLQN", "SAG", "BCD", "RPROP", "Hybrid", "NewtonCG", "OEG"])
 def test_solvers_that_need_the_whole_corpus_refuse_a_stream(corpus: Corpus, solver):
     with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0.*SGDL1"):
         init_nlp(config_for(corpus, solver))

@@ -1,6 +1,6 @@
 """Online exponentiated gradient: ascent of the dual, a sequence at a time."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..loss.dual import Dual, DualPoint
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality
+from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
 
 Floats = NDArray[np.float64]
 
@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 class State:
     """Where online exponentiated gradient stands.
 
-    theta, gradient: [K], weights that the dual point gives, and gradient of loss + l2 there; value:
-    the objective there; dual: the dual's value D, no higher than the minimum; node_theta,
-    pair_theta, nodes, pairs, log_z, steps: the point (see `DualPoint`); n_passes: passes done, by
-    which with the seed the order of the next is drawn.
+    theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
+    from), and gradient of loss + l2 there; value: the objective there; dual: the dual's value D, no
+    higher than the minimum; node_theta, pair_theta, nodes, pairs, log_z, steps: the point (see
+    `DualPoint`); n_passes: passes done, by which with the seed the order of the next is drawn.
     """
 
     theta: Floats
@@ -99,22 +99,14 @@ class OEG(BatchSettings):
 
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
         """
-        evaluate_start(loss, penalty, theta)
+        value, gradient = evaluate_start(loss, penalty, theta)
         n_partial = int(np.count_nonzero(loss.space.lattice.twin >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
-        gold = 0.0 if theta.any() else self.gold
-        point, entropy = Dual.of(loss).start(loss, theta, gold, min(self.first_step, 1.0))
-        return self._state_at(loss, penalty, point, entropy)
-
-    def _state_at(
-        self, loss: WorkingLoss, penalty: ElasticNet, point: DualPoint, entropy: float
-    ) -> State:
-        """The state at a dual point; entropy: the sum of all sequences'."""
-        theta = Dual.of(loss).weights(loss, penalty.l2, point)
-        # Far from the minimum it may be infinite: the dual is not.
-        value, gradient = evaluate(loss, penalty, theta)
-        return State(theta, gradient, value, entropy - penalty.value(theta), **vars(point))
+        gold, dual = 0.0 if theta.any() else self.gold, Dual.of(loss)
+        point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
+        bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
+        return State(theta, gradient, value, bound, **vars(point))
 
     def remap(
         self,
@@ -124,25 +116,24 @@ class OEG(BatchSettings):
         source: NDArray[np.int64],
         gradient: Floats,
     ) -> State:
-        """Keep the distributions on another working set, and find their weights there.
+        """Carry weights and distributions over to another working set.
 
         Arguments: see `BatchSolver.remap`.
         """
-        entropy = state.dual + penalty.value(state.theta)
-        moved = self._state_at(loss, penalty, state.point, entropy)
-        moved.n_passes = state.n_passes
-        return moved
+        theta = take(state.theta, source)
+        if state.n_passes == 0:
+            return self.start(loss, penalty, theta)
+        lost = penalty.value(state.theta) - penalty.value(theta)
+        return replace(state, theta=theta, gradient=gradient, dual=state.dual + lost)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all sequences, then evaluate."""
         dual, point = Dual.of(loss), state.point
         order = np.random.default_rng([self.seed, state.n_passes]).permutation(dual.n_sequences)
         state.n_passes += 1
-        # A copy: whoever has the weights of the last pass keeps them.
-        theta = state.theta.copy()
-        gain, n_evaluations = dual.ascend(loss, order, self.grow, penalty.l2, theta, point)
-        # Free of the rounding errors of many small changes.
+        # Anew, so that the rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, point)
+        gain, n_evaluations = dual.ascend(loss, order, self.grow, penalty.l2, state.theta, point)
         state.dual += gain
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         distance = optimality(penalty, state.theta, state.gradient)
