@@ -146,6 +146,23 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, op
         np.testing.assert_allclose(theta, expected, atol=1e-3)
 
 
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_active_sets_agree_up_to_ties(solver):
+    l1, l2 = 0.5, 0.1
+    skip_where_refused(solver, l1)
+    problem, _ = random_problem(33, 3, [6, 4, 7, 5, 8], n_values=4)
+    kind = kind_of(solver)
+    problem.theta = best = smooth_minimum(problem, l1, l2, kind)[1]
+    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
+    theta = dense_weights(train(problem, l1, l2, precise(solver), kind=kind), len(best))
+    # A tie: on the border of being active.
+    active, idle = np.abs(best) > 1e-3, np.abs(gradient) < l1 - 1e-3
+    assert active.sum() + idle.sum() > 0.9 * len(best)
+    assert active.any() and idle.any()
+    assert (np.sign(theta[active]) == np.sign(best[active])).all()
+    assert not theta[idle].any()
+
+
 def test_no_weight_crosses_zero_in_a_step():
     problem, _ = random_problem(32, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
     loss = ChainLoss(problem.corpus, 4, Workers(1))

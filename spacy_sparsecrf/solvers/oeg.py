@@ -84,9 +84,11 @@ class OEG(BatchSettings):
         window: float = 1e-5,
         inner_iterations: int = 10,
         seed: int = 0,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
         # Without l1 there is no warm start.
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs=0, seed=seed)
+        super().__init__(tolerance, window, inner_iterations, 0, seed, polish_iterations, polish_l2)
         self.first_step = first_step
         self.grow = grow
         self.gold = gold
