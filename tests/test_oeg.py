@@ -2,10 +2,12 @@
 
 import copy
 import itertools
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -127,6 +129,51 @@ def test_the_dual_never_falls_and_meets_the_objective(case):
     assert value + penalty.value(state.theta) == pytest.approx(duals[-1], rel=1e-9)
     np.testing.assert_allclose(gradient + state.theta, 0.0, atol=1e-5)
     assert twin.value(twin.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 1000),
+    n_labels=st.integers(1, 10),
+    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    l2=st.sampled_from([1e-6, 0.1, 100.0]),
+    gold=st.sampled_from([0.0, 10.0, 800.0]),
+    scale=st.sampled_from([0.0, 1.0, 30.0]),
+    weight=st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_no_pass_lowers_the_dual_nor_exceeds_the_objective(
+    seed, n_labels, lengths, l2, gold, scale, weight
+):
+    problem, _ = random_problem(seed, n_labels, lengths, scale=scale, n_values=2, weighted=True)
+    corpus = replace(problem.corpus, weights=weight * problem.corpus.weights)
+    working, penalty, solver = everything(corpus, n_labels), ElasticNet(0.0, l2), OEG(gold=gold)
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(5):
+        before = state.dual
+        report = solver.step(working, penalty, state)
+        assert np.isfinite(state.theta).all() and np.isfinite(state.node_theta).all()
+        slack = 1e-11 * max(1.0, abs(before))
+        assert state.dual >= before
+        assert report.objective >= state.dual - slack
+        assert (state.steps > 0.0).all() and (state.steps <= 1.0).all()
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 9])
+@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [3000, 1]])
+def test_corpora_at_the_edges(n_labels, lengths):
+    problem, _ = random_problem(307, n_labels, lengths, n_values=3)
+    # A step can be long where l2 is large beside a sequence's features.
+    l2 = 10.0 * max(lengths)
+    working, penalty, solver = everything(problem.corpus, n_labels), ElasticNet(0.0, l2), OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(150):
+        report = solver.step(working, penalty, state)
+        if report.optimality <= 1e-6:
+            break
+    assert report.optimality <= 1e-6
+    assert report.objective == pytest.approx(state.dual, rel=1e-9, abs=1e-9)
+    if n_labels == 1:
+        assert report.objective == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])

@@ -15,6 +15,53 @@ from .potentials import add_pairs, add_scores
 from .residuals import add_labels
 from .residuals import add_pairs as add_pair_residuals
 
+# By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
+# of two, are then normal numbers.
+WIDEST = 300.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _largest(block: np.ndarray, n_labels: int) -> float:
+    """The largest of block[:, :n_labels]."""
+    top = -np.inf
+    for row in block:
+        for y in range(n_labels):
+            top = max(top, row[y])
+    return top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def narrow(block: np.ndarray, n_labels: int) -> None:
+    """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
+    low = _largest(block, n_labels) - WIDEST
+    for row in block:
+        for y in range(n_labels):
+            row[y] = max(row[y], low)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_wide(block: np.ndarray, n_labels: int) -> bool:
+    """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
+    low = _largest(block, n_labels) - WIDEST
+    for row in block:
+        for y in range(n_labels):
+            if row[y] < low:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_wide(
+    length: int, n_groups: int, n_labels: int, nodes: np.ndarray, pairs: np.ndarray
+) -> bool:
+    """Whether potentials of nodes[:length], or pairs[:n_groups], are out of range."""
+    found = False
+    for t in range(length):
+        found |= _is_wide(nodes[t : t + 1], n_labels)
+    for g in range(n_groups):
+        found |= _is_wide(pairs[g], n_labels)
+    return found
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_chain(
@@ -238,6 +285,22 @@ def infer_chain(
         pair_residual,
     )
     return float(log_z[0])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def axpy(n: int, factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarray) -> None:
+    """out[:n] = base[:n] + factor way[:n], all flat."""
+    for i in range(n):
+        out[i] = base[i] + factor * way[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def inner(n: int, one: np.ndarray, other: np.ndarray) -> float:
+    """Inner product of the first n numbers, both flat."""
+    total = 0.0
+    for i in range(n):
+        total += one[i] * other[i]
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -3,29 +3,13 @@
 import numpy as np
 from numba import njit
 
-from .dual_chain import gold_sum, infer_chain, score_chain
+from .dual_chain import axpy, gold_sum, infer_chain, inner, is_wide, score_chain
 from .slopes import _scatter, square_norm
 
 # Step sizes that are tried for a sequence before it is left as it is.
 _MAX_TRIALS = 20
 # From the distribution of the weights itself no step leads on.
 _LARGEST_STEP = 1.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _axpy(n: int, factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarray) -> None:
-    """out[:n] = base[:n] + factor way[:n], all flat."""
-    for i in range(n):
-        out[i] = base[i] + factor * way[i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _dot(n: int, one: np.ndarray, other: np.ndarray) -> float:
-    """Inner product of the first n numbers, both flat."""
-    total = 0.0
-    for i in range(n):
-        total += one[i] * other[i]
-    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -58,142 +42,10 @@ def _move(
     """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
     for j in range(own_ptr[s], own_ptr[s + 1]):
         for k in range(all_ptr[own_rows[j]], all_ptr[own_rows[j] + 1]):
-            theta[k] -= factor * change[k]
+            # A change that is not taken need not be a number.
+            if factor > 0.0:
+                theta[k] -= factor * change[k]
             change[k] = 0.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def begin_chains(
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    labels: np.ndarray,
-    allowed: np.ndarray,
-    sequence_weights: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    split: int,
-    seq_ptr: np.ndarray,
-    grp_ptr: np.ndarray,
-    grp_tokens: np.ndarray,
-    grp_context: np.ndarray,
-    corpus_context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    own_ptr: np.ndarray,
-    own_rows: np.ndarray,
-    all_ptr: np.ndarray,
-    theta: np.ndarray,
-    node_theta: np.ndarray,
-    pair_theta: np.ndarray,
-    nodes: np.ndarray,
-    pairs: np.ndarray,
-    log_z: np.ndarray,
-    steps: np.ndarray,
-    change: np.ndarray,
-    node_way: np.ndarray,
-    pair_way: np.ndarray,
-    trial_nodes: np.ndarray,
-    trial_pairs: np.ndarray,
-    fresh_nodes: np.ndarray,
-    fresh_pairs: np.ndarray,
-    mask: np.ndarray,
-    constant: np.ndarray,
-    none: np.ndarray,
-    no_row: np.ndarray,
-    no_label: np.ndarray,
-    no_entry: np.ndarray,
-    no_head: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    where: np.ndarray,
-    matrix_of: np.ndarray,
-    rewritten: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    marginals: np.ndarray,
-    beta: np.ndarray,
-    matrix: np.ndarray,
-    products: np.ndarray,
-) -> float:
-    """Evaluate all sequences by log-potentials to which those that weights give are added.
-
-    theta: [K], the weights; node_theta, pair_theta: in and out; nodes, pairs, log_z: out. The
-    arguments are those of `ascend`, of which steps, change, trial and fresh ones are not used.
-    RETURNS: the sum of the sequences' entropies, times their weights.
-    """
-    total = 0.0
-    for s in range(len(log_z)):
-        begin, end, first, last = offsets[s], offsets[s + 1], seq_ptr[s], seq_ptr[s + 1]
-        n_nodes, n_pairs = (end - begin) * nodes.shape[1], (last - first) * products.size
-        own_nodes, own_pairs = node_theta[begin:end], pair_theta[first:last]
-        score_chain(
-            s,
-            n_labels,
-            n_previous,
-            offsets,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            pair_ptr,
-            pair_places,
-            split,
-            seq_ptr,
-            grp_context,
-            corpus_context,
-            ctx_ptr,
-            ctx_rows,
-            theta,
-            matrix,
-            node_way,
-            pair_way,
-        )
-        flat_nodes, flat_pairs = own_nodes.reshape(-1), own_pairs.reshape(-1)
-        _axpy(n_nodes, 1.0, node_way.reshape(-1), flat_nodes, flat_nodes)
-        _axpy(n_pairs, 1.0, pair_way.reshape(-1), flat_pairs, flat_pairs)
-        log_z[s] = infer_chain(
-            s,
-            n_labels,
-            offsets,
-            labels,
-            allowed,
-            sequence_weights[s],
-            seq_ptr,
-            grp_ptr,
-            grp_tokens,
-            own_nodes,
-            own_pairs,
-            mask,
-            constant,
-            none,
-            no_row,
-            no_label,
-            no_entry,
-            no_head,
-            psi,
-            shift,
-            where,
-            matrix_of,
-            rewritten,
-            alpha,
-            backward,
-            marginals,
-            beta,
-            matrix,
-            products,
-            nodes[begin:end],
-            pairs[first:last],
-        )
-        gold = gold_sum(s, offsets, labels, seq_ptr, grp_ptr, grp_tokens, own_nodes, own_pairs)
-        total += sequence_weights[s] * (log_z[s] - gold)
-        total -= _dot(n_nodes, flat_nodes, nodes[begin:end].reshape(-1))
-        total -= _dot(n_pairs, flat_pairs, pairs[first:last].reshape(-1))
-    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -307,14 +159,17 @@ def ascend(
             node_way,
             pair_way,
         )
-        _axpy(n_nodes, -1.0, own_nodes, way_nodes, way_nodes)
-        _axpy(n_pairs, -1.0, own_pairs, way_pairs, way_pairs)
+        axpy(n_nodes, -1.0, own_nodes, way_nodes, way_nodes)
+        axpy(n_pairs, -1.0, own_pairs, way_pairs, way_pairs)
         gold_way = gold_sum(s, offsets, labels, seq_ptr, grp_ptr, grp_tokens, node_way, pair_way)
         weight, step, gain = sequence_weights[s], steps[s], -1.0
-        # What is not a number is no gain.
+        # What is not a number is no gain, nor is what numbers cannot hold.
         for _ in range(_MAX_TRIALS):
-            _axpy(n_nodes, step, way_nodes, own_nodes, at_nodes)
-            _axpy(n_pairs, step, way_pairs, own_pairs, at_pairs)
+            axpy(n_nodes, step, way_nodes, own_nodes, at_nodes)
+            axpy(n_pairs, step, way_pairs, own_pairs, at_pairs)
+            if is_wide(end - begin, last - first, n_labels, trial_nodes, trial_pairs):
+                step *= 0.5
+                continue
             reached = infer_chain(
                 s,
                 n_labels,
@@ -350,11 +205,11 @@ def ascend(
             )
             n_evaluations += 1
             # Expected minus gold along the way.
-            along = _dot(n_nodes, way_nodes, new_nodes) + _dot(n_pairs, way_pairs, new_pairs)
+            along = inner(n_nodes, way_nodes, new_nodes) + inner(n_pairs, way_pairs, new_pairs)
             fall = log_z[s] - reached + step * (along / weight + gold_way)
-            _axpy(n_nodes, -1.0, old_nodes, new_nodes, new_nodes)
-            _axpy(n_pairs, -1.0, old_pairs, new_pairs, new_pairs)
-            slope = _dot(n_nodes, way_nodes, new_nodes) + _dot(n_pairs, way_pairs, new_pairs)
+            axpy(n_nodes, -1.0, old_nodes, new_nodes, new_nodes)
+            axpy(n_pairs, -1.0, old_pairs, new_pairs, new_pairs)
+            slope = inner(n_nodes, way_nodes, new_nodes) + inner(n_pairs, way_pairs, new_pairs)
             _scatter(
                 s,
                 n_labels,
@@ -389,8 +244,8 @@ def ascend(
             continue
         total += gain
         steps[s] = min(grow * step, _LARGEST_STEP)
-        _axpy(n_nodes, step, way_nodes, own_nodes, own_nodes)
-        _axpy(n_pairs, step, way_pairs, own_pairs, own_pairs)
-        _axpy(n_nodes, 1.0, new_nodes, old_nodes, old_nodes)
-        _axpy(n_pairs, 1.0, new_pairs, old_pairs, old_pairs)
+        axpy(n_nodes, step, way_nodes, own_nodes, own_nodes)
+        axpy(n_pairs, step, way_pairs, own_pairs, own_pairs)
+        axpy(n_nodes, 1.0, new_nodes, old_nodes, old_nodes)
+        axpy(n_pairs, 1.0, new_pairs, old_pairs, old_pairs)
     return total, n_evaluations

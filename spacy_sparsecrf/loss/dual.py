@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.oeg import ascend, begin_chains
+from ..kernels.dual_start import begin_chains
+from ..kernels.oeg import ascend
 from .memory import Numbers, SequenceMemory
 from .working import Floats, WorkingLoss
 
