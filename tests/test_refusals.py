@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
@@ -40,6 +41,16 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, co
     problem, _ = random_problem(31, 3, [4, 3])
     with pytest.raises(SparseCRFError, match=f"{code}.*{type(solver).__name__}"):
         Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2)
+
+
+def test_a_corpus_without_sequences_is_refused():
+    with pytest.raises(SparseCRFError, match="SC302"):
+        CorpusBuilder().build()
+
+
+def test_a_negative_number_of_threads_is_refused():
+    with pytest.raises(SparseCRFError, match=r"SC304.*n_threads = -1.*0 for one a core"):
+        Workers(-1)
 
 
 def test_a_start_whose_gradient_is_not_finite_is_refused():
