@@ -15,6 +15,7 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg import OEG, State
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sag import SAG
 from spacy_sparsecrf.training import Training
 
 from .learning_cases import loss_of, partial_problem
@@ -277,6 +278,16 @@ def test_single_precision_gets_near_the_minimiser():
     lowest = smooth_minimum(problem, 0.0, 0.5)[0]
     training = train(problem, 0.0, 0.5, OEG(tolerance=1e-3, window=0.0), precision="float32")
     assert training.objective == pytest.approx(lowest, rel=1e-5)
+
+
+def test_other_solvers_may_use_the_same_loss():
+    problem, working, penalty = make("weighted", 1.0)
+    state = OEG().start(working, penalty, np.zeros_like(problem.theta))
+    other = SAG().start(working, penalty, np.zeros_like(problem.theta))
+    alone = SAG().start(make("weighted", 1.0)[1], penalty, np.zeros_like(problem.theta))
+    for _ in range(2):
+        OEG().step(working, penalty, state)
+        assert SAG().step(working, penalty, other) == SAG().step(working, penalty, alone)
 
 
 def test_memory_is_twice_that_of_residuals():

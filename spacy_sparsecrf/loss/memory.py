@@ -49,7 +49,8 @@ class SequenceMemory:
     def of(cls: type[_Kind], working: WorkingLoss) -> _Kind:
         """The one of a working loss, made when it is first asked for."""
         made = _MADE.get(working)
-        if not isinstance(made, cls):
+        # That of another kind has other workspaces.
+        if type(made) is not cls:
             made = _MADE[working] = cls(working)
         return made
 
