@@ -1,5 +1,9 @@
 """Runs that are cut off and go on: to the same weights, bit for bit."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import spacy
@@ -12,9 +16,15 @@ from spacy_sparsecrf.training import Training
 
 from .conftest import SHIPPED_CONFIG
 from .reference import random_problem
-from .test_solvers import ALL_SOLVERS, kind_of, skip_where_refused
+from .test_solvers import (
+    ALL_SOLVERS,
+    kind_of,
+    skip_where_labels_are_missing,
+    skip_where_refused,
+)
 from .test_training_loop import run_training
 
+ROOT = Path(__file__).resolve().parents[1]
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
 
 
@@ -29,6 +39,7 @@ def make_run(solver=None, **options) -> Training:
 @pytest.mark.parametrize("n_steps", [1, 3])
 def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1, n_steps):
     skip_where_refused(solver, l1)
+    skip_where_labels_are_missing(solver, 0.05)
     make, options = ALL_SOLVERS[solver], {"l1": l1, "kind": kind_of(solver)}
     path = tmp_path / "run"
     whole = make_run(make(inner_iterations=2), **options)
@@ -42,6 +53,44 @@ def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1, n_steps):
     for _ in range(4):
         assert later.step() == whole.step()
     np.testing.assert_array_equal(later.weights[0], whole.weights[0])
+    np.testing.assert_array_equal(later.weights[1], whole.weights[1])
+
+
+_CHILD = """
+import sys
+from pathlib import Path
+from tests.test_checkpoint import PROBLEM, make_run
+
+run = make_run()
+for _ in sys.stdin:
+    run.step()
+    run.save(Path(sys.argv[1]))
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_saved", [1, 4])
+def test_a_killed_run_goes_on_to_the_same_weights(tmp_path, n_saved):
+    path = tmp_path / "run"
+    command = [sys.executable, "-c", _CHILD, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 1}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as child:
+        for _ in range(n_saved):
+            child.stdin.write("step\n")
+            assert child.stdout.readline() == "saved\n"
+        child.stdin.write("step\n")
+        # Wherever it is in that, or while it writes.
+        child.kill()
+    later, whole = make_run(), make_run()
+    later.resume(path)
+    for _ in range(n_saved):
+        whole.step()
+    if whole.objective != later.objective:
+        # It was done.
+        whole.step()
+    assert whole.objective == later.objective
+    for _ in range(3):
+        assert later.step() == whole.step()
     np.testing.assert_array_equal(later.weights[1], whole.weights[1])
 
 

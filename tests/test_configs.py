@@ -39,6 +39,20 @@ def test_configs_train(path: Path, corpus: Corpus):
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_solver_stops_on_the_development_score(path: Path, corpus: Corpus):
+    overrides = {
+        "paths.train": str(corpus.train_path),
+        "paths.dev": str(corpus.dev_path),
+        "training.patience": 2,
+        "training.max_steps": 60,
+        "components.sparse_crf.n_threads": 1,
+    }
+    _, rows = run_training(load_config(path, overrides=overrides))
+    scores = [float(row[3]) for row in rows]
+    assert len(rows) == scores.index(max(scores)) + 1 + 2 < 60
+
+
 @pytest.mark.parametrize(
     ("name", "key", "score"), [("ner", "ents", "ents_f"), ("spans", "sc", "spans_sc_f")]
 )

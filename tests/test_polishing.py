@@ -5,8 +5,10 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.pipeline.session import Session
+from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSettings
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -76,6 +78,27 @@ def test_a_polished_model_has_the_weights_of_the_plain_one(solver):
         np.testing.assert_array_equal(a.labels, b.labels)
         np.testing.assert_array_equal(a.previous, b.previous)
         assert np.abs(b.values).sum() > np.abs(a.values).sum()
+
+
+@pytest.mark.parametrize("name", sorted(crf_solvers.get_all()))
+def test_models_of_every_solver_are_polished(name):
+    make = crf_solvers.get(name)
+    kind = "memm" if make.local_only else "chain"
+    penalty = {"l1": 0.5 if make.supports_l1 else 0.0, "l2": 1.0 if make.needs_l2 else 0.0}
+    problem = sparse_problem()
+    training = Training(problem.corpus, NAMES, make(polish_iterations=8), kind=kind, **penalty)
+    training.step()
+    coordinates, theta = training.weights
+    model = training.model()
+    assert model.n_active == len(coordinates) > 0
+    corpus = problem.corpus
+    if kind != "chain":
+        corpus = local_corpus(corpus, len(NAMES), pairs=True)
+    working = ChainLoss(corpus, len(NAMES), Workers(1)).restrict(coordinates)
+    after = Training(problem.corpus, NAMES, OWLQN(), l1=0.5, l2=0.0, kind=kind, init=model)
+    np.testing.assert_array_equal(after.weights[0], coordinates)
+    before, polished = (working.value_and_grad(w)[0] for w in (theta, after.weights[1]))
+    assert polished < before
 
 
 @pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])

@@ -11,6 +11,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSettings
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.scgis import SCGIS
@@ -27,6 +28,8 @@ from .reference import random_problem
         (NewtonCG(), 0.5, 1.0, "SC308"),
         (SGD(), 0.5, 1.0, "SC308"),
         (SMD(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.0, 0.0, "SC309"),
         (AveragedPerceptron(), 0.5, 0.0, "SC308"),
         (SGD(schedule="pegasos"), 0.0, 0.0, "SC309"),
         (GIS(), 0.5, 1.0, "SC340"),
@@ -38,6 +41,16 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, co
     problem, _ = random_problem(31, 3, [4, 3])
     with pytest.raises(SparseCRFError, match=f"{code}.*{type(solver).__name__}"):
         Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2)
+
+
+def test_a_corpus_without_sequences_is_refused():
+    with pytest.raises(SparseCRFError, match="SC302"):
+        CorpusBuilder().build()
+
+
+def test_a_negative_number_of_threads_is_refused():
+    with pytest.raises(SparseCRFError, match=r"SC304.*n_threads = -1.*0 for one a core"):
+        Workers(-1)
 
 
 def test_a_start_whose_gradient_is_not_finite_is_refused():

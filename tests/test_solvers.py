@@ -18,6 +18,7 @@ from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
 from spacy_sparsecrf.solvers.orthant_newton import OrthantNewton
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
@@ -42,6 +43,7 @@ SOLVERS = {
     "sag": SAG,
     # Its steps are four times shorter than those of SAG.
     "saga": partial(SAG, method="saga", inner_iterations=20),
+    "oeg": OEG,
 }
 # Those of per-position models only.
 LOCAL_SOLVERS = {
@@ -67,6 +69,11 @@ def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
 def skip_where_refused(solver: str, l1: float) -> None:
     if l1 > 0.0 and not ALL_SOLVERS[solver]().supports_l1:
         pytest.skip(f"{solver} minimises l1 = 0 only")
+
+
+def skip_where_labels_are_missing(solver: str, missing: float) -> None:
+    if missing > 0.0 and solver == "oeg":
+        pytest.skip("the loss of missing labels has no dual")
 
 
 def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options) -> Training:
@@ -125,6 +132,7 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, options):
     skip_where_refused(solver, l1)
+    skip_where_labels_are_missing(solver, options.get("missing", 0.0))
     problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
     kind = kind_of(solver)
     expected_value, expected = smooth_minimum(problem, l1, l2, kind)
@@ -136,6 +144,23 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, op
     assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
     if l2 >= 0.01:
         np.testing.assert_allclose(theta, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_active_sets_agree_up_to_ties(solver):
+    l1, l2 = 0.5, 0.1
+    skip_where_refused(solver, l1)
+    problem, _ = random_problem(33, 3, [6, 4, 7, 5, 8], n_values=4)
+    kind = kind_of(solver)
+    problem.theta = best = smooth_minimum(problem, l1, l2, kind)[1]
+    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
+    theta = dense_weights(train(problem, l1, l2, precise(solver), kind=kind), len(best))
+    # A tie: on the border of being active.
+    active, idle = np.abs(best) > 1e-3, np.abs(gradient) < l1 - 1e-3
+    assert active.sum() + idle.sum() > 0.9 * len(best)
+    assert active.any() and idle.any()
+    assert (np.sign(theta[active]) == np.sign(best[active])).all()
+    assert not theta[idle].any()
 
 
 def test_no_weight_crosses_zero_in_a_step():

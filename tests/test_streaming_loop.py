@@ -10,6 +10,7 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config, minibatch
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.registry import crf_solvers
 
 from .conftest import SHIPPED_CONFIG, Corpus
 from .test_training_loop import run_training
@@ -53,7 +54,14 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     assert stream._terms.horizon == len(corpus.train)
 
 
-@pytest.mark.parametrize("solver", ["OWLQN", "SAG", "BCD", "RPROP", "Hybrid", "NewtonCG"])
+PASSES = sorted(
+    name.removeprefix("spacy_sparsecrf.").removesuffix(".v1")
+    for name, make in crf_solvers.get_all().items()
+    if not make.streaming
+)
+
+
+@pytest.mark.parametrize("solver", PASSES)
 def test_solvers_that_need_the_whole_corpus_refuse_a_stream(corpus: Corpus, solver):
     with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0.*SGDL1"):
         init_nlp(config_for(corpus, solver))

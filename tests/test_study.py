@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import srsly
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.penalty import ElasticNet
@@ -92,6 +93,62 @@ def test_a_solver_that_gives_up_is_noted(data, monkeypatch):
     other = race.Course([1.0], [0.1], [2.0], [3], [(0, 50.0)])
     text = report.render([record_of(data, {"bad": course, "good": other}, 1.0)])
     assert "bad gave up: [SC338]" in text
+
+
+def test_the_step_with_the_lowest_objective_runs(data):
+    values = (1e-4, 0.1, 1e6)
+    one = contestants.Contestant(
+        "SGD", "SGD", {"schedule": "constant"}, tuned="eta0", values=values
+    )
+    chosen = race.tune(data, PENALTY, one, cap=10.0, most=50.0)
+    assert chosen.settings == {"schedule": "constant", "eta0": 0.1}
+    assert not chosen.tuned and chosen.name == "SGD"
+    plain = contestants.Contestant("annealed", "SGD", {})
+    assert race.tune(data, PENALTY, plain, cap=10.0, most=50.0) is plain
+    limits = {"cap": 10.0, "most": 4.0}
+    two = contestants.Race("made-up", PENALTY, (one, plain))
+    courses, tuned = race.run_all(data, two, limits, 0.0)
+    assert list(courses) == ["SGD", "annealed"] and list(tuned) == ["SGD"]
+
+
+def test_pegasos_and_smd_are_tuned():
+    tuned = {one.name: one.tuned for one in contestants.SMOOTH_RACE if one.tuned}
+    assert tuned == {"Pegasos": "eta0", "SMD": "eta0"}
+    for one in contestants.SMOOTH_RACE:
+        steps = [variant.make().eta0 for variant in one.variants()]
+        assert steps == list(one.values)
+        ratios = np.diff(np.log10(one.values))
+        np.testing.assert_allclose(ratios, 1.0)
+
+
+def test_races_are_extended_by_single_contestants(data, monkeypatch, tmp_path):
+    small = contestants.Race(
+        "made-up", PENALTY, tuple(contestants.Contestant(name, name) for name in ("OWLQN", "OEG"))
+    )
+    monkeypatch.setattr(race, "RACES", (small,))
+    monkeypatch.setattr(race, "read", lambda *args: data)
+    monkeypatch.setattr(race, "describe", lambda: {"commit": "first"})
+    race.main(tmp_path, [], quick=True)
+    first = srsly.read_json(tmp_path / "made-up-l2.json")
+    assert list(first["courses"]) == ["OWLQN", "OEG"] and first["earlier"] == []
+    del first["courses"]["OEG"]
+    srsly.write_json(tmp_path / "made-up-l2.json", first)
+    monkeypatch.setattr(race, "describe", lambda: {"commit": "second"})
+    race.main(tmp_path, [], only=["OEG"], quick=True)
+    second = srsly.read_json(tmp_path / "made-up-l2.json")
+    assert list(second["courses"]) == ["OWLQN", "OEG"]
+    assert second["courses"]["OWLQN"] == first["courses"]["OWLQN"]
+    assert second["reference"] == first["reference"]
+    assert second["earlier"] == [{"commit": "first"}] and second["machine"]["commit"] == "second"
+
+
+def test_the_report_tells_tuned_settings_and_all_machines(data):
+    record = record_of(data, {"SMD": race.Course([1.0], [0.1], [2.0], [3], [(0, 50.0)])}, 1.0)
+    record["tuned"] = {"SMD": "eta0 = 0.01"}
+    record["earlier"] = [{"processor": "q", "date": "d", "commit": "b"}]
+    text = report.render([record])
+    assert "SMD: eta0 = 0.01, the best power of ten" in text
+    assert "Measured on: q, d, commit b; p, d, commit c." in text
 
 
 def test_gaps_count_from_the_lowest_of_all(data):

@@ -22,6 +22,7 @@ from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
 from spacy_sparsecrf.solvers.orthant_newton import OrthantNewton
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
@@ -305,7 +306,7 @@ def test_training_goes_on_from_a_model_and_from_a_checkpoint(tmp_path):
         Training(other, names, solver, l1=0.2, l2=0.05, dtype="float64").resume(tmp_path / "state")
 
 
-REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, SAG, SCGIS, SGD, SGDL1, SMD]
+REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]
 
 
 @pytest.mark.parametrize("solver", REFUSING)

@@ -7,6 +7,7 @@ but those of counting errors. Everything starts from weights of zero.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,8 @@ QUICK_SEQUENCES = 30
 _CLOSE = 1e-9
 # Errors are counted when the passes have grown by this factor.
 _COUNT_EVERY = 1.5
+# A value of a setting is tried with this share of the limits.
+_TRIAL = 0.1
 _NEVER = {"tolerance": 0.0, "window": 0.0}
 
 
@@ -140,6 +143,23 @@ def run(
     return watched.course
 
 
+def tune(
+    data: DataSet, penalty: ElasticNet, contestant: Contestant, *, cap: float, most: float
+) -> Contestant:
+    """The contestant with the value that is the best on the training objective after a trial.
+
+    cap, most: limits of the run, of which a trial has a part; trials do not count. A value with
+    which the solver gives up is worse than all others.
+    """
+
+    def reached(variant: Contestant) -> float:
+        limits = {"cap": _TRIAL * cap, "most": max(1.0, _TRIAL * most)}
+        course = run(data, penalty, variant, **limits, count=False)
+        return math.inf if course.failure else course.objective[-1]
+
+    return min(contestant.variants(), key=reached) if contestant.tuned else contestant
+
+
 def summary(course: Course) -> str:
     """How a course ended."""
     if not course.passes:
@@ -161,21 +181,24 @@ def compile_kernels(race: Race, directories: list[str]) -> None:
     """Run everyone on a few sequences: what is not compiled yet is compiled here."""
     few = read(race.data, directories, QUICK_SEQUENCES)
     for contestant in race.contestants:
-        run(few, race.penalty, contestant, most=4.0)
+        run(few, race.penalty, (contestant.variants() or [contestant])[0], most=4.0)
 
 
 def run_all(
     data: DataSet, race: Race, limits: dict[str, float], best: float
-) -> dict[str, dict[str, Any]]:
-    """The courses of the contestants, by name."""
-    courses = {}
-    for contestant in race.contestants:
-        longer = contestant.longer * limits["cap"]
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The courses of the contestants, and the settings that were tuned, by name."""
+    courses, tuned = {}, {}
+    for named in race.contestants:
+        longer = named.longer * limits["cap"]
         goal = best + _CLOSE * abs(best)
+        contestant = tune(data, race.penalty, named, cap=longer, most=limits["most"])
+        if named.tuned:
+            tuned[named.name] = f"{named.tuned} = {contestant.settings[named.tuned]:g}"
         course = run(data, race.penalty, contestant, goal=goal, cap=longer, most=limits["most"])
         courses[contestant.name] = vars(course)
         msg.text(f"{race.name}, {contestant.name}: {summary(course)}")
-    return courses
+    return courses, tuned
 
 
 def describe_race(data: DataSet, race: Race, limits: dict[str, float]) -> dict[str, Any]:
@@ -196,6 +219,21 @@ def describe_race(data: DataSet, race: Race, limits: dict[str, float]) -> dict[s
         "no_objective": [one.name for one in race.contestants if not one.objective],
         "machine": describe(),
     }
+
+
+def earlier(known: dict[str, Any]) -> dict[str, Any]:
+    """What a race that is run again for some contestants keeps of the others; {} = of none."""
+    machines = [*known.get("earlier", []), known["machine"]] if known else []
+    return {
+        "courses": known.get("courses", {}),
+        "tuned": known.get("tuned", {}),
+        "earlier": machines,
+    }
+
+
+def in_order(courses: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Courses in the order of the contestants; those of others are left out."""
+    return {name: courses[name] for name in names if name in courses}
 
 
 def main(
@@ -219,15 +257,17 @@ def main(
         if names and race.name not in names:
             continue
         path = output / f"{race.name}.json"
-        known: dict[str, Any] = srsly.read_json(path) if only else {"courses": {}}
-        record = {"quick": quick, "courses": known["courses"]}
+        known: dict[str, Any] = srsly.read_json(path) if only else {}
+        record = {"quick": quick, **earlier(known)}
         data = read(race.data, directories, QUICK_SEQUENCES if quick else 0)
         record |= describe_race(data, race, limits)
         chosen = [one for one in race.contestants if not only or one.name in only]
         race = replace(race, contestants=tuple(chosen))
         compile_kernels(race, directories)
         record["reference"] = known.get("reference") or lowest(data, race, 4.0 * limits["cap"])
-        record["courses"] |= run_all(data, race, limits, record["reference"])
+        courses, tuned = run_all(data, race, limits, record["reference"])
+        record["courses"] = in_order(record["courses"] | courses, record["sources"])
+        record["tuned"] |= tuned
         srsly.write_json(path, record)
         msg.good(f"{race.name}: {path}")
 

@@ -25,8 +25,8 @@ All start from weights of zero, on one thread. A gap is (objective - minimum) / 
 being the lowest objective of all, and of a longer run. A pass is an evaluation of every sequence,
 or as many of single ones; forward passes of line searches count, and so do products with the
 Hessian. The evaluation by which a stochastic solver reports is not counted, but its time is.
-Seconds are of the processor. A dash: not reached before the run ended: at its limit, or after two
-steps running that did not lower the objective.
+Seconds are of the processor. Trials of settings are not counted. A dash: not reached before the run
+ended: at its limit, or after two steps running that did not lower the objective.
 """
 _QUICK = """
 **A trial on a few sequences: the figures mean nothing.**
@@ -94,6 +94,10 @@ def render_race(record: Mapping[str, Any]) -> str:
         for name, course in record["courses"].items()
         if course["failure"]
     ]
+    tuned = [
+        f"\n{name}: {setting}, the best power of ten after a tenth of the run."
+        for name, setting in record.get("tuned", {}).items()
+    ]
     picture = f"![{record['race']}]({PLOTS}/{record['race']}.svg)"
     return "\n".join(
         [
@@ -101,6 +105,7 @@ def render_race(record: Mapping[str, Any]) -> str:
             text,
             "",
             table(header, gap_rows(record)),
+            *tuned,
             *failures,
             "",
             picture,
@@ -114,9 +119,9 @@ def render(records: Sequence[Mapping[str, Any]]) -> str:
     if any(record["quick"] for record in records):
         parts.append(_QUICK)
     machines = {
-        f"{record['machine']['processor']}, {record['machine']['date']}, "
-        f"commit {record['machine']['commit']}": None
+        f"{machine['processor']}, {machine['date']}, commit {machine['commit']}": None
         for record in records
+        for machine in (*record.get("earlier", []), record["machine"])
     }
     parts.append(f"Measured on: {'; '.join(machines)}.")
     parts += map(render_race, records)

@@ -1,6 +1,6 @@
 """The chain loss a sequence at a time, with a memory of each sequence's last gradient."""
 
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +14,7 @@ from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
 Memory = tuple[Floats, Floats, Numbers, Numbers, Floats, Floats]
+_Kind = TypeVar("_Kind", bound="SequenceMemory")
 Rules = tuple[int, bool, float, float, float, float, float]
 
 
@@ -45,11 +46,13 @@ class SequenceMemory:
         self._workspaces = self._make_workspaces(working)
 
     @classmethod
-    def of(cls, working: WorkingLoss) -> "SequenceMemory":
+    def of(cls: type[_Kind], working: WorkingLoss) -> _Kind:
         """The one of a working loss, made when it is first asked for."""
-        if working not in _MADE:
-            _MADE[working] = cls(working)
-        return _MADE[working]
+        made = _MADE.get(working)
+        # That of another kind has other workspaces.
+        if type(made) is not cls:
+            made = _MADE[working] = cls(working)
+        return made
 
     def _group(self, lattice: Lattice) -> None:
         """Number the groups, those of a sequence together; list their tokens."""

@@ -174,3 +174,8 @@ class NumericErrors:
         "real-valued features ([components.NAME.features] templates with vector or value(...)). "
         "Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
+    SC395 = (
+        "The solver {solver} needs one gold label for each token, and {n} training sequences have "
+        "tokens with none or several: their loss has no dual. Annotate whole sequences, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
+    )

@@ -75,9 +75,11 @@ class NewtonCG(BatchSettings):
         tolerance: float = 1e-3,
         window: float = 1e-5,
         inner_iterations: int = 1,
+        polish_iterations: int = 0,
+        polish_l2: float = 1e-5,
     ) -> None:
         # Without l1 there is no warm start.
-        super().__init__(tolerance, window, inner_iterations, warm_start_epochs=0, seed=0)
+        super().__init__(tolerance, window, inner_iterations, 0, 0, polish_iterations, polish_l2)
         self.stored = stored
         self.xi = xi
         self.max_cg = max_cg

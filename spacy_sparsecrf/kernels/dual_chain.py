@@ -1,0 +1,326 @@
+"""A sequence by its own log-potentials, as the dual of the likelihood has it.
+
+Every sequence has log-potentials *theta^i*: nodes [T, Yp], of which the first has the pairs with
+the start label in it, and pairs [G, Y, Yp] of its groups (see `residuals`). Its marginals, entropy
+and log Z follow from these alone, whatever the weights.
+"""
+
+import numpy as np
+from numba import njit
+
+from .exp import exp_shifted
+from .forward_backward import forward_backward
+from .memory import fill
+from .potentials import add_pairs, add_scores
+from .residuals import add_labels
+from .residuals import add_pairs as add_pair_residuals
+
+# By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
+# of two, are then normal numbers.
+WIDEST = 300.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _largest(block: np.ndarray, n_labels: int) -> float:
+    """The largest of block[:, :n_labels]."""
+    top = -np.inf
+    for row in block:
+        for y in range(n_labels):
+            top = max(top, row[y])
+    return top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def narrow(block: np.ndarray, n_labels: int) -> None:
+    """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
+    low = _largest(block, n_labels) - WIDEST
+    for row in block:
+        for y in range(n_labels):
+            row[y] = max(row[y], low)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_wide(block: np.ndarray, n_labels: int) -> bool:
+    """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
+    low = _largest(block, n_labels) - WIDEST
+    for row in block:
+        for y in range(n_labels):
+            if row[y] < low:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_wide(
+    length: int, n_groups: int, n_labels: int, nodes: np.ndarray, pairs: np.ndarray
+) -> bool:
+    """Whether potentials of nodes[:length], or pairs[:n_groups], are out of range."""
+    found = False
+    for t in range(length):
+        found |= _is_wide(nodes[t : t + 1], n_labels)
+    for g in range(n_groups):
+        found |= _is_wide(pairs[g], n_labels)
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_chain(
+    s: int,
+    n_labels: int,
+    n_previous: int,
+    offsets: np.ndarray,
+    tok_ptr: np.ndarray,
+    tok_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    pair_ptr: np.ndarray,
+    pair_places: np.ndarray,
+    split: int,
+    seq_ptr: np.ndarray,
+    grp_context: np.ndarray,
+    corpus_context: np.ndarray,
+    ctx_ptr: np.ndarray,
+    ctx_rows: np.ndarray,
+    theta: np.ndarray,
+    matrix: np.ndarray,
+    nodes: np.ndarray,
+    pairs: np.ndarray,
+) -> None:
+    """The log-potentials of sequence s at weights theta [K].
+
+    matrix: [Y + 1, Yp] workspace; nodes: [>= T, Yp], pairs: [>= groups, Y, Yp], out, padding 0. The
+    others: see `sag_pass`.
+    """
+    begin, first = offsets[s], seq_ptr[s]
+    for t in range(begin, offsets[s + 1]):
+        row = nodes[t - begin]
+        fill(row, 0, len(row), 0.0)
+        add_scores(
+            row,
+            tok_rows,
+            tok_ptr[t],
+            tok_ptr[t + 1],
+            n_labels,
+            row_ptr,
+            row_labels,
+            theta[:split],
+        )
+    # The start row of the first token's context, then the groups.
+    for g in range(first - 1, seq_ptr[s + 1]):
+        c = corpus_context[begin] if g < first else grp_context[g]
+        fill(matrix.reshape(-1), 0, matrix.size, 0.0)
+        add_pairs(
+            matrix,
+            ctx_rows,
+            ctx_ptr[c],
+            ctx_ptr[c + 1],
+            n_labels,
+            n_previous,
+            pair_ptr,
+            pair_places,
+            theta[split:],
+        )
+        if g < first:
+            for y in range(n_labels):
+                nodes[0, y] += matrix[n_labels, y]
+            continue
+        for i in range(n_labels):
+            for y in range(matrix.shape[1]):
+                pairs[g - first, i, y] = matrix[i, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _exponentiate(
+    n_groups: int,
+    n_labels: int,
+    pairs: np.ndarray,
+    mask: np.ndarray,
+    psi: np.ndarray,
+    shift: np.ndarray,
+) -> None:
+    """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where mask [Y, Yp] is 1, else 0."""
+    padded = psi.shape[2]
+    for g in range(n_groups):
+        top = -np.inf
+        for i in range(n_labels):
+            for y in range(n_labels):
+                if mask[i, y] > 0.0:
+                    top = max(top, pairs[g, i, y])
+        shift[g + 1] = top
+        for i in range(n_labels):
+            row = psi[g + 1, i]
+            for y in range(padded):
+                # What is illegal may lie above the shift.
+                row[y] = pairs[g, i, y] if mask[i, y] > 0.0 else top
+            exp_shifted(row, padded, top)
+            for y in range(padded):
+                row[y] *= mask[i, y]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _place(
+    first: int, last: int, grp_ptr: np.ndarray, grp_tokens: np.ndarray, where: np.ndarray
+) -> None:
+    """The matrix of each token of a sequence: 1 + its group, 0 = it has none."""
+    for t in range(len(where)):
+        where[t] = 0
+    for g in range(first, last):
+        for j in range(grp_ptr[g], grp_ptr[g + 1]):
+            where[grp_tokens[j]] = g - first + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def infer_chain(
+    s: int,
+    n_labels: int,
+    offsets: np.ndarray,
+    labels: np.ndarray,
+    allowed: np.ndarray,
+    weight: float,
+    seq_ptr: np.ndarray,
+    grp_ptr: np.ndarray,
+    grp_tokens: np.ndarray,
+    nodes: np.ndarray,
+    pairs: np.ndarray,
+    mask: np.ndarray,
+    constant: np.ndarray,
+    none: np.ndarray,
+    no_row: np.ndarray,
+    no_label: np.ndarray,
+    no_entry: np.ndarray,
+    no_head: np.ndarray,
+    psi: np.ndarray,
+    shift: np.ndarray,
+    where: np.ndarray,
+    matrix_of: np.ndarray,
+    rewritten: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    marginals: np.ndarray,
+    beta: np.ndarray,
+    matrix: np.ndarray,
+    products: np.ndarray,
+    node_residual: np.ndarray,
+    pair_residual: np.ndarray,
+) -> float:
+    """Log Z of sequence s, and its residuals, times its weight, by its log-potentials.
+
+    nodes: [>= T, Yp], pairs: [>= groups, Y, Yp]; mask: [Y, Yp], 1 for pairs that may follow each
+    other; none: zeros [> T, > groups + 1], no_row, no_label, no_entry, no_head: empty: for tests
+    and entries in `forward_backward`, of which there are none; psi: [groups + 1, Y + 1, Yp], of
+    which the first is the mask, constant: [groups + 1] whether there is none; where [>= T] int32,
+    matrix_of [groups + 1] int32, ascending, rewritten [groups + 1], false; matrix: [Y + 1, Yp];
+    products: [Y, Yp]; node_residual, pair_residual: out, shaped like nodes and pairs. The other
+    workspaces: see `forward_backward`.
+    """
+    begin, end = offsets[s], offsets[s + 1]
+    first, last = seq_ptr[s], seq_ptr[s + 1]
+    length, n_groups = end - begin, last - first
+    _exponentiate(n_groups, n_labels, pairs, mask, psi, shift)
+    places = where[:length]
+    _place(first, last, grp_ptr, grp_tokens, places)
+    for t in range(length):
+        for y in range(backward.shape[1]):
+            backward[t, y] = nodes[t, y]
+    # bounds[0] stays 0: a literal would have numba compile the kernel called once more.
+    bounds = np.zeros(2, dtype=np.int64)
+    bounds[1] = length
+    log_z = np.zeros(1)
+    forward_backward(
+        bounds[0],
+        bounds[0] + 1,
+        n_labels,
+        bounds,
+        np.ones(1),
+        allowed[begin:end],
+        none,
+        no_row,
+        no_head,
+        none,
+        no_row,
+        none,
+        no_label,
+        log_z,
+        places,
+        matrix_of,
+        psi,
+        shift,
+        constant,
+        none,
+        none,
+        no_entry,
+        no_entry,
+        log_z,
+        rewritten,
+        alpha,
+        backward,
+        marginals,
+        log_z,
+        beta,
+        matrix,
+        True,
+    )
+    fill(node_residual.reshape(-1), 0, length * node_residual.shape[1], 0.0)
+    fill(pair_residual.reshape(-1), 0, n_groups * products.size, 0.0)
+    add_labels(weight, labels[begin:end], marginals[:length], node_residual)
+    add_pair_residuals(
+        weight,
+        first,
+        last,
+        grp_ptr,
+        grp_tokens,
+        n_labels,
+        labels[begin:end],
+        places,
+        matrix_of,
+        psi,
+        none,
+        none,
+        no_entry,
+        no_entry,
+        log_z,
+        alpha,
+        backward,
+        products,
+        pair_residual,
+    )
+    return float(log_z[0])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def axpy(n: int, factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarray) -> None:
+    """out[:n] = base[:n] + factor way[:n], all flat."""
+    for i in range(n):
+        out[i] = base[i] + factor * way[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def inner(n: int, one: np.ndarray, other: np.ndarray) -> float:
+    """Inner product of the first n numbers, both flat."""
+    total = 0.0
+    for i in range(n):
+        total += one[i] * other[i]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gold_sum(
+    s: int,
+    offsets: np.ndarray,
+    labels: np.ndarray,
+    seq_ptr: np.ndarray,
+    grp_ptr: np.ndarray,
+    grp_tokens: np.ndarray,
+    nodes: np.ndarray,
+    pairs: np.ndarray,
+) -> float:
+    """Sum of nodes [>= T, Yp] and pairs [>= groups, Y, Yp] along the gold labels of sequence s."""
+    gold = labels[offsets[s] : offsets[s + 1]]
+    first, total = seq_ptr[s], 0.0
+    for t in range(len(gold)):
+        total += nodes[t, gold[t]]
+    for g in range(first, seq_ptr[s + 1]):
+        for j in range(grp_ptr[g], grp_ptr[g + 1]):
+            t = grp_tokens[j]
+            total += pairs[g - first, gold[t - 1], gold[t]]
+    return total
