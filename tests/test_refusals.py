@@ -43,16 +43,6 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, co
         Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2)
 
 
-def test_a_corpus_without_sequences_is_refused():
-    with pytest.raises(SparseCRFError, match="SC302"):
-        CorpusBuilder().build()
-
-
-def test_a_negative_number_of_threads_is_refused():
-    with pytest.raises(SparseCRFError, match=r"SC304.*n_threads = -1.*0 for one a core"):
-        Workers(-1)
-
-
 def test_a_start_whose_gradient_is_not_finite_is_refused():
     problem, _ = random_problem(92, 3, [6, 4, 7, 5, 8], n_bigram=3)
     loss = ChainLoss(problem.corpus, 3, Workers(1))
