@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .available import available_memory
-from .checkpoint import digest, fields_of, load, save
+from .checkpoint import digest, load, save
 from .corpus import MISSING, EncodedCorpus
 from .errors import Errors, SparseCRFError
 from .legality import check_gold
@@ -27,6 +27,7 @@ from .solvers.base import (
     BatchSolver,
     StepReport,
     check_constrained,
+    check_out_of_core,
     check_supported,
     check_values,
 )
@@ -98,6 +99,8 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
         check_values(solver, len(corpus.value_tests), clusters)
+        if corpus.store.on_disk:
+            check_out_of_core(solver)
         if legal is not None:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
@@ -155,6 +158,7 @@ class Training:
         RAISES: SparseCRFError where memory does not suffice.
         """
         l1, runs = self._penalty.l1, []
+        self._corpus.store.check()
         parts = self._divide(self._corpus)
         n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
         if l1 > 0.0 and self._leaves_out:
@@ -259,7 +263,8 @@ class Training:
 
     @cached_property
     def _corpus_digest(self) -> str:
-        return digest(*map(np.asarray, fields_of(self._corpus).values()))
+        self._corpus.store.check()
+        return digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

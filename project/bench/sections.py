@@ -212,4 +212,12 @@ SECTIONS = (
         (_W,),
         brown,
     ),
+    Section(
+        "out_of_core",
+        "A corpus in files",
+        "Brown once and ten times over, labels being the first letters of tags: a few outer "
+        "iterations, by the component with default templates, with and without `corpus_dir`. "
+        "`anonymous` is resident memory less pages of files, which the system may take back.",
+        (),
+    ),
 )
