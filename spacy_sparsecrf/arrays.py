@@ -2,10 +2,13 @@
 
 import mmap
 import os
+import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import IO, Any
 from weakref import WeakSet
 
@@ -25,6 +28,10 @@ _ALIGNMENT = 64
 # Bytes of a file that arrays share: twice those of the last one, from and up to these.
 _LEAST_FILE = 1 << 20
 _LARGEST_FILE = 1 << 28
+# Pages of files that may be resident beyond those of the program, and how often they are counted.
+_MOST_RESIDENT = 1 << 27
+_SECONDS = 0.01
+_STATM = Path("/proc/self/statm")
 
 
 class Memory:
@@ -72,6 +79,11 @@ class Memory:
     def check(self) -> None:
         """Look whether all arrays are still there. RAISES: SparseCRFError if not."""
 
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Let go of pages while the body runs, wherever that reads, so that few are resident."""
+        yield
+
 
 class Files(Memory):
     """Arrays in unnamed files of a directory, which are gone when nothing refers to them.
@@ -85,6 +97,7 @@ class Files(Memory):
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._maps: WeakSet[mmap.mmap] = WeakSet()
+        self._lock = Lock()
         self._room: Array = np.zeros(0, np.uint8)
         self._grown = 0
         try:
@@ -178,23 +191,56 @@ class Files(Memory):
     def release(self) -> None:
         """Let go of the pages of arrays, which then do not count as memory of the process."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for found in self._maps:
-                found.madvise(mmap.MADV_DONTNEED)
+            with self._lock:
+                for found in self._maps:
+                    found.madvise(mmap.MADV_DONTNEED)
 
     def check(self) -> None:
         """Look whether all arrays are still there: to read what was cut off is a crash.
 
         RAISES: SparseCRFError if not.
         """
-        for found in self._maps:
-            if found.size() < len(found):
-                reason = f"a file has {found.size()} bytes, not {len(found)}"
+        with self._lock:
+            sizes = [(found.size(), len(found)) for found in self._maps]
+        for size, expected in sizes:
+            if size < expected:
+                reason = f"a file has {size} bytes, not {expected}"
                 raise SparseCRFError(Errors.SC348.format(path=self.directory, reason=reason))
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """See `Memory.bounded`; kernels may run for long, and visit sequences in any order."""
+        self.release()
+        most, ended = min(_resident_of_files() + _MOST_RESIDENT, sys.maxsize), Event()
+
+        def watch() -> None:
+            while not ended.wait(_SECONDS):
+                if _resident_of_files() >= most:
+                    self.release()
+
+        watcher = Thread(target=watch, name="sparsecrf-pages", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            self.release()
 
     def _mapped(self, file: IO[bytes], size: int, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
         found = mmap.mmap(file.fileno(), size, access=access)
-        self._maps.add(found)
+        with self._lock:
+            self._maps.add(found)
         return found
+
+
+def _resident_of_files() -> int:
+    """Bytes of files that are mapped and resident; all there could be where nothing tells."""
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[2])
+    except OSError:
+        return sys.maxsize
+    return pages * mmap.PAGESIZE
 
 
 def _reserve(file: IO[bytes], n_bytes: int) -> None:

@@ -159,16 +159,17 @@ class Training:
         """
         l1, runs = self._penalty.l1, []
         self._corpus.store.check()
-        parts = self._divide(self._corpus)
-        n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-        if l1 > 0.0 and self._leaves_out:
-            parts = [without_idle_tests(part, l1, known) for part in parts]
-        for part in parts:
-            options = *self._loss_options, part.permits
-            loss = ChainLoss(part.corpus, part.n_labels, *options)
-            runs.append(Run(part, loss, self._penalty, self._solver))
-        history = getattr(self._solver, "history", 0)
-        self.size = total([measure(run.loss, l1, history) for run in runs])
+        with self._corpus.store.bounded():
+            parts = self._divide(self._corpus)
+            n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+            if l1 > 0.0 and self._leaves_out:
+                parts = [without_idle_tests(part, l1, known) for part in parts]
+            for part in parts:
+                options = *self._loss_options, part.permits
+                loss = ChainLoss(part.corpus, part.n_labels, *options)
+                runs.append(Run(part, loss, self._penalty, self._solver))
+            history = getattr(self._solver, "history", 0)
+            self.size = total([measure(run.loss, l1, history) for run in runs])
         if not self._options["observed_only"]:
             self.size = replace(self.size, n_potential=n_potential)
         check_fits(self.size, available_memory(), len(self._labels), l1)
@@ -179,7 +180,7 @@ class Training:
         whole = corpus_of_kind(corpus, len(self._labels), self._kind)
         if self._label_weights is not None:
             whole = weighted(whole, self._label_weights)
-        if (whole.labels != MISSING).any() and not whole.weights.any():
+        if not whole.weights.any() and (whole.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
         parts = [Part(whole, len(self._labels))]
         if self._bounds:
@@ -209,10 +210,11 @@ class Training:
         rest = not self.converged
         n_sequences = sum(run.n_sequences for run in self._runs)
         reports, passes = [], 0.0
-        for run in self._runs:
-            report = run.reached if rest and run.converged else run.step()
-            passes += report.passes * (run.n_sequences / n_sequences)
-            reports.append(report)
+        with self._corpus.store.bounded():
+            for run in self._runs:
+                report = run.reached if rest and run.converged else run.step()
+                passes += report.passes * (run.n_sequences / n_sequences)
+                reports.append(report)
         return StepReport(
             objective=sum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),

@@ -3,10 +3,8 @@
 import copy
 import errno
 import os
-import resource
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +29,7 @@ from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training import Training
 
 from .conftest import SHIPPED_CONFIG, Corpus
+from .file_cases import cut_small, full_disk, train
 from .learning_cases import partial_problem
 from .reference import Problem, random_problem
 from .toy import examples_of, make_sentences, run_steps
@@ -47,15 +46,7 @@ DENSE_SOLVERS = ["OWLQN", "SGD", "SMD", "Hybrid", "Perceptron"]
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many blocks, runs and files also of a small corpus."""
-    monkeypatch.setattr(workspace, "_BLOCK_BYTES", 1 << 11)
-    monkeypatch.setattr(arrays, "CHUNK", 13)
-    monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
-    monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
-    monkeypatch.setattr("spacy_sparsecrf.corpus_files._CHUNK", 64)
-    monkeypatch.setattr("spacy_sparsecrf.loss.pair_screening._HELD_PAIRS", 1 << 8)
-    monkeypatch.setattr("spacy_sparsecrf.loss.residual_sums._HELD_SUMS", 1 << 8)
-    monkeypatch.setattr("spacy_sparsecrf.loss.observed._MERGED", 32)
+    cut_small(monkeypatch)
 
 
 # The corpus
@@ -185,20 +176,6 @@ def test_a_damaged_corpus_is_refused(tmp_path: Path, damage: str):
     DAMAGES[damage](tmp_path / "encoded")
     with pytest.raises(SparseCRFError, match="SC348"):
         read_corpus(Files(tmp_path))
-
-
-@contextmanager
-def full_disk(n_bytes: int) -> Iterator[None]:
-    """Files may not grow beyond so many bytes, which fails as a full disk does.
-
-    Only within the test: what it says may go to a file, too.
-    """
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("n_bytes", [0, 64, 300, 900])
@@ -389,17 +366,6 @@ def test_other_solvers_are_refused(tmp_path: Path, solver: str):
 
 
 # The component
-
-Trained = tuple[bytes, list[float]]
-
-
-def train(examples: list[Example], corpus_dir: Path | None, **config: object) -> Trained:
-    """The component with the names of its tests, and the losses of some steps."""
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir)
-    losses = run_steps(nlp, examples, 3)
-    return pipe.to_bytes(), losses
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 512])

@@ -17,6 +17,10 @@ from spacy.training import Example
 
 _STATUS = Path("/proc/self/status")
 _SECONDS = 0.02
+_TEMPLATES = ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
+# First letters of tags that are labels of their own; the others are one.
+_LETTERS = frozenset("ABCDHIJMNPRTVW")
+_OTHER = "-"
 
 
 class Watch(threading.Thread):
@@ -44,13 +48,14 @@ class Watch(threading.Thread):
 
 
 def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
-    """Read the sentences of a file so many times; labels are the first letters of tags."""
+    """Read the sentences of a file so many times; labels are first letters of tags."""
     for _ in range(times):
         for i, rows in enumerate(read_tsv(path)):
             if sentences and i >= sentences:
                 break
             words = [row[0] for row in rows]
-            reference = Doc(nlp.vocab, words=words, tags=[row[1][0] for row in rows])
+            letters = [row[1][0] if row[1][0] in _LETTERS else _OTHER for row in rows]
+            reference = Doc(nlp.vocab, words=words, tags=letters)
             yield Example(Doc(nlp.vocab, words=words), reference)
 
 
@@ -69,7 +74,9 @@ def main(
         "inner_iterations": 3,
         "warm_start_epochs": 1,
     }
-    pipe = nlp.add_pipe("sparse_crf", config={"solver": solver, "n_threads": threads})
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _TEMPLATES}
+    config = {"features": features, "solver": solver, "n_threads": threads}
+    pipe = nlp.add_pipe("sparse_crf", config=config)
     watch = Watch()
     watch.start()
     pipe.initialize(

@@ -215,8 +215,8 @@ SECTIONS = (
     Section(
         "out_of_core",
         "A corpus in files",
-        "Brown once and ten times over, labels being the first letters of tags: a few outer "
-        "iterations, by the component with default templates, with and without `corpus_dir`. "
+        "Brown once and ten times over, with five templates, and 15 first letters of tags as "
+        "labels: an outer iteration by the component, with and without `corpus_dir`. "
         "`anonymous` is resident memory less pages of files, which the system may take back.",
         (),
     ),
