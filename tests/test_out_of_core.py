@@ -202,7 +202,6 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
 NEEDING_MEMORY = {
     "maxent": ("SC346", {"model": "maxent"}),
     "memm": ("SC346", {"model": "memm"}),
-    "label_weights": ("SC346", {"learning": {"label_weights": {"NN": 2.0}}}),
     "constrained": ("SC346", {"learning": {"constrained": True}}),
     "on batches": (
         "SC346",

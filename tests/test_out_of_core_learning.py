@@ -75,6 +75,13 @@ def test_stages_admit_and_learn_the_same(tmp_path: Path, examples, min_freq: int
     assert train(examples, tmp_path, **config) == train(examples, None, **config)
 
 
+def test_label_weights_count_the_same(tmp_path: Path, examples):
+    config = {"learning": {"label_weights": {"NN": 2.5, "DT": 0.3}}, "features": TEMPLATES}
+    found = train(examples, tmp_path, **config)
+    assert found == train(examples, None, **config)
+    assert found[1] != train(examples, None, features=TEMPLATES)[1]
+
+
 @pytest.mark.parametrize("l1", [0.6, 1.5, 3.0])
 def test_the_same_tests_are_left_out(tmp_path: Path, l1: float):
     parts = []

@@ -31,7 +31,6 @@ def open_store(pipe: SparseCRF, corpus_dir: str | Path | None, nlp: Language | N
     needing = {
         "training on batches": is_on_batches(nlp, pipe.solver, name),
         f'[components.{name}] model = "{model}"': model != "chain",
-        f"[components.{name}.learning] label_weights": bool(learning.label_weights),
         f"[components.{name}.learning] constrained = true": learning.constrained,
     }
     for setting, needs in needing.items():
