@@ -23,7 +23,7 @@ def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
     monkeypatch.setattr("spacy_sparsecrf.corpus_files._CHUNK", 64)
     monkeypatch.setattr("spacy_sparsecrf.loss.pair_screening._HELD_PAIRS", 1 << 8)
-    monkeypatch.setattr("spacy_sparsecrf.loss.residual_sums._HELD_SUMS", 1 << 8)
+    monkeypatch.setattr("spacy_sparsecrf.loss.residual_sums.HELD_SUMS", 1 << 8)
     monkeypatch.setattr("spacy_sparsecrf.loss.observed._MERGED", 32)
 
 

@@ -131,7 +131,8 @@ def test_the_estimate_knows_of_files(tmp_path: Path):
     assert in_memory[1] - in_memory[0] > 100 * n_more
 
 
-def test_what_does_not_fit_in_memory_may_fit_in_files(tmp_path: Path, examples, monkeypatch):
+def test_what_does_not_fit_in_memory_may_fit_in_files(tmp_path: Path, monkeypatch):
+    examples = examples_of(spacy.blank("en"), make_sentences(200, seed=1))
     sizes = []
     for corpus_dir in (None, tmp_path):
         pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": 1})

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 FoundT = TypeVar("FoundT")
 
 # Sums that are held at once where the corpus is in files: 512 MB.
-_HELD_SUMS = 1 << 26
+HELD_SUMS = 1 << 26
 
 
 def from_sums(
@@ -77,7 +77,7 @@ def runs(chunks: Chunks, width: int) -> list[Chunks]:
     """Group consecutive chunks of tests whose sums, `width` each, can be held at once."""
     found: list[Chunks] = []
     for chunk in chunks:
-        if found and (chunk[1] - found[-1][0][0]) * width <= _HELD_SUMS:
+        if found and (chunk[1] - found[-1][0][0]) * width <= HELD_SUMS:
             found[-1].append(chunk)
         else:
             found.append([chunk])

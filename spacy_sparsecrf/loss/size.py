@@ -6,8 +6,9 @@ from dataclasses import astuple, dataclass
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .contexts import bytes_of_pairs
-from .lattice import Lattice
+from .residual_sums import HELD_SUMS
 from .rows import Rows
+from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
 _PER_OCCURRENCE = 32
@@ -86,7 +87,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         space.residual.nbytes
         + 2 * space.alpha.nbytes
         + _PER_OCCURRENCE * len(lattice.ctx_tests.indices)
-        + _bytes_of_tokens(lattice)
+        + _bytes_of_tokens(space)
         + 8.0 * (_N_VECTORS + 2 * history) * n_working
         + 8.0 * 8 * len(observed)
     )
@@ -98,8 +99,10 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
 
 
-def _bytes_of_tokens(lattice: Lattice) -> int:
+def _bytes_of_tokens(space: Workspace) -> int:
     """What tokens and their unigram tests take: little of it where the corpus is in files."""
+    lattice = space.lattice
     if lattice.store.on_disk:
-        return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests
+        sums = 8 * min(HELD_SUMS, lattice.n_tests * space.padded)
+        return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests + sums
     return _PER_OCCURRENCE * len(lattice.tests.indices) + _PER_TOKEN * lattice.n_tokens
