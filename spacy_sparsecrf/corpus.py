@@ -5,11 +5,14 @@
 memory, and the sets of bigram tests as contexts.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import MEMORY, Memory
 from .errors import Errors, SparseCRFError
 
 MISSING = -1  # gold label of a token without one
@@ -78,6 +81,7 @@ class EncodedCorpus:
     sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
     values: [N, V] float32, of real-valued features, finite.
     value_tests: [V] int64, ascending, the unigram tests that these count as; no token has them.
+    store: where arrays go that are as long as the corpus.
     """
 
     offsets: NDArray[np.int64]
@@ -94,6 +98,13 @@ class EncodedCorpus:
     sets: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
     value_tests: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    store: Memory = MEMORY
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by name; `start_label` is one of them, []."""
+        names = [f.name for f in fields(self) if f.name != "store"]
+        return {name: np.asarray(getattr(self, name)) for name in names}
 
     @property
     def n_tokens(self) -> int:
@@ -206,6 +217,11 @@ class CorpusBuilder:
         if observations.n_tokens and len(observations.value_keys):
             self._values.append(observations.values)
             self._value_keys = observations.value_keys
+
+    def relabel(self, final: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> int:
+        """Replace labels by their final ids, a batch at a time; RETURNS: how many are missing."""
+        self._labels = [final(labels) for labels in self._labels]
+        return sum(int((labels == MISSING).sum()) for labels in self._labels)
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:
         """Number the tests and contexts of everything that was added.

@@ -19,6 +19,7 @@ from .stage import Stage
 from .training import Training
 
 Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -79,6 +80,7 @@ class StagedTraining(Training):
     ) -> None:
         self._kin, self._stages, self._tell = kin, tuple(stages), report
         self._number = self._n_steps = 0
+        self._last = np.empty(0, np.int64), np.empty(0)
         self._admitted: Mask = kin.stage == 0
         # Tests that are admitted with some labels, see `Kin.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
@@ -157,11 +159,20 @@ class StagedTraining(Training):
         more = self._admit(weights[0]) & ~self._admitted
         if not more.any():
             return
-        self._admitted = self._admitted | more
+        before, self._admitted = self._admitted, self._admitted | more
         # Their arrays need not be in memory while the next ones are made.
-        self._runs = []
-        self._runs = self._make_runs()
+        self._last, self._runs = weights, []
+        try:
+            self._runs = self._make_runs()
+        except SparseCRFError:
+            # A further step tries again; until then these weights are the model.
+            self._number, self._admitted = self._number - 1, before
+            raise
         self.begin(*weights)
+
+    def _joined(self, parts: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        """The weights of the run, or the last ones where the next stage could not begin."""
+        return super()._joined(parts) if parts else self._last
 
     def _admit(self, coordinates: Longs) -> Mask:
         """The tests [U + B] that the stage admits; coordinates: of weights that are not zero."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .available import available_memory
-from .checkpoint import digest, fields_of, load, save
+from .checkpoint import digest, load, save
 from .corpus import MISSING, EncodedCorpus
 from .errors import Errors, SparseCRFError
 from .legality import check_gold
@@ -27,6 +27,7 @@ from .solvers.base import (
     BatchSolver,
     StepReport,
     check_constrained,
+    check_out_of_core,
     check_supported,
     check_values,
 )
@@ -98,6 +99,8 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         check_supported(solver, self._penalty, kind)
         check_values(solver, len(corpus.value_tests), clusters)
+        if corpus.store.on_disk:
+            check_out_of_core(solver)
         if legal is not None:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
@@ -155,16 +158,18 @@ class Training:
         RAISES: SparseCRFError where memory does not suffice.
         """
         l1, runs = self._penalty.l1, []
-        parts = self._divide(self._corpus)
-        n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-        if l1 > 0.0 and self._leaves_out:
-            parts = [without_idle_tests(part, l1, known) for part in parts]
-        for part in parts:
-            options = *self._loss_options, part.permits
-            loss = ChainLoss(part.corpus, part.n_labels, *options)
-            runs.append(Run(part, loss, self._penalty, self._solver))
-        history = getattr(self._solver, "history", 0)
-        self.size = total([measure(run.loss, l1, history) for run in runs])
+        self._corpus.store.check()
+        with self._corpus.store.bounded():
+            parts = self._divide(self._corpus)
+            n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+            if l1 > 0.0 and self._leaves_out:
+                parts = [without_idle_tests(part, l1, known) for part in parts]
+            for part in parts:
+                options = *self._loss_options, part.permits
+                loss = ChainLoss(part.corpus, part.n_labels, *options)
+                runs.append(Run(part, loss, self._penalty, self._solver))
+            history = getattr(self._solver, "history", 0)
+            self.size = total([measure(run.loss, l1, history) for run in runs])
         if not self._options["observed_only"]:
             self.size = replace(self.size, n_potential=n_potential)
         check_fits(self.size, available_memory(), len(self._labels), l1)
@@ -175,7 +180,7 @@ class Training:
         whole = corpus_of_kind(corpus, len(self._labels), self._kind)
         if self._label_weights is not None:
             whole = weighted(whole, self._label_weights)
-        if (whole.labels != MISSING).any() and not whole.weights.any():
+        if not whole.weights.any() and (whole.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
         parts = [Part(whole, len(self._labels))]
         if self._bounds:
@@ -205,10 +210,11 @@ class Training:
         rest = not self.converged
         n_sequences = sum(run.n_sequences for run in self._runs)
         reports, passes = [], 0.0
-        for run in self._runs:
-            report = run.reached if rest and run.converged else run.step()
-            passes += report.passes * (run.n_sequences / n_sequences)
-            reports.append(report)
+        with self._corpus.store.bounded():
+            for run in self._runs:
+                report = run.reached if rest and run.converged else run.step()
+                passes += report.passes * (run.n_sequences / n_sequences)
+                reports.append(report)
         return StepReport(
             objective=sum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
@@ -259,7 +265,8 @@ class Training:
 
     @cached_property
     def _corpus_digest(self) -> str:
-        return digest(*map(np.asarray, fields_of(self._corpus).values()))
+        self._corpus.store.check()
+        return digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

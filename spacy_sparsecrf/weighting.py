@@ -25,10 +25,19 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     means = corpus.sets.reshape(-1, n) @ label_weights / corpus.sets.reshape(-1, n).sum(axis=1)
     # Labels are positions here: -1 is that of missing ones, -2 that of the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
-    sequence = np.repeat(np.arange(corpus.n_sequences), np.diff(corpus.offsets))
-    known = corpus.labels != MISSING
-    counts = np.bincount(sequence[known], minlength=corpus.n_sequences)
-    own = by_label[corpus.labels[known]]
-    sums = np.bincount(sequence[known], own, minlength=corpus.n_sequences)
-    factor = sums / np.maximum(counts, 1)
-    return replace(corpus, weights=corpus.weights * factor)
+    factors = [np.zeros(0)]
+    for first, last in corpus.store.runs(corpus.offsets):
+        factors.append(_means(corpus, first, last, by_label))
+        corpus.store.release()
+    return replace(corpus, weights=corpus.weights * np.concatenate(factors))
+
+
+def _means(corpus: EncodedCorpus, first: int, last: int, by_label: Floats) -> Floats:
+    """The mean weight of the gold labels of each of the sequences first:last, 0 without any."""
+    offsets, n = corpus.offsets[first : last + 1], last - first
+    labels = corpus.labels[offsets[0] : offsets[-1]]
+    known = labels != MISSING
+    sequence = np.repeat(np.arange(n), np.diff(offsets))[known]
+    sums = np.bincount(sequence, by_label[labels[known]], minlength=n)
+    means: Floats = sums / np.maximum(np.bincount(sequence, minlength=n), 1)
+    return means

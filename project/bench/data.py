@@ -1,7 +1,7 @@
 """The data sets of the benchmarks, encoded by the component's own featurizer, and their files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -142,10 +142,7 @@ def save(problem: Problem, directory: Path) -> Path:
     """Store a problem as arrays; returns the file."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{problem.name}.npz"
-    corpus = problem.corpus
-    arrays: dict[str, Any] = {
-        field.name: np.asarray(getattr(corpus, field.name)) for field in fields(corpus)
-    }
+    arrays: dict[str, Any] = problem.corpus.arrays
     np.savez(path, labels_of_problem=np.array(problem.labels), **arrays)
     return path
 

@@ -68,7 +68,7 @@ DENSE_MODELS: dict[str, Model] = {
         s.entries * (4.0 + s.item * s.padded),
     ),
 }
-DENSE_MODELS["sum_rows"] = DENSE_MODELS["gather_unigrams"]
+DENSE_MODELS["add_rows"] = DENSE_MODELS["gather_unigrams"]
 # ... and of few weights, beside which the rest is large.
 SPARSE_MODELS: dict[str, Model] = {
     "forward_backward": lambda s: (_chain(s), 5.0 * s.item * s.n * s.padded),

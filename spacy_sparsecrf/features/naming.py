@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..arrays import MEMORY, Memory
 from ..corpus import NO_VALUES, Observations
 from ..names import ALWAYS, Outside, Value, read_test, write_pattern_name
 from ..readings import Conjunctions, Readings
@@ -91,10 +92,12 @@ class NameRecord:
     2 for each dimension of a vector.
 
     features: hashes the tests.
+    store: where it keeps them.
     """
 
-    def __init__(self, features: Featurizer | PatternFeaturizer) -> None:
+    def __init__(self, features: Featurizer | PatternFeaturizer, store: Memory = MEMORY) -> None:
         self._features = features
+        self._store = store
         self._kept: list[_Kept] = []
         # Tables of words grow by copying: the last copy serves earlier readings too.
         self._lexical: dict[object, Hashes] = {}
@@ -102,9 +105,10 @@ class NameRecord:
         self._nameless: set[int] = set()
 
     @classmethod
-    def of(cls, features: Any) -> "NameRecord | None":
+    def of(cls, features: Any, store: Memory = MEMORY) -> "NameRecord | None":
         """A record for features, or None for those of another kind, whose tests have no names."""
-        return cls(features) if isinstance(features, Featurizer | PatternFeaturizer) else None
+        known = isinstance(features, Featurizer | PatternFeaturizer)
+        return cls(features, store) if known else None
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the tests of Docs; see `Featurizer`."""
@@ -113,6 +117,7 @@ class NameRecord:
             for part in self._features.readings(of_vocab, sequences):
                 parts.append(part)
                 self._keep(part, of_vocab)
+        self._store.release()
         return _reader(self._features).observe(parts)
 
     def _keep(self, part: Readings, docs: Sequence[Doc]) -> None:
@@ -126,9 +131,11 @@ class NameRecord:
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         annotations = part.annotations[:, ~is_vector]
         self._lexical[part.lexicon] = part.lexical
-        lexical = part.lexical[:0]
-        kept = part._replace(lexical=lexical, annotations=annotations, values=NO_VALUES)
-        self._kept.append(_Kept(kept, vectors, is_vector, docs[0].vocab))
+        kept = part.offsets, part.words, annotations, vectors
+        offsets, words, annotations, vectors = self._store.kept(kept)
+        own = part._replace(offsets=offsets, words=words, annotations=annotations)
+        own = own._replace(lexical=part.lexical[:0], values=NO_VALUES)
+        self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab))
 
     def names(self, keys: NDArray[np.uint64]) -> dict[int, str]:
         """Name tests.

@@ -3,14 +3,12 @@
 import numpy as np
 from numba import njit
 
-from .memory import fill
-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unigram_curvature(
     first: int,
     last: int,
-    row_tests: np.ndarray,
+    row_columns: np.ndarray,
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
     col_ptr: np.ndarray,
@@ -26,12 +24,13 @@ def unigram_curvature(
     weight, of constrained copies, are left out as well.
 
     row_*, col_*: as in `gather_unigrams`; labels: [N] gold, -1 = none; token_weight: [N];
-    residual: [N, Yp], w p(y_t) minus w where gold; curvature: [K] float64, out.
+    residual: [N, Yp], w p(y_t) minus w where gold; curvature: [K] float64, added to.
     """
     for row in range(first, last):
-        fill(curvature, row_ptr[row], row_ptr[row + 1], 0.0)
-        test = row_tests[row]
-        for j in range(col_ptr[test], col_ptr[test + 1]):
+        column = row_columns[row]
+        if column < 0:
+            continue
+        for j in range(col_ptr[column], col_ptr[column + 1]):
             t = col_tokens[j]
             weight = token_weight[t]
             if weight <= 0.0:

@@ -53,7 +53,7 @@ def gather_unigrams(
     first: int,
     last: int,
     n_labels: int,
-    row_tests: np.ndarray,
+    row_columns: np.ndarray,
     row_ptr: np.ndarray,
     row_labels: np.ndarray,
     col_ptr: np.ndarray,
@@ -61,25 +61,29 @@ def gather_unigrams(
     residual: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
-    """Gradient of the working unigram weights of rows first:last: sum_t residual[t, y].
+    """Add to the gradient of the working unigram weights of rows first:last: sum_t residual[t, y].
 
-    row_tests: [R] int32, test of a row; row_ptr, row_labels: its weights; col_ptr, col_tokens:
-    CSC, tokens of a test; residual: [N, Yp]; gradient: [K] float64, out.
+    row_columns: [R] int32, column of a row's test, -1 for none; row_ptr, row_labels: its weights;
+    col_ptr, col_tokens: CSC, tokens of a test; residual: [N, Yp]; gradient: [K] float64, added to:
+    token by token, so that parts of the tokens may come one after another.
     """
     col_tokens, residual, gradient = lent(col_tokens), lent(residual), lent(gradient)
     padded = residual.shape[1]
-    flat, total = residual.reshape(-1), np.empty(padded)
+    flat, total = residual.reshape(-1), np.zeros(padded)
     for row in range(first, last):
+        column = row_columns[row]
+        if column < 0:
+            continue
         begin, end = row_ptr[row], row_ptr[row + 1]
-        test = row_tests[row]
         if end - begin == n_labels:
-            sum_rows(residual, col_tokens, col_ptr[test], col_ptr[test + 1], total)
+            for y in range(n_labels):
+                total[y] = gradient[begin + y]
+            add_rows(residual, col_tokens, col_ptr[column], col_ptr[column + 1], total)
             for y in range(n_labels):
                 gradient[begin + y] = total[y]
             continue
-        fill(gradient, begin, end, 0.0)
         place = row_labels[begin]
-        for j in range(col_ptr[test], col_ptr[test + 1]):
+        for j in range(col_ptr[column], col_ptr[column + 1]):
             if j + _AHEAD < len(col_tokens):
                 prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
             t = col_tokens[j]
@@ -88,16 +92,17 @@ def gather_unigrams(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_rows(
+def add_rows(
     residual: np.ndarray, tokens: np.ndarray, first: int, last: int, total: np.ndarray
 ) -> None:
-    """total[y] = sum over tokens[first:last] of residual[t, y], four tokens at a time.
+    """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
 
-    residual: [N, Yp]; total: [Yp] float64, out.
+    They are added one by one, so that sums do not depend on where tokens are cut into parts.
+
+    residual: [N, Yp]; total: [Yp] float64, added to.
     """
     padded = len(total)
     flat = residual.reshape(-1)
-    fill(total, 0, padded, 0.0)
     unrolled = last - (last - first) % 4
     for j in range(first, unrolled, 4):
         for i in range(j + _AHEAD, min(j + _AHEAD + 4, len(tokens))):
@@ -105,7 +110,8 @@ def sum_rows(
                 prefetch(flat, tokens[i] * padded + y)
         t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
         for y in range(padded):
-            total[y] += (residual[t, y] + residual[u, y]) + (residual[v, y] + residual[w, y])
+            begun = (total[y] + residual[t, y]) + residual[u, y]
+            total[y] = (begun + residual[v, y]) + residual[w, y]
     for j in range(unrolled, last):
         # Of the next test, most tests having few tokens.
         if j + _AHEAD < len(tokens):

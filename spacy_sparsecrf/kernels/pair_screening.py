@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .memory import fill, lent
+from .memory import lent
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -45,18 +45,52 @@ def _choose(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def choose_labels(
+def add_counts(
     first: int,
     last: int,
     n_labels: int,
     test_ptr: np.ndarray,
     test_contexts: np.ndarray,
-    token_ptr: np.ndarray,
-    tokens: np.ndarray,
-    begins: np.ndarray,
+    inner_ptr: np.ndarray,
+    inner_tokens: np.ndarray,
+    start_ptr: np.ndarray,
+    start_tokens: np.ndarray,
     labels: np.ndarray,
     token_weight: np.ndarray,
     residual: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Add a block's expected and observed counts of labels before and at the tokens of tests.
+
+    first, last: the tests; test_ptr, test_contexts: CSC, contexts of a test; inner_*, start_*: CSR
+    of a context's tokens in the block; labels, token_weight: [n]; residual: [n, Yp]; counts:
+    [last - first, 4, Yp + 1] float64, added to: expected and observed before (start last), expected
+    and observed at tokens. With copies of sequences, what these expect is observed.
+    """
+    residual, inner_tokens = lent(residual), lent(inner_tokens)
+    for test in range(first, last):
+        sums = counts[test - first]
+        for j in range(test_ptr[test], test_ptr[test + 1]):
+            c = test_contexts[j]
+            for k in range(inner_ptr[c], inner_ptr[c + 1]):
+                t = inner_tokens[k]
+                weight = token_weight[t]
+                _add_mass(t, residual, labels, weight, sums[2], sums[3])
+                _add_mass(t - 1, residual, labels, weight, sums[0], sums[1])
+            for k in range(start_ptr[c], start_ptr[c + 1]):
+                t = start_tokens[k]
+                weight = token_weight[t]
+                _add_mass(t, residual, labels, weight, sums[2], sums[3])
+                if weight > 0.0:
+                    sums[0, n_labels] += weight
+                    # Of a sequence without a gold label too, whose copy says the same.
+                    sums[1, n_labels] += weight
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose_labels(
+    n_labels: int,
+    counts: np.ndarray,
     slack: float,
     threshold: float,
     n_rows: np.ndarray,
@@ -64,39 +98,24 @@ def choose_labels(
     n_columns: np.ndarray,
     columns: np.ndarray,
 ) -> None:
-    """Choose the labels, of tests first:last, whose pairs can have |gradient| > a threshold.
+    """Choose the labels, of some tests, whose pairs can have |gradient| > a threshold.
 
     The gradient of (o, y', y) is E - O, expected less observed counts, none of which is negative
     or more than those of y' before tokens with o, or than those of y at them: |gradient| <=
-    max(min(E[y'], E[y]), min(O[y'], O[y])). With copies of sequences, O has what they expect.
+    max(min(E[y'], E[y]), min(O[y'], O[y])).
 
-    test_ptr, test_contexts: CSC, contexts of a test; token_ptr, tokens: CSR, tokens of a context;
-    begins, labels, token_weight: [N]; residual: [N, Yp]; slack: relative room for rounding;
-    n_rows, n_columns: [last - first] int64, out, how many labels before and at tokens; rows,
-    columns: [(last - first) * (Y + 1)] uint16, out, these labels, ascending, without gaps.
+    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative room for rounding; n_rows, n_columns:
+    [n] int64, out, how many labels before and at tokens; rows, columns: [n * (Y + 1)] uint16, out,
+    these labels, ascending, without gaps.
     """
-    residual, tokens = lent(residual), lent(tokens)
-    sums = np.zeros((4, residual.shape[1] + 1))
     row_end, column_end = 0, 0
-    for test in range(first, last):
-        fill(sums.reshape(-1), 0, sums.size, 0.0)
-        for j in range(test_ptr[test], test_ptr[test + 1]):
-            c = test_contexts[j]
-            for k in range(token_ptr[c], token_ptr[c + 1]):
-                t = tokens[k]
-                weight = token_weight[t]
-                _add_mass(t, residual, labels, weight, sums[2], sums[3])
-                if not begins[t]:
-                    _add_mass(t - 1, residual, labels, weight, sums[0], sums[1])
-                elif weight > 0.0:
-                    sums[0, n_labels] += weight
-                    # Of a sequence without a gold label too, whose copy says the same.
-                    sums[1, n_labels] += weight
+    for i in range(len(counts)):
+        sums = counts[i]
         n = _choose(sums[0], sums[1], n_labels + 1, slack, threshold, rows[row_end:])
-        n_rows[test - first] = n
+        n_rows[i] = n
         row_end += n
         n = _choose(sums[2], sums[3], n_labels, slack, threshold, columns[column_end:])
-        n_columns[test - first] = n
+        n_columns[i] = n
         column_end += n
 
 

@@ -3,51 +3,50 @@
 import numpy as np
 from numba import njit
 
-from .expectations import sum_rows
+from .expectations import add_rows
 from .memory import lent
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _collect(
-    base: int,
-    row: np.ndarray,
-    n: int,
-    threshold: float,
-    coordinates: np.ndarray,
-    gradients: np.ndarray,
-    found: int,
-) -> int:
-    """Append (base + i, row[i]) for |row[i]| > threshold; returns the new length."""
-    for i in range(n):
-        if abs(row[i]) > threshold:
-            coordinates[found] = base + i
-            gradients[found] = row[i]
-            found += 1
-    return found
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def screen_unigrams(
+def add_residuals(
     first: int,
-    last: int,
-    n_labels: int,
+    tests: np.ndarray,
+    line: int,
     col_ptr: np.ndarray,
     col_tokens: np.ndarray,
     residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add the residuals of a part of the tokens to the sums of tests from `first` on.
+
+    tests: [n] int32, ascending, whose tokens are in the lines from `line` on of col_ptr,
+    col_tokens: CSC; residual: [N, Yp]; sums: [tests, Yp] float64, added to.
+    """
+    col_tokens, residual, sums = lent(col_tokens), lent(residual), lent(sums)
+    for i in range(len(tests)):
+        begin, end = col_ptr[line + i], col_ptr[line + i + 1]
+        add_rows(residual, col_tokens, begin, end, sums[tests[i] - first])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def collect_labels(
+    first: int,
+    n_labels: int,
+    sums: np.ndarray,
     threshold: float,
     coordinates: np.ndarray,
     gradients: np.ndarray,
 ) -> int:
-    """Collect the unigram weights of tests first:last whose |gradient| exceeds a threshold.
+    """Collect the unigram weights of tests from `first` on whose |gradient| exceeds a threshold.
 
-    col_ptr, col_tokens: CSC, tokens of a test; residual: [N, Yp]; coordinates (int64, test * Y +
-    y) and gradients (float64): [(last - first) * Y], out. RETURNS: how many.
+    sums: [n, Yp], their gradients; coordinates (int64, test * Y + y) and gradients (float64):
+    [n * Y], out. RETURNS: how many.
     """
-    col_tokens, residual, coordinates = lent(col_tokens), lent(residual), lent(coordinates)
-    gradients = lent(gradients)
     found = 0
-    total = np.empty(residual.shape[1])
-    for test in range(first, last):
-        sum_rows(residual, col_tokens, col_ptr[test], col_ptr[test + 1], total)
-        found = _collect(test * n_labels, total, n_labels, threshold, coordinates, gradients, found)
+    for i in range(len(sums)):
+        for y in range(n_labels):
+            if abs(sums[i, y]) > threshold:
+                coordinates[found] = (first + i) * n_labels + y
+                gradients[found] = sums[i, y]
+                found += 1
     return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import MEMORY, Memory
 from ..corpus import EncodedCorpus, distinct_rows
 from .lattice import Csr
 from .parts import Part
@@ -86,7 +87,7 @@ def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:
     """
     n_unigram = len(corpus.unigram_keys)
     unigram, bigram = admitted[:n_unigram], admitted[n_unigram:]
-    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram)
+    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram, corpus.store)
     pairs = _selected(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram)
     representatives, context = distinct_rows(_table(pairs))
     pairs = pairs.take(representatives)
@@ -94,7 +95,7 @@ def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:
         corpus,
         uni_indptr=tests.indptr,
         uni_indices=tests.indices,
-        context=context[corpus.context],
+        context=corpus.store.looked_up(context, corpus.context),
         ctx_indptr=pairs.indptr,
         ctx_indices=pairs.indices,
         unigram_keys=corpus.unigram_keys[unigram],
@@ -102,12 +103,10 @@ def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:
     )
 
 
-def _selected(table: Csr, kept: Mask) -> Csr:
-    """A ragged table of some of the tests, which are numbered anew."""
-    number = (np.cumsum(kept) - 1).astype(np.int32)
-    staying = kept[table.indices]
-    indptr = np.concatenate(([0], np.cumsum(staying)))[table.indptr].astype(np.int64)
-    return Csr(indptr, number[table.indices[staying]])
+def _selected(table: Csr, kept: Mask, store: Memory = MEMORY) -> Csr:
+    """A ragged table of some of the tests, which are numbered anew; store: where it goes."""
+    number = np.where(kept, np.cumsum(kept) - 1, -1)
+    return table.selected(number.astype(np.int32), store)
 
 
 def _table(rows: Csr) -> NDArray[np.int32]:

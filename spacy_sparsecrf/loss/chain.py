@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
-from ..kernels.screening import screen_unigrams
-from ..parallel import Chunks, Workers, cut
+from ..parallel import Workers
 from .label_sets import Mask
-from .lattice import Csr, build_lattice
+from .lattice import build_lattice
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
 from .pair_screening import PairScreening
+from .unigram_screening import screen_unigrams
 from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
@@ -28,9 +28,6 @@ from .workspace import Workspace
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Potential weights whose gradients one screening call may write: 16 MB a thread.
-_SCREEN_BLOCK = 1 << 20
-_MIN_BLOCKS = 64
 # A test with this share of its weights costs less with all of them, being added as a vector.
 _WORTH_ALL = 0.25
 # Gradients that are a smaller share of the tokens are rounding.
@@ -47,7 +44,7 @@ class ChainLoss:
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
     find: [n] bool, None = all.
-    RAISES: SparseCRFError where no token has a gold label.
+    RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
     def __init__(
@@ -139,10 +136,7 @@ class ChainLoss:
         """
         working.prepare_screening(theta)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        parts += self.space.workers.map(
-            lambda first, last: self._screen_unigrams(threshold, first, last),
-            _blocks(self._lattice.test_tokens, self.n_labels),
-        )
+        parts += screen_unigrams(working, theta, threshold)
         parts.append(screen_values(self.space, threshold))
         parts += self._pairs.screen(working, theta, threshold)
         return _largest([self._permitted(*part) for part in parts], limit)
@@ -174,22 +168,6 @@ class ChainLoss:
             coordinates, gradients = coordinates[kept], gradients[kept]
         return coordinates, gradients
 
-    def _screen_unigrams(self, threshold: float, first: int, last: int) -> tuple[Longs, Floats]:
-        """Screen the unigram weights of tests first:last."""
-        coordinates, gradients = _buffers((last - first) * self.n_labels)
-        found = screen_unigrams(
-            first,
-            last,
-            self.n_labels,
-            self._lattice.test_tokens.indptr,
-            self._lattice.test_tokens.indices,
-            self.space.residual,
-            threshold,
-            coordinates,
-            gradients,
-        )
-        return coordinates[:found].copy(), gradients[:found].copy()
-
 
 def _completed(coordinates: Longs, width: int) -> Longs:
     """Add all coordinates of tests that have at least _WORTH_ALL of their `width` already."""
@@ -197,18 +175,6 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     full = tests[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
     return distinct(np.concatenate((coordinates, added)))
-
-
-def _blocks(columns: Csr, width: int) -> Chunks:
-    """Cut the tests into runs of about equal work whose potential weights fit a buffer."""
-    sizes = np.diff(columns.indptr)
-    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a block.
-    cost = sizes + len(columns.indices) // max(1, len(columns))
-    return cut(cost, max(_MIN_BLOCKS, -(-len(columns) * width // _SCREEN_BLOCK)))
-
-
-def _buffers(n: int) -> tuple[Longs, Floats]:
-    return np.empty(n, dtype=np.int64), np.empty(n, dtype=np.float64)
 
 
 def _largest(parts: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:

@@ -83,7 +83,7 @@ def lay_out_contexts(
     table = _padded(rows.of(lattice.ctx_tests))
     representatives, active = distinct_rows(table)
     table = table[representatives]
-    context = active[lattice.context]
+    context = lattice.store.looked_up(active, lattice.context)
     rule = _Rule(table, context, lattice, np.diff(rows.ptr), n_labels * padded, stochastic)
     in_matrix = rule.choose()
     bases = np.where(in_matrix, table, 0)
@@ -108,7 +108,8 @@ def bytes_of_pairs(lattice: Lattice, rows: Rows, n_labels: int, padded: int) -> 
     representatives, active = distinct_rows(table)
     table, sizes = table[representatives], np.diff(rows.ptr)
     area = (n_labels + 1) * padded
-    rule = _Rule(table, active[lattice.context], lattice, sizes, n_labels * padded, False)
+    context = lattice.store.looked_up(active, lattice.context)
+    rule = _Rule(table, context, lattice, sizes, n_labels * padded, False)
     in_matrix = rule.choose()
     n_matrices = len(distinct_rows(np.sort(np.where(in_matrix, table, 0), axis=1))[0])
     of_entries = np.concatenate(([0], sizes))[np.where(in_matrix, 0, table)].sum()
@@ -149,11 +150,11 @@ class _Rule:
     ) -> None:
         self._table = table
         self._context = context
-        self._begins = lattice.begins
+        self._begins, self._store = lattice.begins, lattice.store
         self._area = float(area)
         self._stochastic = stochastic
         self._masked = lattice.legal is not None
-        self._tokens = np.bincount(context, minlength=len(table)).astype(np.float64)
+        self._tokens = lattice.store.counts(context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
         per_row = np.bincount(
@@ -196,15 +197,23 @@ class _Rule:
         """Number of matrices; operations of products with them and of building them."""
         first, matrix_of = distinct_rows(np.sort(np.where(mask, self._table, 0), axis=1))
         weighted: Mask = np.any(mask[first], axis=1) | self._masked
-        matrix = matrix_of[self._context]
         uncached = 8.0 * self._area * len(first) > _CACHE_BYTES
-        products = self._area * (_UNCACHED if uncached else 1.0) * float(weighted[matrix].sum())
+        n_products = float(self._tokens[weighted[matrix_of]].sum())
+        products = self._area * (_UNCACHED if uncached else 1.0) * n_products
         n_built = float(weighted.sum())
         if self._stochastic:
-            changes = self._begins.copy()
-            changes[1:] |= matrix[1:] != matrix[:-1]
-            n_built = float((changes & weighted[matrix]).sum())
+            n_built = float(self._n_changes(matrix_of, weighted))
         return len(first), products + _BUILD * self._area * n_built
+
+    def _n_changes(self, matrix_of: Ints, weighted: Mask) -> int:
+        """Count the tokens with another matrix than the token before, one with weights."""
+        n, before = 0, -1
+        for begin, end in self._store.ranges(len(self._context)):
+            matrix = matrix_of[self._context[begin:end]]
+            changes = self._begins[begin:end] | (matrix != np.append(before, matrix[:-1]))
+            n += int((changes & weighted[matrix]).sum())
+            before = matrix[-1] if end > begin else before
+        return n
 
 
 def _entries(

@@ -6,13 +6,12 @@ weight of the tokens with its test: |dL/dw| <= W(o). Where W(o) <= l1, the weigh
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus import MISSING, EncodedCorpus
-from ..kernels.layout import select, sum_columns
+from ..kernels.layout import sum_columns
 from .lattice import Csr
 from .parts import Part
 
@@ -63,10 +62,7 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     RETURNS: the part itself where all tests are kept.
     """
     corpus = part.corpus
-    by_token = _token_weights(corpus)
-    by_context = np.bincount(corpus.context, by_token, minlength=len(corpus.ctx_indptr) - 1)
-    unigram = _totals(corpus.uni_indptr, corpus.uni_indices, by_token, len(corpus.unigram_keys))
-    bigram = _totals(corpus.ctx_indptr, corpus.ctx_indices, by_context, len(corpus.bigram_keys))
+    unigram, bigram = _weights_of_tests(corpus)
     keep_unigram, keep_bigram = unigram > l1, bigram > l1
     # Real values are not bounded by counts.
     keep_unigram[corpus.value_tests] = True
@@ -83,26 +79,39 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     return KeptPart(_reduced(corpus, *kept), part.n_labels, part, *kept)
 
 
-def _token_weights(corpus: EncodedCorpus) -> Floats:
-    """The weight of each token's sequence [N], 0 where that has no gold labels."""
-    lengths = np.diff(corpus.offsets)
+def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
+    """The weight of the tokens of each unigram and bigram test, where gold labels are known."""
+    unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
+    by_context = np.zeros(len(corpus.ctx_indptr) - 1)
+    for first, last in corpus.store.runs(corpus.offsets):
+        begin, end = corpus.offsets[first], corpus.offsets[last]
+        by_token = _token_weights(corpus, first, last)
+        sum_columns(corpus.uni_indptr[begin : end + 1], corpus.uni_indices, by_token, unigram)
+        own = np.arange(end - begin + 1)
+        sum_columns(own, corpus.context[begin:end], by_token, by_context)
+        corpus.store.release()
+    sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
+    return unigram, bigram
+
+
+def _token_weights(corpus: EncodedCorpus, first: int, last: int) -> Floats:
+    """The weights of the tokens of sequences first:last, 0 where these have no gold labels."""
+    offsets = corpus.offsets[first : last + 1]
+    lengths = np.diff(offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
-    known = np.bincount(sequence, corpus.labels != MISSING, minlength=len(lengths)) > 0
-    return np.repeat(np.where(known, corpus.weights, 0.0), lengths)
-
-
-def _totals(
-    indptr: Longs, indices: NDArray[np.int32], weights: NDArray[Any], n_tests: int
-) -> Floats:
-    totals = np.zeros(n_tests)
-    sum_columns(indptr, indices, weights, totals)
-    return totals
+    is_known = corpus.labels[offsets[0] : offsets[-1]] != MISSING
+    known = np.bincount(sequence, is_known, minlength=len(lengths)) > 0
+    return np.repeat(np.where(known, corpus.weights[first:last], 0.0), lengths)
 
 
 def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
     """The corpus with these tests alone; contexts stay apart that are then the same."""
-    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram, corpus.unigram_keys)
-    of_contexts = _selected(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram, corpus.bigram_keys)
+    places = [
+        _inverse(kept, len(keys)).astype(np.int32)
+        for kept, keys in ((unigram, corpus.unigram_keys), (bigram, corpus.bigram_keys))
+    ]
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(places[0], corpus.store)
+    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(places[1])
     return replace(
         corpus,
         uni_indptr=tests.indptr,
@@ -111,16 +120,8 @@ def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCor
         ctx_indices=of_contexts.indices,
         unigram_keys=corpus.unigram_keys[unigram],
         bigram_keys=corpus.bigram_keys[bigram],
-        value_tests=_inverse(unigram, len(corpus.unigram_keys))[corpus.value_tests],
+        value_tests=places[0][corpus.value_tests].astype(np.int64),
     )
-
-
-def _selected(table: Csr, kept: Longs, keys: NDArray[np.uint64]) -> Csr:
-    """A table of tests without those that are not kept."""
-    number = _inverse(kept, len(keys)).astype(np.int32)
-    indptr, indices = np.empty_like(table.indptr), np.empty_like(table.indices)
-    n = select(table.indptr, table.indices, number, indptr, indices)
-    return Csr(indptr, indices[:n].copy())
 
 
 def _inverse(kept: Longs, n: int) -> Longs:

@@ -33,7 +33,7 @@ class Heads:
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         n_heads = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_heads])
-        self.tokens = rows.of(space.lattice.tests, 0, n_heads)
+        self.tokens = rows.of(space.lattice.tests, 0, n_heads, space.lattice.store)
         self.table = np.zeros((n_heads, space.padded), space.dtype)
         row = np.repeat(np.arange(n_heads), np.diff(rows.ptr[: n_heads + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]

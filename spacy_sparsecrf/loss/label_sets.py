@@ -17,6 +17,11 @@ Words = NDArray[np.uint64]
 _WORD = 64  # labels
 
 
+def n_words(n_labels: int) -> int:
+    """How many words the bits of a set take."""
+    return -(-n_labels // _WORD)
+
+
 def set_numbers(labels: Ints, n_labels: int) -> Longs:
     """Number [N] of the set of each token's gold labels. labels: [N], see `EncodedCorpus`."""
     wide = labels.astype(np.int64)
@@ -48,7 +53,7 @@ def allowed_labels(
 
 def _bits(table: Mask) -> Words:
     """Sets [R, Y] as words [R, W] uint64; that of all labels has no bits."""
-    width = -(-table.shape[1] // _WORD) * _WORD
+    width = n_words(table.shape[1]) * _WORD
     padded = np.zeros((len(table), width), np.bool_)
     padded[:, : table.shape[1]] = table & ~table.all(axis=1, keepdims=True)
     packed = np.packbits(padded, axis=1, bitorder="little")

@@ -1,21 +1,24 @@
 """The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import MEMORY, Memory
 from ..corpus import MISSING, EncodedCorpus
-from ..kernels.layout import transpose
-from .label_sets import Mask, Words, allowed_labels, set_numbers, set_table
+from ..errors import Errors, SparseCRFError
+from ..kernels.layout import select, transpose
+from .label_sets import Mask, Words, allowed_labels, n_words, set_numbers, set_table
 
 # Contexts by which sequences are sorted.
 _SORTED_BY = 4
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,20 @@ class Csr:
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         return Csr(indptr, self.indices[entries])
 
+    def selected(self, number: Ints, store: Memory = MEMORY) -> "Csr":
+        """Some of the columns, numbered anew; number: [O], -1 for others; store: where it goes."""
+        indptr = store.zeros(len(self) + 1, np.int64)
+
+        def part(first: int, last: int) -> Ints:
+            rows = self.indptr[first : last + 1]
+            own, indices = np.empty_like(rows), np.empty(int(rows[-1] - rows[0]), np.int32)
+            kept = select(rows, self.indices, number, own, indices)
+            indptr[first : last + 1] = indptr[first] + own
+            return indices[:kept].copy()
+
+        parts = (part(*run) for run in store.ranges(len(self)))
+        return Csr(indptr, store.joined(parts, np.int32))
+
     def transposed(self, n_columns: int) -> "Csr":
         """The rows of each column, ascending."""
         col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
@@ -61,12 +78,11 @@ class Block:
     begin: int
     end: int
     offsets: Longs
-    begins: NDArray[np.bool_]
+    begins: Flags
 
     def tokens_by(self, key: Ints, n_groups: int) -> tuple[Csr, Csr]:
-        """Group the block's tokens by a key [N]: those that continue a sequence, and begin one."""
+        """Group the block's tokens by a key [n]: those that continue a sequence, and begin one."""
         tokens = np.arange(self.end - self.begin, dtype=np.int32)
-        key = key[self.begin : self.end]
         inner, starts = tokens[~self.begins], tokens[self.begins]
         return _group(key[inner], inner, n_groups), _group(key[starts], starts, n_groups)
 
@@ -92,8 +108,9 @@ class Lattice:
     copy of a sequence, -1 = it has none; tests: unigram tests of a token; values [M, V] float32,
     value_rows [N] int64, value_tests [V] int64: real values, the row of each token there, and the
     unigram test that a column counts as; context [N];
-    ctx_tests: bigram tests of a context; test_tokens, test_contexts: their transposes; inner
-    and starts: tokens of a context that continue and that begin a sequence.
+    ctx_tests: bigram tests of a context; test_contexts: its transpose; tokens_of: that of tests,
+    None where arrays are in files; n_tests: unigram tests O; store: where arrays are that are as
+    long as the corpus.
     """
 
     offsets: Longs
@@ -105,27 +122,30 @@ class Lattice:
     sets: Mask
     legal: Mask | None
     twin: Longs
-    begins: NDArray[np.bool_]
+    begins: Flags
     tests: Csr
     values: NDArray[np.float32]
     value_rows: Longs
     value_tests: Longs
     context: Ints
     ctx_tests: Csr
-    test_tokens: Csr
+    tokens_of: Csr | None
+    n_tests: int
     test_contexts: Csr
     n_previous: int
+    store: Memory = MEMORY
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens N, copies included."""
         return len(self.labels)
 
-    @cached_property
-    def context_tokens(self) -> Csr:
-        """The tokens of each context, ascending."""
-        tokens = np.arange(self.n_tokens, dtype=np.int32)
-        return _group(self.context, tokens, len(self.ctx_tests))
+    @property
+    def test_tokens(self) -> Csr:
+        """The tokens of a test. RAISES: SparseCRFError where the corpus is in files."""
+        if self.tokens_of is None:
+            raise SparseCRFError(Errors.SC347.format(solver="in use"))
+        return self.tokens_of
 
     def blocks(self, n_tokens: int) -> list[Block]:
         """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""
@@ -137,7 +157,7 @@ class Lattice:
         blocks = []
         for first, last in pairwise(bounds):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
-            offsets = self.offsets[first : last + 1] - begin
+            (offsets,) = self.store.kept((self.offsets[first : last + 1] - begin,))
             blocks.append(Block(first, last, begin, end, offsets, self.begins[begin:end]))
         return blocks
 
@@ -148,51 +168,130 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = Non
     The order of sequences is the lattice's own. legal: [Y + 1, Y + 1], whether label b may follow
     label a; row Y: may begin a sequence; column Y: may end one; None = all. Gold labels are legal.
     """
-    lengths = np.diff(corpus.offsets)
-    sequence = np.repeat(np.arange(len(lengths)), lengths)
-    known = np.bincount(sequence, corpus.labels != MISSING, minlength=len(lengths)) > 0
-    known &= corpus.weights > 0.0
-    sure = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths))
+    known, sure = _with_labels(corpus)
     used = _with_like_contexts_together(corpus, np.flatnonzero(known))
-    partial = np.flatnonzero(known & (sure < lengths))
+    partial = np.flatnonzero(known & ~sure)
     order = np.concatenate((used, partial))
-    tokens = concatenated_ranges(corpus.offsets[order], lengths[order])
-    copied = np.repeat(np.arange(len(order)) >= len(used), lengths[order])
-    incomplete = np.isin(sequence[tokens], partial)
-    offsets = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+    lengths = np.diff(corpus.offsets)[order]
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
-    labels = corpus.labels[tokens]
-    begins, ends = (np.zeros(len(tokens), dtype=np.bool_) for _ in range(2))
-    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
-    numbers = np.where(copied, set_numbers(labels, n_labels), 0)
-    table = set_table(corpus.sets, n_labels)
     twin = np.full(len(order), -1, dtype=np.int64)
     twin[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
         len(used), len(order)
     )
-    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    value_rows = np.empty(0, np.int64)
+    if len(corpus.value_tests):
+        value_rows = concatenated_ranges(corpus.offsets[order], lengths)
+    tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, legal)
+    tests = _tests_of(corpus, order, offsets)
     ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    n_tests, store = len(corpus.unigram_keys), corpus.store
+    offsets, weights, twin = store.kept((offsets, weights, twin))
     return Lattice(
         offsets=offsets,
         weights=weights,
-        labels=np.where(incomplete, -1, labels).astype(np.int32),
-        allowed=allowed_labels(numbers, table, begins, ends, legal),
-        token_weight=np.repeat(weights, lengths[order]),
-        gold=labels,
+        **tokens,
         sets=corpus.sets,
         legal=legal,
         twin=twin,
-        begins=begins,
         tests=tests,
         values=corpus.values,
-        value_rows=tokens,
+        value_rows=value_rows,
         value_tests=corpus.value_tests,
-        context=corpus.context[tokens],
         ctx_tests=ctx_tests,
-        test_tokens=tests.transposed(len(corpus.unigram_keys)),
+        tokens_of=None if store.on_disk else tests.transposed(n_tests),
+        n_tests=n_tests,
         test_contexts=ctx_tests.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
+        store=store,
     )
+
+
+def _token_arrays(
+    corpus: EncodedCorpus,
+    order: Longs,
+    offsets: Longs,
+    weights: NDArray[np.float64],
+    sure: Flags,
+    n_labels: int,
+    legal: Mask | None,
+) -> dict[str, NDArray[Any]]:
+    """The arrays [N] of a lattice by name.
+
+    order, offsets, weights: of its sequences, copies having weights below 0; sure: whether a
+    sequence of the corpus has all of its labels; n_labels, legal: see `build_lattice`.
+    """
+    store, n, lengths = corpus.store, int(offsets[-1]), np.diff(offsets)
+    labels, gold, context = (store.zeros(n, np.int32) for _ in range(3))
+    all_begins, token_weight = store.zeros(n, np.bool_), store.zeros(n, np.float64)
+    allowed = store.zeros((n, n_words(n_labels)), np.uint64)
+    table = set_table(corpus.sets, n_labels)
+    for first, last in store.runs(offsets):
+        own, run = slice(first, last), slice(offsets[first], offsets[last])
+        tokens = concatenated_ranges(corpus.offsets[order[own]], lengths[own])
+        gold[run], context[run] = corpus.labels[tokens], corpus.context[tokens]
+        begins, ends = _edges(offsets[first : last + 1] - offsets[first])
+        all_begins[run] = begins
+        token_weight[run] = np.repeat(weights[own], lengths[own])
+        incomplete = np.repeat(~sure[order[own]], lengths[own])
+        labels[run] = np.where(incomplete, -1, gold[run])
+        is_copy = token_weight[run] < 0.0
+        numbers = np.where(is_copy, set_numbers(gold[run], n_labels), 0)
+        allowed[run] = allowed_labels(numbers, table, begins, ends, legal)
+        store.release()
+    return {
+        "labels": labels,
+        "allowed": allowed,
+        "token_weight": token_weight,
+        "gold": gold,
+        "begins": all_begins,
+        "context": context,
+    }
+
+
+def _with_labels(corpus: EncodedCorpus) -> tuple[Flags, Flags]:
+    """Whether some, and whether all gold labels of a sequence are known: [S] bool.
+
+    A sequence without weight counts as one without labels.
+    """
+    lengths = np.diff(corpus.offsets)
+    n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
+    for first, last in corpus.store.runs(corpus.offsets):
+        n = last - first
+        sequence = np.repeat(np.arange(n), lengths[first:last])
+        labels = corpus.labels[corpus.offsets[first] : corpus.offsets[last]]
+        n_known[first:last] = np.bincount(sequence[labels != MISSING], minlength=n)
+        n_sure[first:last] = np.bincount(sequence[labels >= 0], minlength=n)
+    return (n_known > 0) & (corpus.weights > 0.0), n_sure == lengths
+
+
+def _edges(offsets: Longs) -> tuple[Flags, Flags]:
+    """Which tokens begin and which end a sequence: [N] bool; no sequence is empty."""
+    begins, ends = (np.zeros(int(offsets[-1]), np.bool_) for _ in range(2))
+    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
+    return begins, ends
+
+
+def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
+    """The unigram tests of the tokens of sequences in the given order, whose offsets these are."""
+    table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
+    if not store.on_disk:
+        return table.take(concatenated_ranges(corpus.offsets[order], np.diff(offsets)))
+    indptr = store.zeros(int(offsets[-1]) + 1, np.int64)
+    runs = store.runs(offsets)
+
+    def rows(first: int, last: int) -> tuple[Longs, Longs]:
+        """Where the tests of tokens begin, and how many they are."""
+        lengths = np.diff(offsets[first : last + 1])
+        tokens = concatenated_ranges(corpus.offsets[order[first:last]], lengths)
+        return table.indptr[tokens], table.indptr[tokens + 1] - table.indptr[tokens]
+
+    for first, last in runs:
+        begin, end = offsets[first], offsets[last]
+        indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
+        store.release()
+    parts = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
+    return Csr(indptr, store.joined(parts, np.int32))
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:

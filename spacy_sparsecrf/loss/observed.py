@@ -1,5 +1,7 @@
 """The coordinates of weights that something in the gold labels speaks for."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,17 +11,26 @@ from .lattice import Csr, Lattice, concatenated_ranges
 
 Longs = NDArray[np.int64]
 
+# Keys that are merged at once, at the least.
+_MERGED = 1 << 20
+
 
 def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
     """Coordinates test * Y + y of tests and the gold labels of their tokens, ascending.
 
     A token that may have several labels counts for each; one whose label is missing for none.
     """
-    numbers = set_numbers(lattice.gold, n_labels)
     members = _members(set_table(lattice.sets, n_labels))
-    seen = lattice.tests.indices.astype(np.int64) * len(members)
-    seen += np.repeat(numbers, np.diff(lattice.tests.indptr))
-    test, number = np.divmod(distinct(seen), len(members))
+
+    def seen(first: int, last: int) -> Longs:
+        """Tests with the sets of tokens."""
+        numbers = set_numbers(lattice.gold[first:last], n_labels)
+        indptr = lattice.tests.indptr[first : last + 1]
+        keys = lattice.tests.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
+        keys += np.repeat(numbers, np.diff(indptr))
+        return keys
+
+    test, number = np.divmod(_distinct_over(lattice, seen), len(members))
     test, number = test[number > 0], number[number > 0]
     row, label = _expanded(number, members)
     return distinct(test[row] * n_labels + label)
@@ -47,13 +58,22 @@ def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
 
     A pair is of two tokens whose labels are not missing, or of the start label and the first.
     """
-    numbers = set_numbers(lattice.gold, n_labels)
     table = set_table(lattice.sets, n_labels)
     members = _members(table, start=n_labels)
-    before = np.where(lattice.begins, len(table), np.roll(numbers, 1))
-    known = (numbers > 0) & (before > 0)
-    triples = np.stack((lattice.context[known], before[known], numbers[known]))
-    context, before, number = np.unique(triples, axis=1)
+
+    def seen(first: int, last: int) -> Longs:
+        """Contexts with the sets of the tokens before, and of tokens."""
+        numbers = set_numbers(lattice.gold[max(first - 1, 0) : last], n_labels)
+        # What is before the first token of all does not matter: it begins a sequence.
+        before, numbers = np.append(0, numbers)[:-1][-(last - first) :], numbers[-(last - first) :]
+        before = np.where(lattice.begins[first:last], len(table), before)
+        known = (numbers > 0) & (before > 0)
+        keys = lattice.context[first:last][known].astype(np.int64) * len(members)
+        pairs: Longs = (keys + before[known]) * len(members) + numbers[known]
+        return pairs
+
+    rest, number = np.divmod(_distinct_over(lattice, seen), len(members))
+    context, before = np.divmod(rest, len(members))
     row, label = _expanded(number, members)
     context, before = context[row], before[row]
     row, previous = _expanded(before, members)
@@ -79,6 +99,18 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
     row = np.repeat(np.arange(len(numbers)), lengths)
     return row, members.indices[entries].astype(np.int64)
+
+
+def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs]) -> Longs:
+    """The distinct ones of keys of all tokens, ascending; keys: of tokens first:last."""
+    parts: list[Longs] = []
+    for first, last in lattice.store.ranges(lattice.n_tokens):
+        parts.append(distinct(keys(first, last)))
+        lattice.store.release()
+        # So that each is merged a few times only, and memory goes with what is distinct.
+        if sum(map(len, parts[1:])) > max(len(parts[0]), _MERGED):
+            parts = [distinct(np.concatenate(parts))]
+    return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
 
 def distinct(coordinates: Longs) -> Longs:

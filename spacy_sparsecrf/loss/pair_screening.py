@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.pair_screening import add_chosen_pairs, choose_labels, screen_pairs
+from ..kernels.pair_screening import (
+    add_chosen_pairs,
+    add_counts,
+    choose_labels,
+    screen_pairs,
+)
 from ..parallel import Chunks, cut
 from .lattice import Csr
+from .residual_sums import from_sums
 from .working import WorkingLoss
-from .workspace import Workspace
+from .workspace import Workspace, kept_tables
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -49,68 +55,78 @@ class PairScreening:
         lattice = space.lattice
         self._space = space
         self._n_unigram = n_unigram
-        n_contexts = len(lattice.ctx_tests)
-        self._tokens = lattice.context_tokens
-        self._of_block = [block.tokens_by(lattice.context, n_contexts) for block in space.blocks]
-        sizes = np.diff(self._tokens.indptr)[lattice.test_contexts.indices]
+        n_contexts, store = len(lattice.ctx_tests), lattice.store
+        self._of_block = [
+            kept_tables(
+                block.tokens_by(lattice.context[block.begin : block.end], n_contexts), store
+            )
+            for block in space.blocks
+        ]
+        n_tokens = store.counts(lattice.context, n_contexts)
+        sizes = n_tokens[lattice.test_contexts.indices]
         ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
         self._n_tokens: Longs = np.diff(ends)
 
     def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
         """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
-        working, theta: where it is taken, whose marginals are in the workspace. RETURNS: parts of
-        coordinates [n] int64, ascending, and gradients [n] float64.
+        working, theta: where it is taken, as `WorkingLoss.prepare_screening` left it. RETURNS:
+        parts of coordinates [n] int64, ascending, and gradients [n] float64.
         """
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
-        chosen = self._choose(threshold)
+        chosen = self._choose(working, theta, threshold)
         parts = []
         for chunks in _runs(chosen.area_ptr, self._n_tokens):
             parts += self._screen_run(working, theta, contexts, chosen, threshold, chunks)
         return parts
 
-    def _choose(self, threshold: float) -> _Chosen:
+    def _choose(self, working: WorkingLoss, theta: Floats, threshold: float) -> _Chosen:
         """Which pairs can have a gradient beyond a threshold."""
-        space, lattice = self._space, self._space.lattice
+        space, n_labels = self._space, self._space.n_labels
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
 
-        def choose(first: int, last: int) -> tuple[NDArray[Any], ...]:
+        def choose(first: int, last: int, counts: Floats) -> tuple[NDArray[Any], ...]:
             n_rows, n_columns = (np.zeros(last - first, np.int64) for _ in range(2))
-            most = (last - first) * (space.n_labels + 1)
+            most = (last - first) * (n_labels + 1)
             rows, columns = (np.empty(most, np.uint16) for _ in range(2))
-            choose_labels(
-                first,
-                last,
-                space.n_labels,
-                lattice.test_contexts.indptr,
-                lattice.test_contexts.indices,
-                self._tokens.indptr,
-                self._tokens.indices,
-                lattice.begins,
-                lattice.labels,
-                lattice.token_weight,
-                space.residual,
-                slack,
-                threshold,
-                n_rows,
-                rows,
-                n_columns,
-                columns,
-            )
+            choose_labels(n_labels, counts, slack, threshold, n_rows, rows, n_columns, columns)
             return n_rows, rows[: n_rows.sum()].copy(), n_columns, columns[: n_columns.sum()].copy()
 
-        n = len(lattice.test_contexts)
-        chunks = cut(self._n_tokens, max(_CHUNKS, n * space.n_labels >> 20))
+        n = len(space.lattice.test_contexts)
+        chunks = cut(self._n_tokens, max(_CHUNKS, n * n_labels >> 20))
+        shape = 4, space.padded + 1
+        found = from_sums(
+            working, theta, chunks, shape, len(space.blocks), self._add_counts, choose
+        )
         empty = np.empty(0, np.int64), np.empty(0, np.uint16)
-        parts = [(*empty, *empty), *space.workers.map(choose, chunks)]
         n_rows, rows, n_columns, columns = (
-            np.concatenate(part) for part in zip(*parts, strict=True)
+            np.concatenate(part) for part in zip((*empty, *empty), *found, strict=True)
         )
         return _Chosen(
             Csr(_pointers(n_rows), rows),
             Csr(_pointers(n_columns), columns),
             _pointers(n_rows * n_columns),
+        )
+
+    def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
+        """Add block i to the counts of labels of tests first:last."""
+        space, block, (inner, starts) = self._space, self._space.blocks[i], self._of_block[i]
+        lattice = space.lattice
+        add_counts(
+            first,
+            last,
+            space.n_labels,
+            lattice.test_contexts.indptr,
+            lattice.test_contexts.indices,
+            inner.indptr,
+            inner.indices,
+            starts.indptr,
+            starts.indices,
+            lattice.labels[block.begin : block.end],
+            lattice.token_weight[block.begin : block.end],
+            space.residual_of(block),
+            counts,
         )
 
     def _screen_run(
@@ -126,14 +142,9 @@ class PairScreening:
         space = self._space
         ptr = chosen.area_ptr
         totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
-        for i in range(len(space.blocks)):
-            if len(space.blocks) > 1:
-                # The workspace holds one block at a time.
-                working.infer(theta, i)
+        for i in working.visit(theta, vectors=True):
             add = self._adder(working, contexts, chosen, i, ptr - ptr[chunks[0][0]], totals)
             space.workers.map(add, chunks)
-        # Inference has left marginals of this very point.
-        space.holder = working
         return space.workers.map(
             lambda first, last: self._collect(
                 chosen, ptr - ptr[chunks[0][0]], threshold, first, last, totals

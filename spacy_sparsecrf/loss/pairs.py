@@ -52,7 +52,8 @@ class PairPotentials:
         n_entries = np.diff(contexts.ent_ptr)
         self._matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), N_CHUNKS)
         self._context_chunks = cut(n_entries, N_CHUNKS)
-        tokens = np.bincount(contexts.context, minlength=len(contexts.matrix_of))
+        store = self.space.lattice.store
+        tokens = store.counts(contexts.context, len(contexts.matrix_of))
         self._entry_chunks = cut(tokens[contexts.ent_context], N_CHUNKS)
         self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1)
@@ -67,7 +68,9 @@ class PairPotentials:
         """Of each block, its tokens by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.psi_shift)
         return [
-            MatrixTokens(block, contexts.context, contexts.matrix_of, n_matrices)
+            MatrixTokens(
+                block, contexts.context, contexts.matrix_of, n_matrices, self.space.lattice.store
+            )
             for block in self.space.blocks
         ]
 

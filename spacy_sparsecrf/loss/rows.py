@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.layout import select
+from ..arrays import MEMORY, Memory
 from ..parallel import Chunks, cut
 from .lattice import Csr
 
@@ -34,14 +34,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.tests)
 
-    def of(self, table: Csr, first: int = 0, last: int | None = None) -> Csr:
-        """The rows first:last in each line of a table of tests."""
+    def of(
+        self, table: Csr, first: int = 0, last: int | None = None, store: Memory = MEMORY
+    ) -> Csr:
+        """The rows first:last in each line of a table of tests; store: where these go."""
         last = len(self) if last is None else last
         number = np.where((self.number >= first) & (self.number < last), self.number, -1)
-        indptr = np.empty_like(table.indptr)
-        indices = np.empty_like(table.indices)
-        kept = select(table.indptr, table.indices, number.astype(np.int32), indptr, indices)
-        return Csr(indptr, indices[:kept].copy())
+        return table.selected(number.astype(np.int32), store)
 
     def chunks(self, sizes: Longs, first: int = 0) -> Chunks:
         """Runs of the rows from `first` of about equal cost; sizes: [R], items each row sums."""

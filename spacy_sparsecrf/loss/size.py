@@ -6,11 +6,16 @@ from dataclasses import astuple, dataclass
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .contexts import bytes_of_pairs
+from .residual_sums import HELD_SUMS
 from .rows import Rows
+from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
 _PER_OCCURRENCE = 32
 _PER_TOKEN = 80
+# Bytes for each sequence, and each test, where the rest is in files.
+_PER_SEQUENCE = 64
+_PER_TEST = 64
 # Weights of the working set that a sparse solver ends with, for each that is observed.
 _WORKING_SHARE = 0.4
 # Vectors of float64 that a batch solver and its loss hold, those of its history besides.
@@ -81,8 +86,8 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     n_bytes = (
         space.residual.nbytes
         + 2 * space.alpha.nbytes
-        + _PER_OCCURRENCE * (len(lattice.tests.indices) + len(lattice.ctx_tests.indices))
-        + _PER_TOKEN * lattice.n_tokens
+        + _PER_OCCURRENCE * len(lattice.ctx_tests.indices)
+        + _bytes_of_tokens(space)
         + 8.0 * (_N_VECTORS + 2 * history) * n_working
         + 8.0 * 8 * len(observed)
     )
@@ -90,5 +95,14 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
         shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
         n_bytes += bytes_of_pairs(lattice, Rows(pairs, *shape), space.n_labels, space.padded)
-    n_tests = len(lattice.test_tokens) + len(lattice.test_contexts)
+    n_tests = lattice.n_tests + len(lattice.test_contexts)
     return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
+
+
+def _bytes_of_tokens(space: Workspace) -> int:
+    """What tokens and their unigram tests take: little of it where the corpus is in files."""
+    lattice = space.lattice
+    if lattice.store.on_disk:
+        sums = 8 * min(HELD_SUMS, lattice.n_tests * space.padded)
+        return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests + sums
+    return _PER_OCCURRENCE * len(lattice.tests.indices) + _PER_TOKEN * lattice.n_tokens

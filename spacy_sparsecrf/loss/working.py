@@ -1,6 +1,6 @@
 """The chain loss as a function of working weights: value and gradient."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -40,9 +40,7 @@ class WorkingLoss:
         self.coordinates = coordinates
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
-        self.unigram = Rows(
-            coordinates[: self.split], n_labels, 1, padded, len(lattice.test_tokens)
-        )
+        self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
         self.bigram = Rows(
             coordinates[self.split :] - n_unigram,
             n_labels,
@@ -50,10 +48,10 @@ class WorkingLoss:
             padded,
             len(lattice.test_contexts),
         )
-        n_tokens = np.diff(lattice.test_tokens.indptr)[self.unigram.tests]
+        n_tokens = workspace.test_counts[self.unigram.tests]
         # Stochastic descent moves its weights too often for a copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
-        self.token_rows = self.unigram.of(lattice.tests, len(self.heads))
+        self.token_rows = self.unigram.of(lattice.tests, len(self.heads), store=lattice.store)
         self.values = ValueWeights(workspace, self.unigram)
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
         self._row_chunks = self.unigram.chunks(n_tokens)
@@ -65,17 +63,15 @@ class WorkingLoss:
         """Empirical counts O of the working weights: minus the gradient at zero expectation."""
         space = self.space
         space.holder = None
-        space.residual[:, :] = 0.0
         space.alpha[:, :] = 0.0
         space.backward[:, :] = 0.0
         self.pairs.clear()
-        sums = np.zeros(self.heads.table.shape)
-        self.pairs.begin_sums()
-        for i in range(len(space.blocks)):
-            for part in space.workers.map(self._scatterer(i), space.chunks[i]):
-                sums += part
-            self.pairs.add_block(i)
-        return -self._gradient(sums)
+
+        def run(i: int) -> list[Floats]:
+            space.residual_of(space.blocks[i])[:, :] = 0.0
+            return space.workers.map(self._scatterer(i), space.chunks[i])
+
+        return -self._summed(run)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
@@ -86,22 +82,17 @@ class WorkingLoss:
         """
         space = self.space
         observed = self.observed
-        sums = np.zeros(self.heads.table.shape)
         self.heads.fill(theta)
         self.values.fill(theta)
-        self.pairs.begin_sums()
         self.pairs.fill(theta[self.split :])
-        for i in range(len(space.blocks)):
-            for part in self.infer(theta, i):
-                sums += part
-            self.pairs.add_block(i)
+        gradient = self._summed(lambda i: self.infer(theta, i))
         value = dot(space.log_z, space.lattice.weights) - dot(theta, observed)
         # So many weights are never screened; a copy would take a tenth of the time.
-        kept = len(theta) <= _MAX_KEPT
+        kept = len(theta) <= _MAX_KEPT or space.by_block
         space.holder, self._evaluated = self, theta.copy() if kept else None
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
-        return value, self._gradient(sums)
+        return value, gradient
 
     def prepare_screening(self, theta: Floats) -> None:
         """Leave marginals and potentials at theta in the workspace."""
@@ -118,29 +109,56 @@ class WorkingLoss:
         gradient: [K] float64, of the loss at the point where marginals were evaluated last, on
         these coordinates or others. RETURNS: [K] float64, >= 0.
         """
-        space, tokens = self.space, self.space.lattice.test_tokens
-        curvature = np.empty(len(self.coordinates))
-        space.workers.map(
-            lambda first, last: unigram_curvature(
-                first,
-                last,
-                self.unigram.tests,
-                self.unigram.ptr,
-                self.unigram.places,
-                tokens.indptr,
-                tokens.indices,
-                space.lattice.labels,
-                space.lattice.token_weight,
-                space.residual,
-                curvature[: self.split],
-            ),
-            self._row_chunks,
-        )
+        curvature = np.zeros(len(self.coordinates))
+        space = self.space
+        parts = space.holder.visit(space.holder._evaluated) if space.by_block else (0,)
+        for i in parts:
+            self._add_curvature(i, curvature[: self.split])
         self.values.curvature(curvature)
         # Only now: counting clears the marginals.
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
+
+    def _add_curvature(self, i: int, curvature: Floats) -> None:
+        """Add the tokens of part i of the corpus to the curvature of the unigram weights."""
+        space, lattice = self.space, self.space.lattice
+        columns, tokens = space.columns[i].of(self.unigram.tests), space.columns[i].tokens
+        begin, end = 0, lattice.n_tokens
+        if space.by_block:
+            begin, end = space.blocks[i].begin, space.blocks[i].end
+        space.workers.map(
+            lambda first, last: unigram_curvature(
+                first,
+                last,
+                columns,
+                self.unigram.ptr,
+                self.unigram.places,
+                tokens.indptr,
+                tokens.indices,
+                lattice.labels[begin:end],
+                lattice.token_weight[begin:end],
+                space.residual,
+                curvature,
+            ),
+            self._row_chunks,
+        )
+
+    def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
+        """Visit the blocks, each with its residuals at the point evaluated last in the workspace.
+
+        theta: [K], that point; vectors: whether its forward and backward vectors, of which the
+        workspace holds those of one block at a time, are to be there too.
+        """
+        space = self.space
+        again = len(space.blocks) > 1 and (vectors or space.by_block)
+        for i in range(len(space.blocks)):
+            if again:
+                self.infer(theta, i)
+            yield i
+            space.lattice.store.release()
+        # Inference has left marginals of this very point.
+        space.holder = self
 
     def infer(self, theta: Floats, i: int) -> list[Floats]:
         """Forward-backward of block i; leaves residuals in the workspace.
@@ -196,7 +214,7 @@ class WorkingLoss:
             pairs.rewritten,
             space.alpha,
             space.backward,
-            space.residual[begin:end],
+            space.residual_of(block),
             space.log_z[block.first : block.last],
             np.empty(space.padded, space.dtype),
             np.empty(pairs.psi.shape[1:], space.dtype),
@@ -207,7 +225,7 @@ class WorkingLoss:
         """What subtracts gold labels and sums the heads' residuals of sequences of block i."""
         space, lattice, block = self.space, self.space.lattice, self.space.blocks[i]
         begin, end = block.begin, block.end
-        residual = space.residual[begin:end]
+        residual = space.residual_of(block)
 
         def scatter(first: int, last: int) -> Floats:
             subtract_gold(
@@ -231,24 +249,35 @@ class WorkingLoss:
 
         return scatter
 
-    def _gradient(self, sums: Floats) -> Floats:
-        """The gradient [K] from the heads' sums of residuals and what the workspace has."""
-        gradient = np.zeros(len(self.coordinates))
+    def _summed(self, run: Callable[[int], list[Floats]]) -> Floats:
+        """The gradient [K] from what `run` leaves of each block; it returns what `infer` does."""
+        space = self.space
+        gradient, sums = np.zeros(len(self.coordinates)), np.zeros(self.heads.table.shape)
+        self.pairs.begin_sums()
+        for i in range(len(space.blocks)):
+            for part in run(i):
+                sums += part
+            self.pairs.add_block(i)
+            if space.by_block:
+                self._gather_unigrams(i, gradient[: self.split])
+            space.lattice.store.release()
+        if not space.by_block:
+            self._gather_unigrams(0, gradient[: self.split])
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
-        self._gather_unigrams(gradient[: self.split])
         self.values.gradient(gradient)
         self.pairs.finish(gradient[self.split :])
         return gradient
 
-    def _gather_unigrams(self, gradient: Floats) -> None:
-        """Sum the residuals of the tokens of weights that are not heads' into gradient."""
-        space, tokens = self.space, self.space.lattice.test_tokens
+    def _gather_unigrams(self, i: int, gradient: Floats) -> None:
+        """Add the residuals of part i of the corpus to weights that are not heads'."""
+        space, tokens = self.space, self.space.columns[i].tokens
+        columns = space.columns[i].of(self.unigram.tests)
         space.workers.map(
             lambda first, last: gather_unigrams(
                 first,
                 last,
                 space.n_labels,
-                self.unigram.tests,
+                columns,
                 self.unigram.ptr,
                 self.unigram.places,
                 tokens.indptr,

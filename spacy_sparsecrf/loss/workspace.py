@@ -1,8 +1,12 @@
 """Arrays that successive working losses share, and how the corpus is cut for them."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Memory
+from ..kernels.layout import transpose
 from ..parallel import Chunks, Workers, cut
 from .lattice import Block, Csr, Lattice
 from .rows import N_CHUNKS
@@ -17,12 +21,41 @@ _BLOCK_BYTES = 1 << 27
 _SPAN = 4096
 
 
+class Columns:
+    """The tokens of tests in a part of the corpus.
+
+    tests: [C] int32, ascending, those that have any; None for all tests; tokens: of each of these,
+    counted from the first token of the part.
+    """
+
+    def __init__(self, tests: Ints | None, tokens: Csr) -> None:
+        self._tests = tests
+        self.tokens = tokens
+
+    def of(self, wanted: Ints) -> Ints:
+        """The lines [n] of `tokens` that wanted tests [n] have, -1 for none."""
+        if self._tests is None:
+            return wanted
+        line = np.searchsorted(self._tests, wanted)
+        known = np.append(self._tests, -1)[line] == wanted
+        return np.where(known, line, -1).astype(np.int32)
+
+    def between(self, first: int, last: int) -> tuple[int, Ints]:
+        """The first line of tests first:last, and those of these tests that have one."""
+        if self._tests is None:
+            return first, np.arange(first, last, dtype=np.int32)
+        begin, end = np.searchsorted(self._tests, (first, last))
+        return int(begin), self._tests[begin:end]
+
+
 class Workspace:
     """Token arrays that successive working losses share.
 
     alpha, backward: [tokens of the largest block, Yp]; residual: [N, Yp], Yp = Y padded to a
     multiple of 8, all of `precision`; log_z: [S] float64. `holder` is the loss whose marginals
-    they are.
+    they are. Where the corpus is in files, residual is of one block, as alpha and backward are.
+    columns: the tokens of tests, of the whole corpus, or of each block where it is in files;
+    test_counts: [O] int64, tokens of a test.
     """
 
     def __init__(
@@ -39,9 +72,40 @@ class Workspace:
         longest = max((block.end - block.begin for block in self.blocks), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
-        self.residual = np.zeros((lattice.n_tokens, self.padded), self.dtype)
-        self.log_z = np.zeros(len(lattice.weights))
-        self.holder: object = None
+        self.by_block = lattice.store.on_disk
+        n_kept = longest if self.by_block else lattice.n_tokens
+        self.residual = np.zeros((n_kept, self.padded), self.dtype)
+        self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
+        self.holder: Any = None
+        self.test_counts: Longs = np.zeros(lattice.n_tests, np.int64)
+        self.columns = self._columns()
+        for part in self.columns:
+            first, tests = part.between(0, lattice.n_tests)
+            lengths = np.diff(part.tokens.indptr)
+            self.test_counts[tests] += lengths[first : first + len(tests)]
+
+    def residual_of(self, block: Block) -> NDArray[np.floating]:
+        """The rows of `residual` that a block's tokens have."""
+        begin = 0 if self.by_block else block.begin
+        return self.residual[begin : begin + block.end - block.begin]
+
+    def _columns(self) -> list[Columns]:
+        lattice = self.lattice
+        if not self.by_block:
+            return [Columns(None, lattice.test_tokens)]
+        found = []
+        for block in self.blocks:
+            indptr = lattice.tests.indptr[block.begin : block.end + 1]
+            indices = lattice.tests.indices[indptr[0] : indptr[-1]]
+            col_ptr = np.zeros(lattice.n_tests + 1, np.int64)
+            tokens = np.empty(len(indices), np.int32)
+            transpose(indptr - indptr[0], indices, col_ptr, tokens)
+            tests = np.flatnonzero(np.diff(col_ptr))
+            ends = np.append(col_ptr[tests], col_ptr[-1])
+            own = lattice.store.kept((tests.astype(np.int32), ends, tokens))
+            found.append(Columns(own[0], Csr(own[1], own[2])))
+            lattice.store.release()
+        return found
 
 
 class MatrixTokens:
@@ -52,11 +116,23 @@ class MatrixTokens:
     threads share, those of matrix m being mat_spans[m]:mat_spans[m + 1].
     """
 
-    def __init__(self, block: Block, context: Ints, matrix_of: Ints, n_matrices: int) -> None:
-        self.inner, self.starts = block.tokens_by(matrix_of[context], n_matrices)
-        self.entry_inner, self.entry_starts = block.tokens_by(context, len(matrix_of))
+    def __init__(
+        self, block: Block, context: Ints, matrix_of: Ints, n_matrices: int, store: Memory
+    ) -> None:
+        own = context[block.begin : block.end]
+        by_matrix = block.tokens_by(matrix_of[own], n_matrices)
+        self.inner, self.starts = kept_tables(by_matrix, store)
+        by_context = block.tokens_by(own, len(matrix_of))
+        self.entry_inner, self.entry_starts = kept_tables(by_context, store)
         self.mat_spans, self.spans = _cut_spans(self.inner)
         self.chunks: Chunks = cut(np.diff(self.inner.indptr), N_CHUNKS)
+
+
+def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
+    """Two ragged tables, where a store keeps them."""
+    a, b = tables
+    kept = store.kept((a.indptr, a.indices, b.indptr, b.indices))
+    return Csr(kept[0], kept[1]), Csr(kept[2], kept[3])
 
 
 def _cut_spans(inner: Csr) -> tuple[Longs, Longs]:

@@ -149,6 +149,27 @@ class NumericErrors:
         "many as labels, and with them at most {most}. Change [components.NAME] clusters; about "
         "the square root of the number of labels is fastest."
     )
+    SC345 = (
+        "The directory {path} of the encoded corpus cannot be written: {reason}. What was there "
+        "before is as it was. Make room there, or change [initialize.components.NAME] corpus_dir."
+    )
+    SC346 = (
+        "[initialize.components.NAME] corpus_dir does not go together with {setting}: that needs "
+        "the whole corpus in memory. Remove one of the two."
+    )
+    SC347 = (
+        "The solver {solver} needs the whole corpus in memory. Remove [initialize.components.NAME] "
+        "corpus_dir, or train with one of OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1, SGD.v1, "
+        "AdaGrad.v1, SMD.v1 and Perceptron.v1."
+    )
+    SC348 = (
+        "{path} is no complete corpus: {reason}. Something has changed its files. Train again: "
+        "[initialize.components.NAME] corpus_dir is written anew in each initialization."
+    )
+    SC349 = (
+        "{path} is there already, and is not an encoded corpus that may be replaced. Move it away, "
+        "or give another directory as [initialize.components.NAME] corpus_dir."
+    )
     SC390 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
         "{read}, which can only be conjoined with the label, and with no other test. Write "

@@ -34,6 +34,7 @@ from .streaming import is_endless, is_on_batches
 from .upstream import annotated
 
 if TYPE_CHECKING:
+    from ..arrays import Memory
     from ..decoding import Decoder
     from ..features.naming import NameRecord
     from ..solvers.base import BatchSolver
@@ -203,6 +204,7 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
         labels: Sequence[str] | None = None,
         init_weights: str | Path | None = None,
         checkpoint: str | Path | None = None,
+        corpus_dir: str | Path | None = None,
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
@@ -214,12 +216,15 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
         init_weights: path of weights to continue from, see `load_init_weights`.
         checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
             training stands; if it is there, training goes on from it.
+        corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
+            instead of in memory (see `out_of_core`).
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
             for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
         from ..model import CRFModel
         from .compiling import checked, make_label_ids
         from .init_weights import load_init_names, load_init_weights
+        from .out_of_core import open_store
 
         start = None if init_weights is None else load_init_weights(init_weights, self.name)
         learnt = () if start is None else start.labels
@@ -228,12 +233,13 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
             labels = self.target.complete(labels)
         label_ids = make_label_ids(self.name, labels, self.label_data, learnt)
         self.learning.check_extension(self.name)
+        store = open_store(self, corpus_dir, nlp)
         examples = annotated(checked(self.name, get_examples), nlp, self)
-        record = self._name_record()
+        record = self._name_record(store)
         learning, settings = self.learning, self.settings
         plain = record or self.features
         read = with_kin(self.name, learning.schedule, settings, self.features, plain)
-        compiled = self._compile(examples, read, label_ids, nlp)
+        compiled = self._compile(examples, read, label_ids, nlp, store)
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
@@ -256,10 +262,10 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
             self.cfg["labels"] = list(dict.fromkeys((*start.labels, *compiled.labels)))
         self._refresh()
 
-    def _name_record(self) -> "NameRecord | None":
+    def _name_record(self, store: "Memory") -> "NameRecord | None":
         from ..features.naming import NameRecord
 
-        return NameRecord.of(self.features) if self._record_names else None
+        return NameRecord.of(self.features, store) if self._record_names else None
 
     def _compile(
         self,
@@ -267,12 +273,13 @@ class SparseCRF(Probabilities, LabelledPipe, ExplainedPipe):
         features: "Features",
         label_ids: "LabelIds",
         nlp: Language | None,
+        store: "Memory",
     ) -> "Compiled":
         from .compiling import compile_corpus
 
         parts = features, self.target, self.settings.sequences, label_ids
         with renewed(self.features, nlp):
-            compiled = compile_corpus(examples, *parts, self.learning, self.name)
+            compiled = compile_corpus(examples, *parts, self.learning, self.name, store)
             if not compiled.n_examples:
                 raise SparseCRFError(Errors.SC217.format(name=self.name))
             if not compiled.n_used:

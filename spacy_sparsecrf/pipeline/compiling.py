@@ -12,7 +12,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..arrays import MEMORY, Memory
+from ..corpus import MISSING, EncodedCorpus, Observations
+from ..corpus_files import Builder, corpus_builder
 from ..errors import Errors, SparseCRFError
 from ..targets.base import Target
 from .learning_settings import LearningSettings
@@ -154,6 +156,7 @@ def compile_corpus(
     label_ids: LabelIds,
     learning: LearningSettings,
     name: str,
+    store: Memory = MEMORY,
 ) -> Compiled:
     """Read examples once into arrays.
 
@@ -163,12 +166,15 @@ def compile_corpus(
     sequences: "sents" or "docs", as `features` takes it.
     label_ids: numbers the labels.
     learning: of component `name`.
-    RAISES: SparseCRFError for a gold label outside fixed labels, and for a bad weight of a Doc.
+    store: where the corpus is to be.
+    RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
+        where files cannot be written.
     """
-    reader = _Reader(features, target, sequences, label_ids, learning, name)
-    for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
-        reader.read(batch)
-    return reader.compiled()
+    with corpus_builder(store) as builder:
+        reader = _Reader(features, target, sequences, label_ids, learning, name, builder)
+        for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
+            reader.read(batch)
+        return reader.compiled()
 
 
 class _Reader:
@@ -182,14 +188,14 @@ class _Reader:
         label_ids: LabelIds,
         learning: LearningSettings,
         name: str,
+        builder: Builder,
     ) -> None:
         self._features, self._target, self._sequences = features, target, sequences
         self._label_ids, self._learning, self._name = label_ids, learning, name
-        self._builder = CorpusBuilder()
+        self._builder = builder
         self._cuts: set[str | None] = set()
-        self._gold: list[NDArray[np.int32]] = []
         self._docs: list[tuple[int, str]] = []
-        self._n_examples = self._n_tokens = 0
+        self._n_examples = self._n_used = self._n_tokens = 0
 
     def read(self, batch: Sequence[Example]) -> None:
         """Add a batch; Docs of weight 0 are left out."""
@@ -197,7 +203,7 @@ class _Reader:
         weights = [self._learning.weight_of(self._name, example.reference) for example in batch]
         used = list(compress(batch, weights))
         gold = [self._read_gold(example) for example in used]
-        self._gold += gold
+        self._n_used += len(used)
         docs = [example.predicted for example in used]
         if any(map(len, docs)):
             found = self._features(docs, self._sequences)
@@ -215,15 +221,15 @@ class _Reader:
 
     def compiled(self) -> Compiled:
         """What has been read."""
-        gold = np.concatenate([np.zeros(0, np.int32), *self._gold])
-        labels, gold, sets = self._label_ids.final(gold, self._target)
-        corpus, n_missing = None, int((gold == MISSING).sum())
-        if n_missing < len(gold):
-            corpus = self._builder.build(self._learning.min_freq)
-            corpus = replace(corpus, labels=gold, sets=sets)
+        nothing = np.zeros(0, np.int32)
+        labels, _, sets = self._label_ids.final(nothing, self._target)
+        n_missing = self._builder.relabel(lambda gold: self._label_ids.final(gold, self._target)[1])
+        corpus = None
+        if n_missing < self._n_tokens:
+            corpus = replace(self._builder.build(self._learning.min_freq), sets=sets)
         self._cuts.discard(None)
         cut = self._cuts.pop() if len(self._cuts) == 1 else None
-        counts = self._n_examples, len(self._gold), self._n_tokens, n_missing
+        counts = self._n_examples, self._n_used, self._n_tokens, n_missing
         return Compiled(labels, corpus, *counts, cut, self._docs)
 
 

@@ -54,6 +54,7 @@ class AdaGrad(StreamSettings):
     """
 
     state_type = State
+    out_of_core = True
     stream_marks = ("steps",)
 
     def __init__(

@@ -58,8 +58,8 @@ class BatchSolver(Protocol):
     `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
     losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
     sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
-    features, which only whole evaluations of the loss know. `state_type`: the dataclass of its
-    state.
+    features, which only whole evaluations of the loss know. `out_of_core`: whether the corpus may
+    be in files (see `arrays`). `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -71,6 +71,7 @@ class BatchSolver(Protocol):
     local_only: bool
     supports_legal: bool
     supports_values: bool
+    out_of_core: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -128,6 +129,7 @@ class BatchSettings:
     local_only = False
     supports_legal = True
     supports_values = False
+    out_of_core = False
 
     def __init__(
         self,
@@ -196,6 +198,13 @@ def check_values(solver: BatchSolver, n_values: int, clusters: int) -> None:
     # A solver of another package may not know.
     if not getattr(solver, "supports_values", False):
         raise SparseCRFError(Errors.SC393.format(solver=type(solver).__name__))
+
+
+def check_out_of_core(solver: BatchSolver) -> None:
+    """Refuse a solver that needs the whole corpus in memory. RAISES: SparseCRFError."""
+    # A solver of another package may not know.
+    if not getattr(solver, "out_of_core", False):
+        raise SparseCRFError(Errors.SC347.format(solver=type(solver).__name__))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:

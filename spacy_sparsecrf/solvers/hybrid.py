@@ -51,6 +51,7 @@ class Hybrid(BatchSettings):
     """
 
     state_type = State
+    out_of_core = True
     stochastic = True
 
     def __init__(

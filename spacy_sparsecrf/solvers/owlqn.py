@@ -71,6 +71,7 @@ class OWLQN(BatchSettings):
 
     state_type = State
     supports_values = True
+    out_of_core = True
 
     def __init__(
         self,

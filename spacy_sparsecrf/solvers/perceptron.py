@@ -55,6 +55,7 @@ class AveragedPerceptron(StreamSettings):
     """
 
     state_type = State
+    out_of_core = True
     stream_marks = ()
     supports_l1 = False
     supports_legal = False  # it learns from all sequences that it decodes

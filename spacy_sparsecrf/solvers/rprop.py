@@ -55,6 +55,7 @@ class RPROP(BatchSettings):
 
     state_type = State
     supports_values = True
+    out_of_core = True
 
     def __init__(
         self,

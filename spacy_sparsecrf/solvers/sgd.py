@@ -65,6 +65,7 @@ class SGD(StreamSettings):
     """
 
     state_type = State
+    out_of_core = True
     stream_marks = ("shrinkage", "averaged")
     supports_l1 = False
 

@@ -53,6 +53,7 @@ class SGDL1(StreamSettings):
     """
 
     state_type = State
+    out_of_core = True
     stream_marks = ("decayed",)
 
     def __init__(

@@ -51,6 +51,7 @@ class SMD(StreamSettings):
     """
 
     state_type = State
+    out_of_core = True
     stream_marks = ("steps",)
     supports_l1 = False
 
