@@ -268,6 +268,8 @@ def main(
         courses, tuned = run_all(data, race, limits, record["reference"])
         record["courses"] = in_order(record["courses"] | courses, record["sources"])
         record["tuned"] |= tuned
+        kept = known.get("longer", {}).items()
+        record["longer"] |= {name: factor for name, factor in kept if name not in courses}
         srsly.write_json(path, record)
         msg.good(f"{race.name}: {path}")
 
