@@ -15,6 +15,7 @@ from bench.timing import Stopwatch
 from wasabi import msg
 
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.model import CRFModel
 from spacy_sparsecrf.pipeline.schedule_settings import read_schedule
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.staged import StagedTraining, StageReport
@@ -91,15 +92,19 @@ def make_training(
     return training, parts, solver
 
 
-def run(training: Training, dev: Scored, course: Course, cap: float, most: int) -> None:
+def run(training: Training, dev: Scored, course: Course, cap: float, most: int) -> CRFModel:
     """Train until the error of the development part is steady.
 
     cap: seconds of the processor at most; most: outer iterations at most.
+    RETURNS: the model of the iteration with the lowest error, which spaCy's loop would keep.
     """
-    watch = Stopwatch()
+    watch, best = Stopwatch(), None
     for i in itertools.count(1):
         report = training.step()
-        course.dev.append(dev.errors(training.model())[0])
+        model = training.model()
+        course.dev.append(dev.errors(model)[0])
+        if best is None or course.dev[-1] < min(course.dev[:-1]):
+            best = model
         course.objective.append(report.objective)
         course.passes.append(report.passes)
         course.n_active.append(report.n_active)
@@ -120,12 +125,13 @@ def run(training: Training, dev: Scored, course: Course, cap: float, most: int) 
         elif i >= most:
             course.ended = "iterations"
         if course.ended:
-            return
+            break
+    assert best is not None
+    return best
 
 
-def scores(training: Training, parts: Parts) -> dict[str, float]:
+def scores(model: CRFModel, parts: Parts) -> dict[str, float]:
     """Errors of both parts: of labels, and of their parts that are scored by themselves."""
-    model = training.model()
     dev, test = parts.dev.errors(model), parts.test.errors(model)
     return {"dev": dev[0], "dev_part": dev[1], "test": test[0], "test_part": test[1]}
 
@@ -139,7 +145,7 @@ def measure(
     training, parts, solver = make_training(experiment, directories, n, course)
     reading = watch.read().cpu
     cap = _QUICK_CAP if quick else experiment.cap
-    run(training, parts.dev, course, cap, experiment.most)
+    best = run(training, parts.dev, course, cap, experiment.most)
     result: dict[str, Any] = {
         "quick": quick,
         "experiment": asdict(experiment),
@@ -151,7 +157,9 @@ def measure(
         "reading_cpu": reading,
         "training_cpu": course.cpu[-1],
         "active": len(training.weights[0]),
-        "errors": scores(training, parts),
+        "errors": scores(training.model(), parts),
+        "best": scores(best, parts),
+        "best_active": best.n_active,
         "course": asdict(course),
         "machine": describe(),
         **_used(),
@@ -160,7 +168,7 @@ def measure(
     for n_iterations in experiment.polish:
         before = watch.read().cpu
         solver.polish_iterations = n_iterations
-        result["polished"][str(n_iterations)] = scores(training, parts)
+        result["polished"][str(n_iterations)] = scores(training.model(), parts)
         result["polished"][str(n_iterations)]["cpu"] = watch.read().cpu - before
     return result
 

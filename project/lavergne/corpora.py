@@ -1,4 +1,4 @@
-"""The data of the experiments: parts for training, stopping and testing, and how they are scored."""
+"""The data of the experiments: parts to learn from, to stop by and to test on, and their scores."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -100,9 +100,7 @@ def split_rows(
     return train, dev, test
 
 
-def read_parts(
-    name: str, fold: int, read: Read, directories: Sequence[str], n: int = 0
-) -> Parts:
+def read_parts(name: str, fold: int, read: Read, directories: Sequence[str], n: int = 0) -> Parts:
     """Read and encode the data of a task.
 
     fold: of Nettalk, the one to test on; read: gives the observations of Docs; n: see

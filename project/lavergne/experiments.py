@@ -152,9 +152,8 @@ def folds() -> Iterator[Experiment]:
 
 # Tests of the word itself, which are worth pairs of labels.
 _OWN = tuple(t for t in DEFAULT_TEMPLATES if t.count("[") == 1 and t.endswith("[0]"))
-PAIR_TEMPLATES = tuple(
-    f"*:{t.removeprefix('u:')}" if t in _OWN else t for t in DEFAULT_TEMPLATES
-)
+PAIR_TEMPLATES = tuple(f"*:{t.removeprefix('u:')}" if t in _OWN else t for t in DEFAULT_TEMPLATES)
+
 
 def tags() -> Iterator[Experiment]:
     """Parts of speech, in place of the Wall Street Journal."""

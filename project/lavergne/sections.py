@@ -1,0 +1,321 @@
+"""The tables of the report, in the order of the paper."""
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+
+from bench.tables import number, table
+
+from .corpora import CANONICAL
+from .experiments import FAMILIES, L1, L1_TRIED, L2_TRIED, phonemes, structured
+from .paper import L2_ERRORS, PUBLISHED, TAGS_PUBLISHED
+from .records import (
+    Record,
+    admitted,
+    count,
+    ending,
+    iterations,
+    lowest_iteration,
+    passes,
+    percent,
+    polished_cell,
+)
+
+Records = Mapping[str, Record]
+_METHODS = {
+    "owlqn": "OWL-QN",
+    "sgd": "SGD-L1",
+    "bcd": "BCD",
+    "published": "OWL-QN, as published",
+}
+
+
+def family_of(name: str) -> str:
+    """The feature set of an experiment's name, as the paper writes it."""
+    word = name.split("-")[1]
+    n, _, variant = word.partition("grm")
+    return f"{n}-grm{variant}"
+
+
+def method_of(name: str) -> str:
+    """The solver of an experiment's name."""
+    return _METHODS[name.split("-")[2]]
+
+
+def _cost(record: Record) -> list[str]:
+    return [f"{record['cpu']:,.0f}{ending(record)}", f"{record['peak_mb']:,.0f}"]
+
+
+def methods(records: Records, extra: Record) -> str:
+    """Table 4: three ways to learn."""
+    rows = []
+    for name in (one.name for one in phonemes()):
+        if name not in records:
+            continue
+        record, paper = records[name], PUBLISHED.get(name)
+        rows.append(
+            [
+                f"{family_of(name)}, {method_of(name)}",
+                percent(record["errors"]["test"]),
+                percent(paper.error if paper else None),
+                f"{percent(record['best']['test'])} ({lowest_iteration(record)})",
+                polished_cell(record),
+                str(iterations(record)),
+                number(passes(record)),
+                f"{record['active']:,}",
+                f"{paper.active:,}" if paper and paper.active else "",
+                count(record["potential"]),
+                *_cost(record),
+                f"{paper.minutes}" if paper and paper.minutes else "",
+            ]
+        )
+    if not rows:
+        return ""
+    header = ["", "test, %", "paper", "best dev (iteration)", "polished", "iterations", "passes"]
+    header += ["active", "paper", "potential", "s", "MB", "paper, min"]
+    return table(header, rows)
+
+
+def pairs(records: Records, extra: Record) -> str:
+    """Table 1: what it is worth to conjoin observations with pairs of labels."""
+    rows = []
+    for family in FAMILIES:
+        n = family.rstrip("+")
+        name = f"phonemes-{n}grm{family[len(n) :]}-owlqn"
+        both = name, f"{name}-unigrams"
+        if not all(one in records for one in both):
+            continue
+        cells = [family_of(name)]
+        for one in both:
+            record, paper = records[one], PUBLISHED.get(one)
+            cells += [percent(record["errors"]["test"]), percent(paper.error if paper else None)]
+            cells += [count(record["potential"]), f"{record['active']:,}", *_cost(record)[:1]]
+        rows.append(cells)
+    if not rows:
+        return ""
+    side = ["test, %", "paper", "potential", "active", "s"]
+    return table(["", *(f"with: {c}" for c in side), *(f"without: {c}" for c in side)], rows)
+
+
+def _best_dense(records: Records, family: str) -> tuple[float, Record] | None:
+    """The l2 that is best on the development part without l1, and its record."""
+    suffix = "-observed" if family == "5" else ""
+    names = {l2: f"phonemes-{family}grm-owlqn-l2={l2:g}{suffix}" for l2 in L2_TRIED}
+    found = {l2: records[name] for l2, name in names.items() if name in records}
+    if not found:
+        return None
+    best = min(found, key=lambda l2: found[l2]["errors"]["dev"])
+    return best, found[best]
+
+
+def penalties(records: Records, extra: Record) -> str:
+    """Table 3: l2, l1, and both; and other l1."""
+    rows = []
+    for family in ("1", "3", "5"):
+        name = f"phonemes-{family}grm-owlqn"
+        dense, sparse, both = (
+            _best_dense(records, family),
+            records.get(f"{name}-l1"),
+            records.get(name),
+        )
+        if not (dense and sparse and both):
+            continue
+        note = ", observed pairs only" if family == "5" else ""
+        paper = PUBLISHED[f"{name}-l1"].error, {"1": 17.79, "3": 10.70, "5": 8.48}[family]
+        rows.append(
+            [
+                f"{family}-grm",
+                f"{percent(dense[1]['errors']['test'])} (l2 = {dense[0]:g}{note})",
+                percent(L2_ERRORS[family]),
+                percent(sparse["errors"]["test"]),
+                percent(paper[0]),
+                percent(both["errors"]["test"]),
+                percent(paper[1]),
+                f"{dense[1]['active']:,}",
+                f"{both['active']:,}",
+            ]
+        )
+    header = ["", "l2", "paper", "l1", "paper", "both", "paper", "active, l2", "active, both"]
+    text = table(header, rows) if rows else ""
+    return "\n\n".join(filter(None, [text, _tried(records)]))
+
+
+def _tried(records: Records) -> str:
+    """Errors of the development part with other l1."""
+    names = {l1: f"phonemes-5grm+-owlqn-l1={l1:g}" for l1 in L1_TRIED}
+    names[L1] = "phonemes-5grm+-owlqn"
+    rows = [
+        [
+            f"{l1:g}",
+            *(percent(records[name][which]["dev"]) for which in ("errors", "best")),
+            *(percent(records[name][which]["test"]) for which in ("errors", "best")),
+            f"{records[name]['active']:,}",
+        ]
+        for l1, name in sorted(names.items())
+        if name in records
+    ]
+    if len(rows) < 2:
+        return ""
+    header = ["l1, 5-grm+", "dev, %", "best dev", "test, %", "test of best dev", "active"]
+    return "All other tables have the paper's l1.\n\n" + table(header, rows)
+
+
+def joint(records: Records, extra: Record) -> str:
+    """Table 5: phonemes with stress marks."""
+    rows = []
+    for family in FAMILIES:
+        n = family.rstrip("+")
+        stem = f"joint-{n}grm{family[len(n) :]}"
+        published = [PUBLISHED.get(f"{stem}-{solver}") for solver in ("sgd", "bcd")]
+        for suffix in ("owlqn", "owlqn-by-labels", "sgd"):
+            name = f"{stem}-{suffix}"
+            if name not in records:
+                continue
+            record = records[name]
+            in_stages = ", in stages, by labels" if "by-labels" in name else ""
+            rows.append(
+                [
+                    f"{family_of(name)}, {method_of(name)}{in_stages}",
+                    *(_two(record[which]) for which in ("errors", "best")),
+                    *(f"{p.error:.2f} / {p.part:.2f}" if p else "" for p in published),
+                    str(iterations(record)),
+                    f"{record['active']:,}",
+                    count(record["potential"]),
+                    *_cost(record),
+                    *(f"{p.minutes}" if p else "" for p in published),
+                ]
+            )
+    if not rows:
+        return ""
+    header = ["", "test: joint / phoneme, %", "best dev", "paper, SGD", "paper, BCD"]
+    header += ["iterations", "active", "potential", "s", "MB", "paper, SGD, min", "paper, BCD, min"]
+    return table(header, rows)
+
+
+def _two(errors: Mapping[str, float]) -> str:
+    return f"{errors['test']:.2f} / {errors['test_part']:.2f}"
+
+
+def stages(records: Records, extra: Record) -> str:
+    """Section 5.4, on letters."""
+    rows = []
+    for one in structured():
+        whole = one.name.removesuffix("-by-tests").removesuffix("-by-labels")
+        whole = whole.removesuffix("-observed")
+        rule = one.name.removeprefix(whole).removeprefix("-").replace("by-", "by ")
+        for name, how in ((whole, "all at once"), (one.name, rule)):
+            if name not in records or one.name not in records:
+                continue
+            record = records[name]
+            rows.append(
+                [
+                    f"{family_of(name)}, {how}",
+                    percent(record["errors"]["test"]),
+                    percent(record["best"]["test"]),
+                    percent(record["errors"]["dev"]),
+                    count(admitted(record)),
+                    f"{100.0 * admitted(record) / record['potential']:.1f} %",
+                    f"{record['active']:,}",
+                    *_cost(record),
+                ]
+            )
+    if not rows:
+        return ""
+    distinct = list(dict.fromkeys(map(tuple, rows)))
+    header = ["", "test, %", "best dev", "dev, %", "admitted", "share", "active", "s", "MB"]
+    return (
+        "*By tests*: windows of three, five and seven letters enter where all the largest windows "
+        "inside them are active, with all labels; *by labels*: with the labels only that these "
+        "are active with; *observed*: all at once, but only pairs of a test and a label, or two, "
+        "that occur in training.\n\n" + table(header, distinct)
+    )
+
+
+def folds(records: Records, extra: Record) -> str:
+    """The ten folds of the two best settings."""
+    rows = []
+    for family in ("5+", "5++"):
+        stem = f"phonemes-5grm{family[1:]}-owlqn"
+        names = [stem if k == CANONICAL else f"{stem}-fold{k}" for k in range(10)]
+        if not all(name in records for name in names):
+            continue
+        for which in ("errors", "best"):
+            errors = [records[name][which]["test"] for name in names]
+            label = "at the stop" if which == "errors" else "best dev"
+            rows.append(
+                [
+                    f"{family_of(stem)}, {label}",
+                    f"{fmean(errors):.2f}",
+                    f"{stdev(errors):.2f}",
+                    *map(percent, errors),
+                ]
+            )
+    if not rows:
+        return ""
+    return table(["test, %", "mean", "deviation", *(f"fold {k}" for k in range(10))], rows)
+
+
+def tags(records: Records, extra: Record) -> str:
+    """Parts of speech."""
+    names: Sequence[str] = [name for name in records if name.split("-")[0] in ("ewt", "brown")]
+    rows = [
+        [
+            name,
+            percent(records[name]["errors"]["test"]),
+            percent(records[name]["best"]["test"]),
+            polished_cell(records[name]),
+            percent(TAGS_PUBLISHED.get(name)),
+            str(records[name]["labels"]),
+            f"{records[name]['active']:,}",
+            count(records[name]["potential"]),
+            *_cost(records[name]),
+        ]
+        for name in names
+    ]
+    if not rows:
+        return ""
+    header = ["", "test, %", "best dev", "polished", "paper, WSJ", "labels", "active", "potential"]
+    return (
+        "UD English EWT with its XPOS, and Brown with the simple tags, in place of the Wall Street "
+        "Journal, which is licensed: other text, so that figures do not compare. Default "
+        "templates; tests of the word itself have pairs of labels too, but for *unigrams*.\n\n"
+        + table([*header, "s", "MB"], rows)
+    )
+
+
+def gradients(records: Records, extra: Record) -> str:
+    """Table 2: what a sparse evaluation saves."""
+    if not extra:
+        return ""
+    rows = [
+        [
+            name,
+            f"{number(1000.0 * one['active_s'])}",
+            f"{number(1000.0 * one['all_s'])}",
+            f"{one['all_s'] / one['active_s']:.1f}x",
+            f"{one['active']:,}",
+            count(one["potential"]),
+            f"{one['zeros']:.1f} %",
+            one["paper"],
+        ]
+        for name, one in extra["rows"].items()
+    ]
+    header = ["", "active weights, ms", "all weights, ms", "ratio", "active", "all", "zeros of M"]
+    return (
+        "There is no switch between sparse and dense recursions: only weights of the working set "
+        "are ever looked at. So a value and gradient at the weights of a finished run is timed "
+        "twice, on the active weights and on all of them. *Zeros of M*: pairs of labels at a token "
+        "that have no active weight; the paper's column has minutes of whole runs: sparse, not "
+        "sparse (zeros).\n\n" + table([*header, "paper"], rows)
+    )
+
+
+SECTIONS: tuple[tuple[str, Callable[[Records, Record], str]], ...] = (
+    ("Tests of pairs of labels (table 1)", pairs),
+    ("Sparse evaluation (table 2)", gradients),
+    ("Penalties (table 3)", penalties),
+    ("Methods (table 4)", methods),
+    ("Phonemes with stress (table 5)", joint),
+    ("Structured feature sets (section 5.4)", stages),
+    ("Ten folds", folds),
+    ("Parts of speech", tags),
+)
