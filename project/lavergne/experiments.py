@@ -54,6 +54,8 @@ SOLVERS: dict[str, dict[str, Any]] = {
         "cap": 900.0,
     },
 }
+# With more labels the last digits of the objective cost more, and change errors as little.
+_SOONER = {"window": 1e-4}
 # Penalties of the search on the development part, and the dense one of table 3.
 L1_TRIED = 0.25, 1.0, 2.0
 L2_TRIED = 0.03, 0.1, 0.3, 1.0
@@ -135,11 +137,12 @@ def structured() -> Iterator[Experiment]:
 def joint() -> Iterator[Experiment]:
     """Table 5: phonemes with stress marks."""
     for family in FAMILIES:
-        for solver in ("owlqn", "sgd"):
-            yield letters("joint", family, solver)
+        yield letters("joint", family, settings=_SOONER)
+        yield letters("joint", family, "sgd")
     for family in ("5+", "5++"):
         schedule = _stages(family, "labels")
-        yield _changed(letters("joint", family), "by-labels", schedule=schedule)
+        one = letters("joint", family, settings=_SOONER)
+        yield _changed(one, "by-labels", schedule=schedule)
 
 
 def folds() -> Iterator[Experiment]:

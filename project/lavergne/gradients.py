@@ -48,7 +48,7 @@ def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: np.ndarray) -> floa
             continue
         tests = corpus.ctx_indices[corpus.ctx_indptr[context] : corpus.ctx_indptr[context + 1]]
         there = [pair[bounds[o] : bounds[o + 1]] for o in tests]
-        active += n * len(np.unique(np.concatenate(there)))
+        active += n * len(np.unique(np.concatenate([pair[:0], *there])))
     return 100.0 * (1.0 - active / (n_tokens.sum() * n_labels**2))
 
 
@@ -76,7 +76,7 @@ def time_gradients(family: str, directories: list[str], quick: bool) -> dict[str
     # The first evaluation writes to memory for the first time.
     for side in sides:
         evaluate(side)
-    costs = alternate(1 if quick else _REPEATS, {s: lambda s=s: evaluate(s) for s in sides})  # type: ignore[misc]
+    costs = alternate(1 if quick else _REPEATS, {s: lambda s=s: evaluate(s) for s in sides})
     return {
         **{f"{side}_s": median_cost(found).cpu for side, found in costs.items()},
         "active": len(coordinates),
