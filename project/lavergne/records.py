@@ -13,9 +13,12 @@ Record = Mapping[str, Any]
 
 
 def read_records(directory: Path) -> dict[str, Record]:
-    """The experiments that were run, by name, in the order of `EXPERIMENTS`."""
+    """The experiments that were run, by name, in the order of `EXPERIMENTS`: trials only where
+    there is nothing else.
+    """
     paths = {one.name: directory / f"{one.name}.json" for one in EXPERIMENTS}
-    return {name: srsly.read_json(path) for name, path in paths.items() if path.exists()}
+    found = {name: srsly.read_json(path) for name, path in paths.items() if path.exists()}
+    return {name: record for name, record in found.items() if not record["quick"]} or found
 
 
 def percent(value: float | None) -> str:

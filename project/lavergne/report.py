@@ -74,10 +74,13 @@ def main(
     records = read_records(figures)
     timing = figures / "gradients.json"
     extra = srsly.read_json(timing) if timing.exists() else {}
+    is_trial = any(record["quick"] for record in records.values())
+    if extra and extra["quick"] != is_trial:
+        extra = {}
     text = render(records, extra)
     draw(records, figures / FIGURE)
     (figures / "LAVERGNE.md").write_text(text, encoding="utf-8")
-    if any(record["quick"] for record in records.values()):
+    if is_trial:
         msg.warn(f"A trial: only {figures / 'LAVERGNE.md'} is written")
         return
     (project / "LAVERGNE.md").write_text(text, encoding="utf-8")
