@@ -32,8 +32,9 @@ the experiments that have been run. Those that are done are not run again, and o
   windows are those of `+`, and windows of `++` are told apart by their place. l1 = 0.5 and
   l2 = 0.00001, the paper's, where nothing else is said.
 - Training stops when the last five error rates of the development part, one after each outer
-  iteration, are within 0.02 points (Wapiti's rule), or where the solver has converged. `*`: it was
-  cut at its limit of seconds. An outer iteration is ten of OWL-QN (the first has six epochs of
+  iteration, are within 0.02 points (Wapiti's rule), or where two outer iterations running have
+  lowered the objective by less than 0.001 % each (0.01 % with joint labels and in the ten folds).
+  `*`: it was cut at its limit of seconds. An outer iteration is ten of OWL-QN (the first has six epochs of
   SGD-L1 before them) and one of SGD-L1 and of BCD, and then a screening of all potential weights.
 - *Test* is the error of the weights at the stop, *best dev* that of the iteration with the lowest
   error of the development part, which is the one that `spacy train` keeps, and *polished* that
