@@ -33,9 +33,10 @@ the experiments that have been run. Those that are done are not run again, and o
   l2 = 0.00001, the paper's, where nothing else is said.
 - Training stops when the last five error rates of the development part, one after each outer
   iteration, are within 0.02 points (Wapiti's rule), or where two outer iterations running have
-  lowered the objective by less than 0.001 % each (0.01 % with joint labels and in the ten folds).
-  `*`: it was cut at its limit of seconds. An outer iteration is ten of OWL-QN (the first has six epochs of
-  SGD-L1 before them) and one of SGD-L1 and of BCD, and then a screening of all potential weights.
+  lowered the objective by less than 0.001 % each (0.01 % with SGD-L1, with joint labels and in the
+  ten folds). `*`: it was cut at its limit of seconds. An outer iteration is ten of OWL-QN (the
+  first has six epochs of SGD-L1 before them) and one of SGD-L1 and of BCD, and then a screening of
+  all potential weights.
 - *Test* is the error of the weights at the stop, *best dev* that of the iteration with the lowest
   error of the development part, which is the one that `spacy train` keeps, and *polished* that
   of the weights at the stop after 5 or 10 iterations of L-BFGS on them alone, without l1: the
