@@ -24,6 +24,8 @@ from .experiments import letters, ngrm
 # Minutes of table 2 with l1: sparse, not sparse; and zeros.
 PAPER = {"1": "41, 57 (44.6 %)", "3-": "16, 44 (99.6 %)", "3": "48, 58 (19.9 %)"}
 _REPEATS = 5
+# Outer iterations, after which the number of active weights changes little.
+_STEPS = 8
 
 
 def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: np.ndarray) -> float:
@@ -58,7 +60,7 @@ def time_gradients(family: str, directories: list[str], quick: bool) -> dict[str
     n = QUICK_SEQUENCES if quick else 0
     course = Course()
     training, parts, _ = make_training(experiment, directories, n, course)
-    run(training, parts.dev, course, 1.0 if quick else experiment.cap, experiment.most)
+    run(training, parts.dev, course, experiment.cap, _STEPS)
     coordinates, theta = training.weights
     loss = ChainLoss(parts.corpus, len(parts.labels), Workers(1))
     everything = loss.all_coordinates()
