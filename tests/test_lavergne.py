@@ -77,6 +77,7 @@ def record_of(name: str, **changes) -> dict:
         "experiment": asdict(experiments.by_name(name)),
         "labels": 51,
         "potential": 2_000_000,
+        "allowed": 50_000,
         "active": 30_000,
         "errors": errors,
         "best": {**errors, "test": 7.7},
@@ -272,7 +273,9 @@ def test_stages_tell_what_they_admit() -> None:
     assert "| 5-grm, by labels | 8.10 | 7.70 | 8.00 | 80,000 | 4.0 % | 30,000 |" in text
     assert "all at once |" not in text
     whole = "phonemes-5grm-owlqn"
-    text = sections.stages({**made, whole: record_of(whole)}, {})
+    made |= {one: record_of(one) for one in (whole, f"{whole}-observed")}
+    text = sections.stages(made, {})
+    assert "| 5-grm, observed | 8.10 | 7.70 | 8.00 | 50,000 | 2.5 % |" in text
     assert text.count("| 5-grm, all at once | 8.10 | 7.70 | 8.00 | 2 M | 100.0 % |") == 1
 
 

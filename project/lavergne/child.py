@@ -154,6 +154,7 @@ def measure(
         "labels": len(parts.labels),
         "tests": len(parts.corpus.unigram_keys) + len(parts.corpus.bigram_keys),
         "potential": parts.corpus.n_potential(len(parts.labels)),
+        "allowed": training.n_potential,
         "reading_cpu": reading,
         "training_cpu": course.cpu[-1],
         "active": len(training.weights[0]),

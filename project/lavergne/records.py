@@ -68,9 +68,11 @@ def passes(record: Record) -> float:
 
 
 def admitted(record: Record) -> int:
-    """Weights that training could have: of the last stage, or all."""
+    """Weights that training could have: of the last stage, of pairs that occur, or all."""
     stages = record["course"]["stages"]
-    return int(stages[-1]["admitted"][1]) if stages else int(record["potential"])
+    if stages:
+        return int(stages[-1]["admitted"][1])
+    return int(record["allowed" if record["experiment"]["observed_only"] else "potential"])
 
 
 def ending(record: Record) -> str:
