@@ -67,7 +67,7 @@ def methods(records: Records, extra: Record) -> str:
         rows.append(
             [
                 f"{family_of(name)}, {method_of(name)}",
-                percent(record["errors"]["test"]),
+                *(percent(record["errors"][part]) for part in ("dev", "test")),
                 percent(paper.error if paper else None),
                 f"{percent(record['best']['test'])} ({lowest_iteration(record)})",
                 polished_cell(record),
@@ -82,8 +82,8 @@ def methods(records: Records, extra: Record) -> str:
         )
     if not rows:
         return ""
-    header = ["", "test, %", "paper", "best dev (iteration)", "polished", "iterations", "passes"]
-    header += ["active", "paper", "potential", "s", "MB", "paper, min"]
+    header = ["", "dev, %", "test, %", "paper", "best dev (iteration)", "polished", "iterations"]
+    header += ["passes", "active", "paper", "potential", "s", "MB", "paper, min"]
     return table(header, rows)
 
 
@@ -194,7 +194,8 @@ def joint(records: Records, extra: Record) -> str:
             rows.append(
                 [
                     f"{family_of(name)}, {method_of(name)}{in_stages}",
-                    *(_two(record[which]) for which in ("errors", "best")),
+                    *(_two(record["errors"], part) for part in ("dev", "test")),
+                    _two(record["best"], "test"),
                     *(f"{p.error:.2f} / {p.part:.2f}" if p else "" for p in published),
                     str(iterations(record)),
                     f"{record['active']:,}",
@@ -205,13 +206,13 @@ def joint(records: Records, extra: Record) -> str:
             )
     if not rows:
         return ""
-    header = ["", "test: joint / phoneme, %", "best dev", "paper, SGD", "paper, BCD"]
+    header = ["joint / phoneme, %", "dev", "test", "best dev", "paper, SGD", "paper, BCD"]
     header += ["iterations", "active", "potential", "s", "MB", "paper, SGD, min", "paper, BCD, min"]
     return table(header, rows)
 
 
-def _two(errors: Mapping[str, float]) -> str:
-    return f"{errors['test']:.2f} / {errors['test_part']:.2f}"
+def _two(errors: Mapping[str, float], part: str) -> str:
+    return f"{errors[part]:.2f} / {errors[f'{part}_part']:.2f}"
 
 
 def stages(records: Records, extra: Record) -> str:
@@ -284,7 +285,7 @@ def tags(records: Records, extra: Record) -> str:
     rows = [
         [
             name,
-            percent(records[name]["errors"]["test"]),
+            *(percent(records[name]["errors"][part]) for part in ("dev", "test")),
             percent(records[name]["best"]["test"]),
             polished_cell(records[name]),
             percent(TAGS_PUBLISHED.get(name)),
@@ -297,12 +298,12 @@ def tags(records: Records, extra: Record) -> str:
     ]
     if not rows:
         return ""
-    header = ["", "test, %", "best dev", "polished", "paper, WSJ", "labels", "active", "potential"]
+    header = ["", "dev, %", "test, %", "best dev", "polished", "paper, WSJ", "labels", "active"]
     return (
         "UD English EWT with its XPOS, and Brown with the simple tags, in place of the Wall Street "
         "Journal, which is licensed: other text, so that figures do not compare. Default "
         "templates; tests of the word itself have pairs of labels too, but for *unigrams*.\n\n"
-        + table([*header, "s", "MB"], rows)
+        + table([*header, "potential", "s", "MB"], rows)
     )
 
 
