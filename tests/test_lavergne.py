@@ -255,8 +255,8 @@ def test_tables_tell_what_was_measured() -> None:
     made = {name: record_of(name, cpu=1234.0)}
     made[name]["course"]["ended"] = "cap"
     text = sections.methods(made, {})
-    row = "5-grm+, OWL-QN | 8.00 | 8.10 | 7.89 | 7.70 (2) | 6.50 (10) | 3 | 36.5 | 30,000 | 43,429 | 2 M"
-    assert f"| {row} | 1,234* | 700 | 97 |" in text
+    row = "5-grm+, OWL-QN | 8.00 | 8.10 | 7.89 | 7.70 (2) | 6.50 (10) | 3 | 36.5 | 30,000 | 43,429"
+    assert f"| {row} | 2 M | 1,234* | 700 | 97 |" in text
     assert "| 5-grm+ | 7.80 | 7.80 | 7.9 | 20.6 | 10 | 0.68 | 3 | no |" in goals.goals(made, {})
     made[name]["cpu"] = 599.0
     assert "| yes |" in goals.goals(made, {})
