@@ -257,7 +257,9 @@ def test_tables_tell_what_was_measured() -> None:
     text = sections.methods(made, {})
     row = "5-grm+, OWL-QN | 8.00 | 8.10 | 7.89 | 7.70 (2) | 6.50 (10) | 3 | 36.5 | 30,000 | 43,429"
     assert f"| {row} | 2 M | 1,234* | 700 | 97 |" in text
-    assert "| 5-grm+ | 7.80 | 7.80 | 7.9 | 20.6 | 10 | 0.68 | 3 | no |" in goals.goals(made, {})
+    assert "| 5-grm+ | 8.00 | 7.80 | 7.80 | 7.9 | 20.6 | 10 | 0.68 | 3 | no |" in goals.goals(
+        made, {}
+    )
     made[name]["cpu"] = 599.0
     assert "| yes |" in goals.goals(made, {})
     made[name]["errors"]["test_part"] = 7.91
@@ -277,6 +279,17 @@ def test_stages_tell_what_they_admit() -> None:
     text = sections.stages(made, {})
     assert "| 5-grm, observed | 8.10 | 7.70 | 8.00 | 50,000 | 2.5 % |" in text
     assert text.count("| 5-grm, all at once | 8.10 | 7.70 | 8.00 | 2 M | 100.0 % |") == 1
+
+
+def test_means_are_of_the_folds_that_were_run() -> None:
+    made = {}
+    for fold, error in ((0, 8.0), (1, 8.2), (9, 8.4)):
+        name = f"phonemes-7grm-owlqn-fold{fold}"
+        made[name] = record_of(name, errors={"test": error}, best={"test": error - 1.0})
+    text = sections.folds(made, {})
+    row = "| 8.20 | 0.20 | 3 | 8.12 | 8.00 | 8.20 |  |  |  |  |  |  |  | 8.40 | 120 |"
+    assert f"| 7-grm, at the stop {row}" in text
+    assert "| 7-grm, best dev | 7.20 |" in text
 
 
 def test_the_dense_penalty_is_chosen_on_the_development_part() -> None:

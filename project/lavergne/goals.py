@@ -49,7 +49,7 @@ def goals(records: Mapping[str, Record], extra: Record) -> str:
             rows.append(
                 [
                     goal.what,
-                    f"{record['errors']['test_part']:.2f}",
+                    *(f"{record['errors'][part]:.2f}" for part in ("dev_part", "test_part")),
                     f"{record['best']['test_part']:.2f}",
                     f"{goal.error:.1f}",
                     f"{record['cpu'] / 60.0:.1f}",
@@ -61,5 +61,5 @@ def goals(records: Mapping[str, Record], extra: Record) -> str:
             )
     if not rows:
         return ""
-    header = ["OWL-QN", "phoneme error, %", "best dev", "at most", "min", "at most"]
+    header = ["phoneme error of OWL-QN, %", "dev", "test", "best dev", "at most", "min", "at most"]
     return table([*header, "GB", "at most", "met"], rows)

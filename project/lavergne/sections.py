@@ -251,31 +251,36 @@ def stages(records: Records, extra: Record) -> str:
 
 
 def folds(records: Records, extra: Record) -> str:
-    """All ten folds."""
+    """The ten folds, as far as they have been run."""
     rows = []
     for family in FOLDED:
         stem = letters("phonemes", family).name
         names = [f"{stem}-fold{fold}" for fold in range(N_FOLDS)]
-        if not all(name in records for name in names):
+        found = {name: records[name] for name in names if name in records}
+        if len(found) < 2:
             continue
         paper = PUBLISHED.get(stem)
         for which, label in (("errors", "at the stop"), ("best", "best dev")):
-            errors = [records[name][which]["test"] for name in names]
+            errors = {name: record[which]["test"] for name, record in found.items()}
             rows.append(
                 [
                     f"{family_of(stem)}, {label}",
-                    f"{fmean(errors):.2f}",
-                    f"{stdev(errors):.2f}",
+                    f"{fmean(errors.values()):.2f}",
+                    f"{stdev(errors.values()):.2f}",
+                    str(len(errors)),
                     percent(paper.error if paper else None),
-                    *map(percent, errors),
-                    f"{fmean(records[name]['cpu'] for name in names):,.0f}",
+                    *(percent(errors.get(name)) for name in names),
+                    f"{fmean(record['cpu'] for record in found.values()):,.0f}",
                 ]
             )
     if not rows:
         return ""
-    header = ["test, %", "mean", "deviation", "paper", *(f"fold {k}" for k in range(N_FOLDS))]
-    return "Fold 9 is the test part of the other tables; runs end sooner here.\n\n" + table(
-        [*header, "s each"], rows
+    header = ["test, %", "mean", "deviation", "folds", "paper"]
+    header += [f"fold {fold}" for fold in range(N_FOLDS)]
+    return (
+        "Each is for testing once, the one before it for stopping, the others for training. Fold 9 "
+        "is the test part of the other tables; runs end sooner here.\n\n"
+        + table([*header, "s each"], rows)
     )
 
 
