@@ -38,7 +38,7 @@ phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
-WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers"}
+WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers", "lavergne"}
 
 CONLLU = """\
 # text = I don't (see).
@@ -95,7 +95,7 @@ def project(tmp_path: Path) -> Path:
     copy = tmp_path / "project"
     copy.mkdir()
     shutil.copy(PROJECT / "project.yml", copy)
-    for directory in ("scripts", "configs", "bench", "study"):
+    for directory in ("scripts", "configs", "bench", "study", "lavergne"):
         ignored = shutil.ignore_patterns("__pycache__", "plots")
         shutil.copytree(PROJECT / directory, copy / directory, ignore=ignored)
     return copy

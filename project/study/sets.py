@@ -15,6 +15,7 @@ from bench.data import (
 )
 from columns import Rows, find, read_tsv
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
 from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.decoding import Decoder
@@ -67,9 +68,9 @@ def _text(
         number = {label: i for i, label in enumerate(labels)}
         featurizer = Featurizer(source.templates, start_label=False)
         builder = CorpusBuilder()
-        for observations, gold in _encode(featurizer, source, rows, number):
+        for observations, gold in encode(featurizer, source, rows, number):
             builder.add(observations, gold)
-        whole = _encode(featurizer, source, test_rows, number, len(test_rows))
+        whole = encode(featurizer, source, test_rows, number, len(test_rows))
         ((test_observations, gold),) = whole
         return DataSet(
             name,
@@ -83,13 +84,14 @@ def _text(
     return read
 
 
-def _encode(
-    featurizer: Featurizer,
+def encode(
+    featurizer: Callable[[Sequence[Doc], str], Observations],
     source: Source,
     sentences: Sequence[Rows],
     number: dict[str, int],
     step: int = 1000,
 ) -> Iterator[tuple[Observations, NDArray[np.int32]]]:
+    """Observations and label ids of so many sentences at a time, -1 for a label without number."""
     vocab = spacy.blank("en").vocab
     for first in range(0, len(sentences), step):
         batch = sentences[first : first + step]

@@ -1,0 +1,84 @@
+"""The figure: phoneme error against active weights, ours and the paper's."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wasabi import msg
+
+from .experiments import FAMILIES, phonemes, structured
+from .paper import PUBLISHED
+from .records import Record
+from .sections import family_of, method_of
+
+_MARKERS = {"OWL-QN": "o", "SGD-L1": "s", "BCD": "^", "OWL-QN, as published": "D"}
+_STAGED = "in stages, by labels"
+
+
+def points(records: Mapping[str, Record]) -> list[tuple[str, str, float, float]]:
+    """Feature set, series, active weights, and error of each point."""
+    found = []
+    for name in (one.name for one in phonemes()):
+        series = method_of(name)
+        if name in records:
+            record = records[name]
+            found.append((family_of(name), series, record["active"], record["errors"]["test"]))
+        paper = PUBLISHED.get(name)
+        if paper is not None and paper.active:
+            found.append((family_of(name), f"{series}, paper", paper.active, paper.error))
+    for name in (one.name for one in structured() if one.name.endswith("-by-labels")):
+        if name in records:
+            record = records[name]
+            found.append((family_of(name), _STAGED, record["active"], record["errors"]["test"]))
+    return found
+
+
+def draw(records: Mapping[str, Record], path: Path) -> None:
+    """Draw the figure.
+
+    path: without its suffix, for a .png and an .svg file. Does nothing but say so where matplotlib
+    is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        msg.warn("matplotlib is not installed: no plots")
+        return
+    figure = Figure(figsize=(9.0, 5.6), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.subplots()
+    table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    colours = {_family(family): table[i] for i, family in enumerate(FAMILIES)}
+    for family, series, n_active, error in points(records):
+        axes.plot(n_active, error, ls="", ms=8, **_marks(colours[family], series))
+    _legend(axes, colours, {series for _, series, _, _ in points(records)})
+    axes.set(xscale="log", xlabel="active weights", ylabel="wrong phonemes of the test part, %")
+    axes.grid(alpha=0.25)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Neither dates nor random names of elements: equal figures give equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "lavergne", "svg.fonttype": "none"}):
+        figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
+    figure.savefig(path.with_name(path.name + ".png"), dpi=110)
+
+
+def _family(family: str) -> str:
+    n = family.rstrip("+")
+    return f"{n}-grm{family[len(n) :]}"
+
+
+def _marks(colour: Any, series: str) -> dict[str, Any]:
+    """How a point looks: hollow where it is the paper's."""
+    is_paper = series.endswith(", paper")
+    marker = _MARKERS.get(series.removesuffix(", paper"), "*")
+    face = "none" if is_paper else colour
+    return {"marker": marker, "markeredgecolor": colour, "markerfacecolor": face}
+
+
+def _legend(axes: Any, colours: Mapping[str, Any], series: set[str]) -> None:
+    for family, colour in colours.items():
+        axes.plot([], [], ls="", marker="o", color=colour, label=family)
+    for name in sorted(series):
+        axes.plot([], [], ls="", ms=8, label=name, **_marks("0.3", name))
+    axes.legend(frameon=False, fontsize="small")

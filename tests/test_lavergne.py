@@ -1,0 +1,333 @@
+"""The tables after Lavergne et al. (2010): what is run, kept and told."""
+
+import gzip
+import importlib
+import itertools
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from subprocess import CalledProcessError
+
+import numpy as np
+import pytest
+import srsly
+import typer
+
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.base import check_supported
+
+from .reference import random_problem
+
+PROJECT = Path(__file__).resolve().parents[1] / "project"
+if str(PROJECT) not in sys.path:
+    sys.path.insert(0, str(PROJECT))
+
+child = importlib.import_module("lavergne.child")
+corpora = importlib.import_module("lavergne.corpora")
+experiments = importlib.import_module("lavergne.experiments")
+goals = importlib.import_module("lavergne.goals")
+gradients = importlib.import_module("lavergne.gradients")
+paper = importlib.import_module("lavergne.paper")
+plots = importlib.import_module("lavergne.plots")
+records = importlib.import_module("lavergne.records")
+report = importlib.import_module("lavergne.report")
+run = importlib.import_module("lavergne.run")
+sections = importlib.import_module("lavergne.sections")
+
+WORDS = "cat", "tack", "act", "back", "cab", "tab", "bat", "kit", "tick", "bit"
+SOUNDS = {"c": "k", "k": "-"}
+MACHINE = {"processor": "p", "date": "d", "commit": "c"}
+
+
+def rows_of(word: str) -> str:
+    """A letter a line: its sound, stress, and both."""
+    sounds = [SOUNDS.get(letter, letter) for letter in word]
+    stress = ["1" if letter in "ai" else ">" for letter in word]
+    return "".join(
+        f"{a}\t{b}\t{c}\t{b}/{c}\n" for a, b, c in zip(word, sounds, stress, strict=True)
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Ten words in ten folds, of which the last is for testing and the one before for stopping."""
+    directory = tmp_path / "data"
+    directory.mkdir()
+    parts = {"train": WORDS[:8], "dev": WORDS[8:9], "test": WORDS[9:]}
+    dealt = []
+    for split, words in parts.items():
+        with gzip.open(directory / f"nettalk.{split}.tsv.gz", "wt", encoding="utf-8") as file:
+            file.write("".join(rows_of(word) + "\n" for word in words))
+        dealt += [f"{split}\t{i}\t{WORDS.index(w)}\t{w}\t0\t1\n" for i, w in enumerate(words)]
+    with gzip.open(directory / "nettalk.folds.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("".join(dealt) + "excluded\t0\t-1\tbad\t_\t1\n\n")
+    return directory
+
+
+def words_of(part: list) -> list[str]:
+    return ["".join(row[0] for row in rows) for rows in part]
+
+
+def record_of(name: str, **changes) -> dict:
+    """A record of made-up figures."""
+    errors = {"dev": 8.0, "dev_part": 8.0, "test": 8.1, "test_part": 7.8}
+    return {
+        "quick": False,
+        "experiment": asdict(experiments.by_name(name)),
+        "labels": 51,
+        "potential": 2_000_000,
+        "allowed": 50_000,
+        "active": 30_000,
+        "errors": errors,
+        "best": {**errors, "test": 7.7},
+        "cpu": 120.0,
+        "peak_mb": 700.0,
+        "polished": {"5": {**errors, "dev": 9.0}, "10": {**errors, "test": 6.5}},
+        "course": {"dev": [9.0, 7.5, 8.0], "passes": [16.0, 10.5, 10.0], "stages": [], "ended": ""},
+        "machine": MACHINE,
+        **changes,
+    }
+
+
+# Experiments
+
+
+def test_experiments_have_names_of_their_own_and_are_in_tables() -> None:
+    names = [one.name for one in experiments.EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    unknown = set(paper.PUBLISHED) - set(names)
+    assert all(name.startswith("joint") and name.endswith("bcd") for name in unknown)
+    assert {goal.name for goal in goals.GOALS} <= set(names)
+    assert set(run.QUICK) <= set(names)
+    everything = {name: record_of(name) for name in names}
+    text = report.render(everything, {})
+    for title, _ in sections.SECTIONS:
+        assert (f"## {title}\n" in text) == (title != "Sparse evaluation (table 2)")
+
+
+def test_solvers_take_the_settings_and_the_penalty() -> None:
+    for one in experiments.EXPERIMENTS:
+        solver = crf_solvers.get(f"spacy_sparsecrf.{one.solver}.v1")(**one.settings)
+        check_supported(solver, ElasticNet(one.l1, one.l2), "chain")
+        assert one.data in corpora.TASKS
+
+
+def test_templates_of_feature_sets() -> None:
+    assert experiments.ngrm("5++") == ("*:ngrm(5, orth)++",)
+    assert experiments.ngrm("7", pairs=False) == ("b:", "u:ngrm(7, orth)")
+    staged = experiments.by_name("phonemes-5grm+-owlqn-by-labels").schedule
+    assert [stage["templates"] for stage in staged] == [f"*:ngrm({n}, orth)+" for n in (1, 3, 5)]
+    assert "admit" not in staged[0] and staged[2]["admit"] == "labels"
+    assert "*:suffix(4)[0]" in experiments.PAIR_TEMPLATES
+    assert "u:suffix(3)[-1]" in experiments.PAIR_TEMPLATES
+
+
+# Data
+
+
+def test_folds_are_those_of_the_file(data: Path) -> None:
+    task = corpora.TASKS["phonemes"]
+    train, dev, test = corpora.split_rows(task, corpora.CANONICAL, [str(data)], 0)
+    assert (words_of(train), words_of(dev), words_of(test)) == (
+        list(WORDS[:8]),
+        ["tick"],
+        ["bit"],
+    )
+    for fold in range(9):
+        train, dev, test = corpora.split_rows(task, fold, [str(data)], 0)
+        assert words_of(test) == [WORDS[fold]]
+        assert words_of(dev) == [WORDS[(fold - 1) % 10]]
+        assert sorted(words_of(train + dev + test)) == sorted(WORDS)
+
+
+def test_parts_of_labels_are_scored_by_themselves() -> None:
+    class Decoder:
+        def __init__(self, model) -> None:
+            pass
+
+        def viterbi(self, observations):
+            return np.array([0, 1, 2, 0])
+
+    # Labels a/1, a/2 and b/1; the last gold label is not known, but its part is.
+    gold, partial = np.array([0, 0, 0, -1]), np.array([0, 0, 0, 0])
+    scored = corpora.Scored(None, gold, partial, np.array([0, 0, 1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpora, "Decoder", Decoder)
+        assert scored.errors(None) == (75.0, 25.0)
+
+
+# Training
+
+
+def test_steady_is_wapitis_rule() -> None:
+    assert child.is_steady([9.0, 7.51, 7.5, 7.5, 7.5, 7.51])
+    assert not child.is_steady([7.5, 7.5, 7.5, 7.5])
+    assert not child.is_steady([7.53, 7.5, 7.5, 7.5, 7.5])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "joint-1grm-owlqn",
+        "phonemes-5grm-owlqn-by-labels",
+        "phonemes-1grm-owlqn-l2=0.1",
+        "phonemes-5grm+-owlqn-fold0",
+    ],
+)
+def test_experiments_are_measured(name: str, data: Path) -> None:
+    one = experiments.by_name(name)
+    found = child.measure(one, [str(data)], quick=True)
+    course, n = found["course"], len(found["course"]["dev"])
+    assert course["ended"] in ("steady", "converged", "cap")
+    assert n == len(course["cpu"]) == len(course["objective"]) == len(course["passes"])
+    assert found["errors"]["dev"] == course["dev"][-1]
+    assert found["best"]["dev"] == min(course["dev"])
+    assert 0.0 <= found["best"]["test_part"] <= found["best"]["test"] <= 100.0
+    assert set(found["polished"]) == {str(n) for n in one.polish}
+    assert found["sequences"] == 8 and found["peak_mb"] > 1.0
+    assert [stage["number"] for stage in course["stages"] if stage["ended"]] == list(
+        range(1, len(one.schedule) + 1)
+    )
+    text = report.render({name: srsly.json_loads(srsly.json_dumps(found))}, {})
+    assert "the figures mean nothing" in text
+
+
+def test_experiments_that_are_done_are_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, broken = [], "phonemes-3grm-sgd"
+
+    def run_child(one, path, directories, quick):
+        if one.name == broken:
+            raise CalledProcessError(1, ["x"], "out of memory")
+        ran.append(one.name)
+        srsly.write_json(path, {**record_of(one.name), "quick": quick})
+
+    monkeypatch.setattr(run, "run_child", run_child)
+    monkeypatch.setattr(run, "compile_kernels", lambda *args: None)
+    with pytest.raises(typer.Exit):
+        run.main(tmp_path, [], only="phonemes-[13]grm-sgd phonemes-1grm-owlqn")
+    assert ran == ["phonemes-1grm-owlqn", "phonemes-1grm-sgd"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{name}.json" for name in ran]
+    broken = ""
+    run.main(tmp_path, [], only="phonemes-[13]grm-sgd phonemes-1grm-owlqn")
+    assert ran[2:] == ["phonemes-3grm-sgd"]
+    # Another limit is another experiment, and a trial does not count.
+    stored = srsly.read_json(tmp_path / "phonemes-1grm-sgd.json")
+    stored["experiment"]["cap"] += 1.0
+    srsly.write_json(tmp_path / "phonemes-1grm-sgd.json", stored)
+    run.main(tmp_path, [], only="phonemes-1grm-*", quick=True)
+    assert {"phonemes-1grm-sgd", "phonemes-1grm-owlqn"} < set(ran[3:])
+    with pytest.raises(typer.BadParameter, match="nothing"):
+        run.main(tmp_path, [], only="nothing")
+
+
+def test_a_trial_runs_one_experiment_of_each_kind() -> None:
+    assert [one.name for one in run.chosen([], quick=True)] == [
+        one.name for one in experiments.EXPERIMENTS if one.name in run.QUICK
+    ]
+    assert len(run.chosen([], quick=False)) == len(experiments.EXPERIMENTS)
+
+
+def test_zeros_are_counted_pair_by_pair() -> None:
+    problem, _ = random_problem(3, 3, [6, 4, 7], n_values=3)
+    corpus, rng = problem.corpus, np.random.default_rng(0)
+    n_potential = corpus.n_potential(3)
+    coordinates = np.sort(rng.permutation(n_potential)[: n_potential // 4])
+    first, previous = len(corpus.unigram_keys) * 3, 3 + int(corpus.start_label)
+    active = set(coordinates.tolist())
+    zero = []
+    for context in corpus.context:
+        tests = corpus.ctx_indices[corpus.ctx_indptr[context] : corpus.ctx_indptr[context + 1]]
+        for before, label in itertools.product(range(3), repeat=2):
+            there = {first + (o * previous + before) * 3 + label for o in tests.tolist()}
+            zero.append(not there & active)
+    assert 0.0 < np.mean(zero) < 1.0
+    assert gradients.zeros(corpus, 3, coordinates) == pytest.approx(100.0 * np.mean(zero))
+
+
+# Report
+
+
+def test_tables_tell_what_was_measured() -> None:
+    name = "phonemes-5grm+-owlqn"
+    made = {name: record_of(name, cpu=1234.0)}
+    made[name]["course"]["ended"] = "cap"
+    text = sections.methods(made, {})
+    row = "5-grm+, OWL-QN | 8.00 | 8.10 | 7.89 | 7.70 (2) | 6.50 (10) | 3 | 36.5 | 30,000 | 43,429"
+    assert f"| {row} | 2 M | 1,234* | 700 | 97 |" in text
+    assert "| 5-grm+ | 8.00 | 7.80 | 7.80 | 7.9 | 20.6 | 10 | 0.68 | 3 | no |" in goals.goals(
+        made, {}
+    )
+    made[name]["cpu"] = 599.0
+    assert "| yes |" in goals.goals(made, {})
+    made[name]["errors"]["test_part"] = 7.91
+    assert "| no |" in goals.goals(made, {})
+
+
+def test_stages_tell_what_they_admit() -> None:
+    name = "phonemes-5grm-owlqn-by-labels"
+    stages = [{"ended": False, "admitted": [10, 1000]}, {"ended": True, "admitted": [20, 80_000]}]
+    made = {name: record_of(name)}
+    made[name]["course"]["stages"] = stages
+    text = sections.stages(made, {})
+    assert "| 5-grm, by labels | 8.10 | 7.70 | 8.00 | 80,000 | 4.0 % | 30,000 |" in text
+    assert "all at once |" not in text
+    whole = "phonemes-5grm-owlqn"
+    made |= {one: record_of(one) for one in (whole, f"{whole}-observed")}
+    text = sections.stages(made, {})
+    assert "| 5-grm, observed | 8.10 | 7.70 | 8.00 | 50,000 | 2.5 % |" in text
+    assert text.count("| 5-grm, all at once | 8.10 | 7.70 | 8.00 | 2 M | 100.0 % |") == 1
+
+
+def test_means_are_of_the_folds_that_were_run() -> None:
+    made = {}
+    for fold, error in ((0, 8.0), (1, 8.2), (9, 8.4)):
+        name = f"phonemes-7grm-owlqn-fold{fold}"
+        made[name] = record_of(name, errors={"test": error}, best={"test": error - 1.0})
+    text = sections.folds(made, {})
+    row = "| 8.20 | 0.20 | 3 | 8.12 | 8.00 | 8.20 |  |  |  |  |  |  |  | 8.40 | 120 |"
+    assert f"| 7-grm, at the stop {row}" in text
+    assert "| 7-grm, best dev | 7.20 |" in text
+
+
+def test_the_dense_penalty_is_chosen_on_the_development_part() -> None:
+    names = {l2: f"phonemes-1grm-owlqn-l2={l2:g}" for l2 in experiments.L2_TRIED}
+    made = {name: record_of(name) for name in names.values()}
+    made[names[0.3]]["errors"] = {"dev": 7.0, "test": 17.5}
+    made |= {name: record_of(name) for name in ("phonemes-1grm-owlqn", "phonemes-1grm-owlqn-l1")}
+    row = "| 1-grm | 17.50 (l2 = 0.3) | 17.81 | 8.10 | 17.86 | 8.10 | 17.79 |"
+    assert row in sections.penalties(made, {})
+
+
+def test_the_figure_is_drawn_alike_each_time(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib (extra `plot`) is not installed")
+    names = "phonemes-5grm+-owlqn", "phonemes-1grm-bcd", "phonemes-5grm+-owlqn-by-labels"
+    made = {name: record_of(name) for name in names}
+    for name in ("a", "b"):
+        plots.draw(made, tmp_path / name)
+    assert (tmp_path / "a.png").stat().st_size > 1000
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    series = {series for _, series, _, _ in plots.points(made)}
+    assert {"OWL-QN", "OWL-QN, paper", "BCD", "in stages, by labels"} <= series
+
+
+def test_only_full_runs_reach_the_repository(tmp_path: Path) -> None:
+    figures, project = tmp_path / "figures", tmp_path / "project"
+    figures.mkdir()
+    project.mkdir()
+    name = "phonemes-1grm-sgd"
+    srsly.write_json(figures / f"{name}.json", record_of(name, quick=True))
+    timing = {"active_s": 0.1, "all_s": 0.4, "active": 5, "potential": 9, "zeros": 50.0}
+    rows = {"3-grm": {**timing, "paper": "1, 2"}}
+    srsly.write_json(figures / "gradients.json", {"quick": True, "rows": rows})
+    report.main(figures, project)
+    text = (figures / "LAVERGNE.md").read_text(encoding="utf-8")
+    assert "| 3-grm | 100 | 400 | 4.0x | 5 | 9 | 50.0 % | 1, 2 |" in text
+    assert not list(project.iterdir())
+    # Beside real figures those of a trial are left out.
+    srsly.write_json(figures / "phonemes-1grm-owlqn.json", record_of("phonemes-1grm-owlqn"))
+    report.main(figures, project)
+    text = (project / "LAVERGNE.md").read_text(encoding="utf-8")
+    assert "OWL-QN |" in text and "SGD-L1 |" not in text and "4.0x" not in text
