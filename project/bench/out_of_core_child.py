@@ -34,17 +34,19 @@ class Watch(threading.Thread):
     def run(self) -> None:
         """Sample until it is told to stop."""
         while not self._ended.wait(_SECONDS):
-            fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
-            resident, of_files = (
-                int(fields[key].split()[0]) / 1024 for key in ("VmRSS", "RssFile")
-            )
-            self.resident_mb = max(self.resident_mb, resident)
-            self.anonymous_mb = max(self.anonymous_mb, resident - of_files)
+            self._sample()
 
     def stop(self) -> None:
-        """Sample no more."""
+        """Sample for the last time."""
         self._ended.set()
         self.join()
+        self._sample()
+
+    def _sample(self) -> None:
+        fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        resident, of_files = (int(fields[key].split()[0]) / 1024 for key in ("VmRSS", "RssFile"))
+        self.resident_mb = max(self.resident_mb, resident)
+        self.anonymous_mb = max(self.anonymous_mb, resident - of_files)
 
 
 def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
