@@ -38,7 +38,7 @@ phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
-WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "solvers", "lavergne"}
+WORKFLOWS |= {"conll2002-es-peers", "bench", "bench-brown", "brown-pairs", "solvers", "lavergne"}
 
 CONLLU = """\
 # text = I don't (see).
