@@ -59,7 +59,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 _SOONER = {"window": 1e-4}
 # Penalties of the search on the development part, and the dense one of table 3.
 TUNED = "5+", "7"
-L1_TRIED = 0.35, 0.7, 1.0
+L1_TRIED = 0.1, 0.2, 0.35, 0.7, 1.0
 MORE_L2_TRIED = 0.01, 0.1
 L2_TRIED = 0.03, 0.1, 0.3, 1.0
 

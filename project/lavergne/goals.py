@@ -26,15 +26,16 @@ class Goal:
 GOALS = (
     Goal("phonemes-5grm+-owlqn", "5-grm+", 7.9, 10.0, 3.0),
     Goal("phonemes-7grm-owlqn", "7-grm", 8.2, 10.0, 3.0),
+    Goal("phonemes-7grm-owlqn-l1=0.1", "7-grm, l1 = 0.1", 8.2, 10.0, 3.0),
     Goal("joint-5grm+-owlqn", "joint, 5-grm+", 7.5, 60.0, 8.0),
     Goal("joint-5grm++-owlqn", "joint, 5-grm++", 7.4, 60.0, 8.0),
 )
 
 
 def is_met(goal: Goal, record: Record) -> bool:
-    """Whether a run is within all three limits, with the weights at its stop."""
+    """Whether a run is within all limits, with the weights of the lowest development error."""
     return (
-        record["errors"]["test_part"] <= goal.error
+        record["best"]["test_part"] <= goal.error
         and record["cpu"] <= 60.0 * goal.minutes
         and record["peak_mb"] <= 1024.0 * goal.gigabytes
     )
