@@ -34,6 +34,19 @@ _SECONDS = 0.01
 _STATM = Path("/proc/self/statm")
 
 
+def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
+    """Cut sequences into runs of at most so many tokens, longer sequences apart.
+
+    offsets: [S + 1], of sequences. RETURNS: first:last of each run.
+    """
+    bounds = [0]
+    while bounds[-1] < len(offsets) - 1:
+        limit = offsets[bounds[-1]] + n_tokens
+        last = int(np.searchsorted(offsets, limit, side="right")) - 1
+        bounds.append(max(last, bounds[-1] + 1))
+    return list(pairwise(bounds))
+
+
 class Memory:
     """Arrays in memory; whole arrays are worked on at once."""
 
@@ -161,12 +174,7 @@ class Files(Memory):
 
     def runs(self, offsets: Longs) -> Runs:
         """Runs of sequences with at most CHUNK tokens, longer sequences apart."""
-        bounds = [0]
-        while bounds[-1] < len(offsets) - 1:
-            limit = offsets[bounds[-1]] + CHUNK
-            last = int(np.searchsorted(offsets, limit, side="right")) - 1
-            bounds.append(max(last, bounds[-1] + 1))
-        return list(pairwise(bounds))
+        return runs_of_tokens(offsets, CHUNK)
 
     def opened(self, path: Path) -> Array:
         """The array of a .npy file; what is written to it never reaches the file.

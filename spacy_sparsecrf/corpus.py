@@ -116,6 +116,21 @@ class EncodedCorpus:
         """Number of sequences S."""
         return len(self.weights)
 
+    def with_labels(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether some, and whether all gold labels of a sequence are known: [S] bool.
+
+        Some are known of sequences with a weight only.
+        """
+        lengths = np.diff(self.offsets)
+        n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
+        for first, last in self.store.runs(self.offsets):
+            n = last - first
+            sequence = np.repeat(np.arange(n), lengths[first:last])
+            labels = self.labels[self.offsets[first] : self.offsets[last]]
+            n_known[first:last] = np.bincount(sequence[labels != MISSING], minlength=n)
+            n_sure[first:last] = np.bincount(sequence[labels >= 0], minlength=n)
+        return (n_known > 0) & (self.weights > 0.0), n_sure == lengths
+
     def n_potential(self, n_labels: int) -> int:
         """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
         label) per bigram test (Lavergne 2010, section 2.1 and footnote 2).

@@ -47,14 +47,12 @@ def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
     """
     n_labels = len(legal) - 1
     lengths = np.diff(corpus.offsets)
-    wanted = (lengths > 0) & (corpus.weights > 0.0)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
-    sure = np.bincount(sequence, corpus.labels >= 0, minlength=len(lengths)) == lengths
-    known = np.bincount(sequence, corpus.labels != MISSING, minlength=len(lengths)) > 0
+    known, sure = corpus.with_labels()
     bad = _illegal_pairs(corpus, legal, n_labels)
     suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
     # Where all labels are known, pairs tell; else labels must be found for the other tokens.
-    for s in np.flatnonzero(wanted & known & (suspects | ~sure)):
+    for s in np.flatnonzero(known & (suspects | ~sure)):
         found = _walk(corpus, legal, int(s))
         if found is not None:
             return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import MISSING, EncodedCorpus
+from ..corpus import EncodedCorpus
 from ..kernels.layout import sum_columns
 from .lattice import Csr
 from .parts import Part
@@ -83,25 +83,17 @@ def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     """The weight of the tokens of each unigram and bigram test, where gold labels are known."""
     unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
     by_context = np.zeros(len(corpus.ctx_indptr) - 1)
+    known, _ = corpus.with_labels()
+    weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
     for first, last in corpus.store.runs(corpus.offsets):
         begin, end = corpus.offsets[first], corpus.offsets[last]
-        by_token = _token_weights(corpus, first, last)
+        by_token = np.repeat(weights[first:last], lengths[first:last])
         sum_columns(corpus.uni_indptr[begin : end + 1], corpus.uni_indices, by_token, unigram)
         own = np.arange(end - begin + 1)
         sum_columns(own, corpus.context[begin:end], by_token, by_context)
         corpus.store.release()
     sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
     return unigram, bigram
-
-
-def _token_weights(corpus: EncodedCorpus, first: int, last: int) -> Floats:
-    """The weights of the tokens of sequences first:last, 0 where these have no gold labels."""
-    offsets = corpus.offsets[first : last + 1]
-    lengths = np.diff(offsets)
-    sequence = np.repeat(np.arange(len(lengths)), lengths)
-    is_known = corpus.labels[offsets[0] : offsets[-1]] != MISSING
-    known = np.bincount(sequence, is_known, minlength=len(lengths)) > 0
-    return np.repeat(np.where(known, corpus.weights[first:last], 0.0), lengths)
 
 
 def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:

@@ -1,14 +1,13 @@
 """The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import MEMORY, Memory
-from ..corpus import MISSING, EncodedCorpus
+from ..arrays import MEMORY, Memory, runs_of_tokens
+from ..corpus import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import select, transpose
 from .label_sets import Mask, Words, allowed_labels, n_words, set_numbers, set_table
@@ -149,13 +148,8 @@ class Lattice:
 
     def blocks(self, n_tokens: int) -> list[Block]:
         """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""
-        bounds = [0]
-        while bounds[-1] < len(self.weights):
-            limit = self.offsets[bounds[-1]] + n_tokens
-            last = int(np.searchsorted(self.offsets, limit, side="right")) - 1
-            bounds.append(max(last, bounds[-1] + 1))
         blocks = []
-        for first, last in pairwise(bounds):
+        for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
             (offsets,) = self.store.kept((self.offsets[first : last + 1] - begin,))
             blocks.append(Block(first, last, begin, end, offsets, self.begins[begin:end]))
@@ -168,7 +162,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = Non
     The order of sequences is the lattice's own. legal: [Y + 1, Y + 1], whether label b may follow
     label a; row Y: may begin a sequence; column Y: may end one; None = all. Gold labels are legal.
     """
-    known, sure = _with_labels(corpus)
+    known, sure = corpus.with_labels()
     used = _with_like_contexts_together(corpus, np.flatnonzero(known))
     partial = np.flatnonzero(known & ~sure)
     order = np.concatenate((used, partial))
@@ -247,22 +241,6 @@ def _token_arrays(
         "begins": all_begins,
         "context": context,
     }
-
-
-def _with_labels(corpus: EncodedCorpus) -> tuple[Flags, Flags]:
-    """Whether some, and whether all gold labels of a sequence are known: [S] bool.
-
-    A sequence without weight counts as one without labels.
-    """
-    lengths = np.diff(corpus.offsets)
-    n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
-    for first, last in corpus.store.runs(corpus.offsets):
-        n = last - first
-        sequence = np.repeat(np.arange(n), lengths[first:last])
-        labels = corpus.labels[corpus.offsets[first] : corpus.offsets[last]]
-        n_known[first:last] = np.bincount(sequence[labels != MISSING], minlength=n)
-        n_sure[first:last] = np.bincount(sequence[labels >= 0], minlength=n)
-    return (n_known > 0) & (corpus.weights > 0.0), n_sure == lengths
 
 
 def _edges(offsets: Longs) -> tuple[Flags, Flags]:
