@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import runs_of_tokens
 from .chains import Chains, checked_permitted, constrain
 from .constraints import Mask
 from .corpus import Observations
@@ -191,7 +192,7 @@ class Decoder:
             if len(offsets) > 1:
                 yield slice(0, source.n_tokens), source, permitted
             return
-        for first, last in _chunks(offsets):
+        for first, last in runs_of_tokens(offsets, CHUNK):
             tokens = slice(int(offsets[first]), int(offsets[last]))
             part = _sequences(source, first, last)
             yield tokens, part, None if permitted is None else permitted[tokens]
@@ -248,14 +249,14 @@ class Decoder:
 
     def _pairs(self, source: Source) -> tuple[Ints, Floats]:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
-        from .kernels.contexts import number_contexts
+        from .kernels.indexing import number_rows
 
         tests = self._bigram.find(_bigram_hashes(source))
+        distinct, counts = np.empty_like(tests), np.zeros(len(tests), dtype=np.int64)
         context = np.empty(len(tests), dtype=np.int32)
-        representatives = np.empty(len(tests), dtype=np.int64)
         slots = np.full(1 << (2 * len(tests)).bit_length(), -1, dtype=np.int32)
-        n = number_contexts(tests, slots, context, representatives)
-        return context, self._pair_scores(tests[representatives[:n]])
+        n = number_rows(slots, distinct, counts, 0, tests, context)
+        return context, self._pair_scores(distinct[:n])
 
     def _pair_scores(self, tests: "Entries") -> Floats:
         """Scores of the label pairs of contexts: [C, Y + 1, Yp]. tests: [C, B], of `find`."""
@@ -334,16 +335,6 @@ def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
     if not source.templates.start_label:
         hashes[source.offsets[:-1]] = 0
     return hashes
-
-
-def _chunks(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut [S + 1] offsets into runs of sequences, first:last, of at most CHUNK tokens or of one."""
-    first, n_sequences = 0, len(offsets) - 1
-    while first < n_sequences:
-        fitting = int(np.searchsorted(offsets, offsets[first] + CHUNK, side="right")) - 1
-        last = max(first + 1, fitting)
-        yield first, last
-        first = last
 
 
 def _sequences(source: Source, first: int, last: int) -> Source:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.kernels import contexts, rows
+from spacy_sparsecrf.kernels import indexing, rows
 
 from .reference_features import mix
 
@@ -68,10 +68,11 @@ def test_weights_are_added_at_their_places(jit: bool) -> None:
 def test_contexts_are_the_distinct_rows(shape: tuple[int, int], jit: bool) -> None:
     tests = np.random.default_rng(3).integers(0, 4, shape).astype(np.uint64)
     context = np.full(len(tests), -1, np.int32)
-    representatives = np.full(len(tests), -1, np.int64)
+    found, counts = np.full_like(tests, 9), np.zeros(len(tests), np.int64)
     slots = np.full(1 << (2 * len(tests)).bit_length(), -1, np.int32)
-    n = function(contexts.number_contexts, jit)(tests, slots, context, representatives)
+    n = function(indexing.number_rows, jit)(slots, found, counts, 0, tests, context)
     distinct = list(dict.fromkeys(map(tuple, tests.tolist())))
     assert n == len(distinct)
     assert [distinct[c] for c in context] == [tuple(row) for row in tests.tolist()]
-    assert [tuple(row) for row in tests[representatives[:n]].tolist()] == distinct
+    assert [tuple(row) for row in found[:n].tolist()] == distinct
+    assert counts[:n].tolist() == [context.tolist().count(number) for number in range(n)]
