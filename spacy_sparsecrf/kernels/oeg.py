@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from .dual_chain import axpy, gold_sum, infer_chain, inner, is_wide, score_chain
-from .slopes import _scatter, square_norm
+from .slopes import scatter, square_norm
 
 # Step sizes that are tried for a sequence before it is left as it is.
 _MAX_TRIALS = 20
@@ -210,7 +210,7 @@ def ascend(
             axpy(n_nodes, -1.0, old_nodes, new_nodes, new_nodes)
             axpy(n_pairs, -1.0, old_pairs, new_pairs, new_pairs)
             slope = inner(n_nodes, way_nodes, new_nodes) + inner(n_pairs, way_pairs, new_pairs)
-            _scatter(
+            scatter(
                 s,
                 n_labels,
                 n_previous,

@@ -44,7 +44,7 @@ def apply_change(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _scatter(
+def scatter(
     s: int,
     n_labels: int,
     n_previous: int,
@@ -207,7 +207,7 @@ def refresh(
         marginals,
         beta,
     )
-    _scatter(
+    scatter(
         s,
         n_labels,
         n_previous,
@@ -230,7 +230,7 @@ def refresh(
     )
     exchange(fresh_nodes.reshape(-1)[:n_nodes], nodes[begin:end].reshape(-1))
     exchange(fresh_pairs.reshape(-1)[:n_pairs], pairs[first:last].reshape(-1))
-    _scatter(
+    scatter(
         s,
         n_labels,
         n_previous,

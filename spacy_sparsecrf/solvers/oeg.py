@@ -1,7 +1,6 @@
 """Online exponentiated gradient: ascent of the dual, a sequence at a time."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +16,20 @@ Floats = NDArray[np.float64]
 
 
 @dataclass
-class State:
+class State(DualPoint):
     """Where online exponentiated gradient stands.
 
     theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
     from), and gradient of loss + l2 there; value: the objective there; dual: the dual's value D, no
-    higher than the minimum; node_theta, pair_theta, nodes, pairs, log_z, steps: the point (see
-    `DualPoint`); n_passes: passes done, by which with the seed the order of the next is drawn.
+    higher than the minimum; n_passes: passes done, by which with the seed the order of the next is
+    drawn. The rest is the dual point.
     """
 
     theta: Floats
     gradient: Floats
     value: float
     dual: float
-    node_theta: NDArray[Any]
-    pair_theta: NDArray[Any]
-    nodes: NDArray[Any]
-    pairs: NDArray[Any]
-    log_z: Floats
-    steps: Floats
     n_passes: int = 0
-
-    @property
-    def point(self) -> DualPoint:
-        """The dual point; its arrays are the state's."""
-        return DualPoint(**{entry.name: getattr(self, entry.name) for entry in fields(DualPoint)})
 
 
 @crf_solvers("spacy_sparsecrf.OEG.v1")
@@ -108,7 +96,7 @@ class OEG(BatchSettings):
         gold, dual = 0.0 if theta.any() else self.gold, Dual.of(loss)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
-        return State(theta, gradient, value, bound, **vars(point))
+        return State(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 
     def remap(
         self,
@@ -130,12 +118,12 @@ class OEG(BatchSettings):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all sequences, then evaluate."""
-        dual, point = Dual.of(loss), state.point
+        dual = Dual.of(loss)
         order = np.random.default_rng([self.seed, state.n_passes]).permutation(dual.n_sequences)
         state.n_passes += 1
         # Anew, so that the rounding errors of many small changes do not add up.
-        state.theta = dual.weights(loss, penalty.l2, point)
-        gain, n_evaluations = dual.ascend(loss, order, self.grow, penalty.l2, state.theta, point)
+        state.theta = dual.weights(loss, penalty.l2, state)
+        gain, n_evaluations = dual.ascend(loss, order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         distance = optimality(penalty, state.theta, state.gradient)
