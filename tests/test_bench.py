@@ -291,9 +291,9 @@ def test_only_full_runs_reach_the_repository(tmp_path: Path) -> None:
     metrics.mkdir()
     text = report.render(stored(metrics, quick=True), [])
     assert "the figures mean nothing" in text
-    report.publish(text, metrics, project, quick=True)
+    report.publish(text, report.NAME, metrics, project, report.PLOTS, quick=True)
     assert (metrics / "BENCHMARKS.md").exists() and not list(project.iterdir())
-    report.publish(text, metrics, project, quick=False)
+    report.publish(text, report.NAME, metrics, project, report.PLOTS, quick=False)
     assert (project / "BENCHMARKS.md").read_text() == text
     assert (project / report.PLOTS / "objective-conll2000-1.svg").exists()
 

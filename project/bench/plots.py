@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from wasabi import msg
+from .publishing import new_figure, save
 
 # In the order of the tools; colours that differ in lightness too.
 _COLOURS = ("#0b6e4f", "#c8553d", "#3d5a98")
@@ -16,14 +16,9 @@ def draw(race: dict[str, Any], best: float, title: str, path: Path) -> None:
     race: what the benchmark `objective` stores of a comparison; path: without its suffix, for a
     .png and an .svg file. Does nothing but say so where matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        msg.warn("matplotlib is not installed: no plot")
+    figure = new_figure(7.0, 4.2)
+    if figure is None:
         return
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-    FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     for colour, (tool, runs) in zip(_COLOURS, race["runs"].items(), strict=False):
         for i, run in enumerate(runs):
@@ -39,10 +34,4 @@ def draw(race: dict[str, Any], best: float, title: str, path: Path) -> None:
     axes.set_ylabel("(objective - best) / best")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Neither dates nor random names of elements: equal figures give equal files.
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": "bench", "svg.fonttype": "none"}):
-        figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(path.name + ".png"), dpi=150)
+    save(figure, path)

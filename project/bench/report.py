@@ -1,21 +1,21 @@
 """Write BENCHMARKS.md from the stored figures."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from . import crfpp, crfsuite, wapiti
 from .machine import ABSENT
+from .publishing import publish
 from .records import Record, read_record
 from .sections import SECTIONS, Section, body_of
 from .tables import table
 from .targets import render as render_targets
 
 COMMAND = "python -m spacy project run bench project"
+NAME = "BENCHMARKS.md"
 PLOTS = "bench/plots"
 _HEAD = """# Benchmarks
 
@@ -96,19 +96,6 @@ def render_section(section: Section, record: Record, plots: list[str]) -> str:
     return "\n".join(parts)
 
 
-def publish(text: str, metrics: Path, project: Path, quick: bool) -> None:
-    """Leave the report and plots beside the figures; those of a full run in the project too."""
-    (metrics / "BENCHMARKS.md").write_text(text, encoding="utf-8")
-    if quick:
-        msg.warn(f"A trial: only {metrics / 'BENCHMARKS.md'} is written")
-        return
-    (project / "BENCHMARKS.md").write_text(text, encoding="utf-8")
-    (project / PLOTS).mkdir(parents=True, exist_ok=True)
-    for path in sorted([*metrics.glob("*.svg"), *metrics.glob("*.png")]):
-        shutil.copy(path, project / PLOTS / path.name)
-    msg.good(f"{project / 'BENCHMARKS.md'}")
-
-
 def main(
     metrics: Annotated[Path, typer.Argument(help="Directory of the stored figures")],
     project: Annotated[Path, typer.Argument(help="Where BENCHMARKS.md belongs")],
@@ -117,7 +104,7 @@ def main(
     records = read_records(metrics)
     plots = sorted(path.name for path in metrics.glob("*.svg"))
     quick = any(record.quick for record in records.values())
-    publish(render(records, plots), metrics, project, quick)
+    publish(render(records, plots), NAME, metrics, project, PLOTS, quick)
 
 
 if __name__ == "__main__":

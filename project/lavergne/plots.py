@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wasabi import msg
+from bench.publishing import new_figure, save
 
 from .experiments import FAMILIES, phonemes, structured
 from .paper import PUBLISHED
@@ -39,15 +39,11 @@ def draw(records: Mapping[str, Record], path: Path) -> None:
     path: without its suffix, for a .png and an .svg file. Does nothing but say so where matplotlib
     is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        msg.warn("matplotlib is not installed: no plots")
+    figure = new_figure(9.0, 5.6)
+    if figure is None:
         return
-    figure = Figure(figsize=(9.0, 5.6), layout="constrained")
-    FigureCanvasSVG(figure)
+    import matplotlib
+
     axes = figure.subplots()
     table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
     colours = {_family(family): table[i] for i, family in enumerate(FAMILIES)}
@@ -56,11 +52,7 @@ def draw(records: Mapping[str, Record], path: Path) -> None:
     _legend(axes, colours, {series for _, series, _, _ in points(records)})
     axes.set(xscale="log", xlabel="active weights", ylabel="wrong phonemes of the test part, %")
     axes.grid(alpha=0.25)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Neither dates nor random names of elements: equal figures give equal files.
-    with matplotlib.rc_context({"svg.hashsalt": "lavergne", "svg.fonttype": "none"}):
-        figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(path.name + ".png"), dpi=110)
+    save(figure, path)
 
 
 def _family(family: str) -> str:

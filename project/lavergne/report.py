@@ -1,12 +1,11 @@
 """Write LAVERGNE.md and its figure from the stored figures."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import srsly
 import typer
-from wasabi import msg
+from bench.publishing import publish
 
 from .goals import goals
 from .plots import draw
@@ -81,15 +80,7 @@ def main(
         extra = {}
     text = render(records, extra)
     draw(records, figures / FIGURE)
-    (figures / "LAVERGNE.md").write_text(text, encoding="utf-8")
-    if is_trial:
-        msg.warn(f"A trial: only {figures / 'LAVERGNE.md'} is written")
-        return
-    (project / "LAVERGNE.md").write_text(text, encoding="utf-8")
-    (project / PLOTS).mkdir(parents=True, exist_ok=True)
-    for path in sorted([*figures.glob("*.svg"), *figures.glob("*.png")]):
-        shutil.copy(path, project / PLOTS / path.name)
-    msg.good(f"{project / 'LAVERGNE.md'}")
+    publish(text, "LAVERGNE.md", figures, project, PLOTS, is_trial)
 
 
 if __name__ == "__main__":

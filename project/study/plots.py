@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wasabi import msg
+from bench.publishing import new_figure, save
 
 from .gaps import gaps
 
@@ -26,15 +26,9 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
     record: of `race`; path: without its suffix, for a .png and an .svg file. Does nothing but say
     so where matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        msg.warn("matplotlib is not installed: no plots")
+    figure = new_figure(11.0, 7.6)
+    if figure is None:
         return
-    figure = Figure(figsize=(11.0, 7.6), layout="constrained")
-    FigureCanvasSVG(figure)
     grid = figure.subplots(2, 2, sharey="row")
     names = list(record["courses"])
     for column, (axis, label) in enumerate((("passes", "passes"), ("cpu", "processor seconds"))):
@@ -51,11 +45,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
     grid[1, 0].set_ylim(0.97 * lowest, 1.6 * lowest)
     figure.suptitle(f"{record['race']}: l1 = {record['l1']:g}, l2 = {record['l2']:g}")
     figure.legend(*grid[1, 0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Neither dates nor random names of elements: equal figures give equal files.
-    with matplotlib.rc_context({"svg.hashsalt": "study", "svg.fonttype": "none"}):
-        figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(path.name + ".png"), dpi=110)
+    save(figure, path)
 
 
 def draw_gaps(

@@ -1,14 +1,13 @@
 """Write SOLVERS.md and the figures from the stored courses."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import srsly
 import typer
+from bench.publishing import publish
 from bench.tables import number, table
-from wasabi import msg
 
 from .contestants import RACES
 from .gaps import AFTER, GAPS, error_after, final_error, lowest_gap, minimum, reached
@@ -137,15 +136,8 @@ def main(
     text = render(records)
     for record in records:
         draw(record, courses / record["race"])
-    (courses / "SOLVERS.md").write_text(text, encoding="utf-8")
-    if any(record["quick"] for record in records):
-        msg.warn(f"A trial: only {courses / 'SOLVERS.md'} is written")
-        return
-    (project / "SOLVERS.md").write_text(text, encoding="utf-8")
-    (project / PLOTS).mkdir(parents=True, exist_ok=True)
-    for path in sorted([*courses.glob("*.svg"), *courses.glob("*.png")]):
-        shutil.copy(path, project / PLOTS / path.name)
-    msg.good(f"{project / 'SOLVERS.md'}")
+    is_trial = any(record["quick"] for record in records)
+    publish(text, "SOLVERS.md", courses, project, PLOTS, is_trial)
 
 
 if __name__ == "__main__":
