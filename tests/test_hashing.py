@@ -1,7 +1,6 @@
 """Hash kernels against their slow twins, and the tables of keys and of words."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +12,11 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.kernels import hashing
 
+from .kernel_functions import function
 from .reference_features import mix
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
-
-def function(kernel: Any, jit: bool) -> Any:
-    """The compiled kernel, or the Python function it was compiled from."""
-    return kernel if jit else getattr(kernel, "py_func", kernel)
 
 
 @settings(deadline=None)  # the first call may compile

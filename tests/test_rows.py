@@ -1,7 +1,5 @@
 """The table of a model's rows, and the numbering of contexts, against dictionaries."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,17 +7,13 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.kernels import indexing, rows
 
+from .kernel_functions import function
 from .reference_features import mix
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
 
 uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
-
-
-def function(kernel: Any, jit: bool) -> Any:
-    """The compiled kernel, or the Python function it was compiled from."""
-    return kernel if jit else getattr(kernel, "py_func", kernel)
 
 
 def layout(counts: list[int]) -> np.ndarray:

@@ -12,6 +12,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
+from .kernel_functions import compiled
 from .layouts import LAYOUTS, force_layout
 from .reference import random_problem
 
@@ -66,7 +67,7 @@ def test_the_forward_recursion_alone_gives_the_loss(monkeypatch, options, layout
     for s, weight in enumerate(lattice.weights):
         begin, end = lattice.offsets[s], lattice.offsets[s + 1]
         contexts = pairs.contexts
-        found = forward_loss(
+        found = compiled(forward_loss)(
             3,
             lattice.labels[begin:end],
             lattice.allowed[begin:end],
@@ -107,7 +108,7 @@ def test_leaves_are_drawn_in_proportion():
     sums, tops = np.zeros(32), np.zeros(32)
     set_leaves(sums, tops, rng.exponential(size=11))
     for leaf in rng.permutation(11):
-        set_leaf(sums, tops, leaf, weights[leaf])
+        compiled(set_leaf)(sums, tops, leaf, weights[leaf])
     fresh = np.zeros(32), np.zeros(32)
     set_leaves(*fresh, weights)
     np.testing.assert_allclose(sums, fresh[0], rtol=1e-14)
@@ -116,10 +117,10 @@ def test_leaves_are_drawn_in_proportion():
     assert tops[1] == weights.max()
     # At the numbers of a fine grid, each as often as its share to within one.
     n = 100_000
-    drawn = [draw_leaf(sums, (i + 0.5) / n) for i in range(n)]
+    drawn = [compiled(draw_leaf)(sums, (i + 0.5) / n) for i in range(n)]
     counts = np.bincount(drawn, minlength=11)
     np.testing.assert_allclose(counts, n * weights / weights.sum(), atol=1.001)
-    assert draw_leaf(sums, np.nextafter(1.0, 0.0)) == 9
+    assert compiled(draw_leaf)(sums, np.nextafter(1.0, 0.0)) == 9
 
 
 @pytest.mark.parametrize("n_seen", [0, 5, 7])
@@ -130,7 +131,7 @@ def test_draws_have_the_probabilities_of_numpy_choice(sampling, n_seen):
     weights[rng.permutation(7)[n_seen:]] = 0.0
     sums, tops, order = np.zeros(16), np.zeros(16), np.zeros(7, np.int64)
     set_leaves(sums, tops, weights)
-    assert seen_first(weights, order) == n_seen
+    assert compiled(seen_first)(weights, order) == n_seen
     assert sorted(order) == list(range(7))
     seen = weights > 0.0
     assert seen[order[:n_seen]].all() and not seen[order[n_seen:]].any()

@@ -20,6 +20,7 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training import Training
 
+from .kernel_functions import compiled
 from .layouts import LAYOUTS, force_layout
 from .reference import Problem, random_problem
 from .test_stages import learnable
@@ -248,7 +249,7 @@ def test_missed_proximal_steps_in_one(l2, missed):
     for _ in range(missed):
         expected = penalty.prox(expected, rate)
     squares = np.ones(5)
-    catch_up_adagrad(0, 5, missed, 0.4, 0.5, 0.02, l2, weights, squares)
+    compiled(catch_up_adagrad)(0, 5, missed, 0.4, 0.5, 0.02, l2, weights, squares)
     np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .blocks import measure_block, visit_block
+from .compiled import inner, kernel
 from .memory import fill, lent
 from .refresh import refresh_block
 
@@ -15,7 +15,7 @@ _ARMIJO = 0.1
 _MAX_TRIALS = 60
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def order_levels(
     block_ptr: np.ndarray,
     block_tokens: np.ndarray,
@@ -38,7 +38,7 @@ def order_levels(
             last_level[sequence_of[block_tokens[j]]] = highest + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _slope(weight: float, smooth: float, l1: float) -> float:
     """Magnitude of the pseudo-gradient; smooth: gradient of loss + l2."""
     if weight == 0.0:
@@ -46,7 +46,7 @@ def _slope(weight: float, smooth: float, l1: float) -> float:
     return abs(smooth + (l1 if weight > 0.0 else -l1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _propose(
     part: np.ndarray,
     l1: float,
@@ -84,13 +84,13 @@ def _propose(
     return moved, promised
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _rise(old: float, new: float, l1: float, l2: float) -> float:
     """Change of the penalty of one weight."""
     return l1 * (abs(new) - abs(old)) + 0.5 * l2 * (new - old) * (new + old)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _change_of_rest(
     part: np.ndarray,
     l1: float,
@@ -106,7 +106,7 @@ def _change_of_rest(
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _begin_part(
     row: int,
     origin: int,
@@ -136,7 +136,7 @@ def _begin_part(
     return largest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def descend_blocks(
     order: np.ndarray,
     block_unigram: np.ndarray,

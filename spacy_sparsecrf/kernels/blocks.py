@@ -7,12 +7,12 @@ Forward and backward vectors are kept from block to block: see `truncated`.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .truncated import extend_backward, extend_forward, overlap, partial_log_z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count(k: int, mass: float, weight: float, expected: np.ndarray, curvature: np.ndarray) -> None:
     """Add one token's probability to a weight's expected count, and its variance."""
     expected[k] += weight * mass
@@ -20,7 +20,7 @@ def _count(k: int, mass: float, weight: float, expected: np.ndarray, curvature: 
         curvature[k] += weight * max(mass * (1.0 - mass), 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _count_labels(
     first: int,
     last: int,
@@ -43,14 +43,14 @@ def _count_labels(
         _count(k, float(alpha[y]) * float(beta[y]) * inverse, weight, expected, curvature)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _first_start(bigrams: np.ndarray, places: np.ndarray, split: int, start: int) -> int:
     """The first of a block's bigram weights whose previous label is the start label."""
     own = places[bigrams[0] - split : bigrams[1] - split]
     return int(bigrams[0] + np.searchsorted(own, start))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _count_pairs(
     t: int,
     first: int,
@@ -90,7 +90,7 @@ def _count_pairs(
         _count(k, mass * factor, weight, expected, curvature)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
     """Index after the last of tokens[j:] before token `end`."""
     while j < len(tokens) and tokens[j] < end:
@@ -98,7 +98,7 @@ def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
     return j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _update_vectors(
     s: int,
     first: int,
@@ -177,7 +177,7 @@ def _update_vectors(
         beta_begin[s] = first
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def visit_block(
     tokens: np.ndarray,
     unigrams: np.ndarray,
@@ -317,7 +317,7 @@ def visit_block(
         j = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def measure_block(
     tokens: np.ndarray,
     sequence_of: np.ndarray,

@@ -7,7 +7,7 @@ from typing import Any
 def is_compiled(kernel: Any) -> bool:
     """Tell whether a kernel was compiled in this process or is in numba's cache on disk.
 
-    kernel: a function under `njit(cache=True)`. After an upgrade of numba or of this package an
+    kernel: a function under `compiled.kernel`. After an upgrade of numba or of this package an
     old entry may be taken for a new one.
     """
     if kernel.signatures:

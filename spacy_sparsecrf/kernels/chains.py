@@ -1,10 +1,11 @@
 """Chains: growing lists of numbers, one for each test, in arrays that only grow at their ends."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def link(rows: np.ndarray, first: int, heads: np.ndarray, following: np.ndarray) -> None:
     """Put the numbers first, first + 1, ... at the front of the chains of rows [n], in order.
 
@@ -16,7 +17,7 @@ def link(rows: np.ndarray, first: int, heads: np.ndarray, following: np.ndarray)
         heads[rows[i]] = first + i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def walk(rows: np.ndarray, heads: np.ndarray, following: np.ndarray, found: np.ndarray) -> None:
     """Write the numbers in the chains of rows [n], a chain after the other, to found."""
     n = 0

@@ -1,10 +1,11 @@
 """The diagonal of the loss's Hessian, as solvers use it to scale their steps."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def unigram_curvature(
     first: int,
     last: int,

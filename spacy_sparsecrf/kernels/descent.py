@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .expectations import add_outer_products, add_starts
 from .memory import fill, prefetch
 from .search import position
@@ -13,7 +13,7 @@ from .search import position
 _AHEAD = 12
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _decay(x: float) -> float:
     """exp(-x); where x is tiny, as it mostly is, without calling exp."""
     if x < 1e-5:
@@ -21,7 +21,7 @@ def _decay(x: float) -> float:
     return float(np.exp(-x))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _penalise(k: int, weight: float, theta: np.ndarray, received: np.ndarray, due: float) -> None:
     """Apply to theta[k] := weight the l1 penalty that is due, and enter it at received[k].
 
@@ -35,7 +35,7 @@ def _penalise(k: int, weight: float, theta: np.ndarray, received: np.ndarray, du
     theta[k] = kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def penalise(
     row_ptr: np.ndarray,
     theta: np.ndarray,
@@ -60,7 +60,7 @@ def penalise(
             _penalise(k, factor * theta[k], theta, received, due[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _add_masses(
     t: int,
     begin: int,
@@ -77,7 +77,7 @@ def _add_masses(
         sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def pair_residual(
     first: int,
     last: int,
@@ -127,7 +127,7 @@ def pair_residual(
             residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _entries_of(t: int, c: int, ent_ptr: np.ndarray, ent_start: np.ndarray) -> tuple[int, int]:
     """Entries of context c that a sequence's token t can use: the start row's, or the others."""
     if t == 0:
@@ -135,7 +135,7 @@ def _entries_of(t: int, c: int, ent_ptr: np.ndarray, ent_start: np.ndarray) -> t
     return ent_ptr[c], ent_start[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def update_rows(
     rows: np.ndarray,
     first: int,
@@ -172,7 +172,7 @@ def update_rows(
                 _penalise(k, weight, theta, received, due[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _update_pair(
     k: int,
     weight: float,
@@ -190,7 +190,7 @@ def _update_pair(
     _penalise(k, factor * weight, theta, received, due[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def update_matrix(
     rows: np.ndarray,
     pair_ptr: np.ndarray,
@@ -209,7 +209,7 @@ def update_matrix(
             _update_pair(k, weight, theta, received, shrunk, due)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def update_entries(
     first: int,
     last: int,

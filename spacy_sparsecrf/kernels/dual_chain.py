@@ -6,8 +6,8 @@ and log Z follow from these alone, whatever the weights.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .exp import exp_shifted
 from .forward_backward import forward_backward
 from .memory import fill
@@ -20,7 +20,7 @@ from .residuals import add_pairs as add_pair_residuals
 WIDEST = 300.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _largest(block: np.ndarray, n_labels: int) -> float:
     """The largest of block[:, :n_labels]."""
     top = -np.inf
@@ -30,7 +30,7 @@ def _largest(block: np.ndarray, n_labels: int) -> float:
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def narrow(block: np.ndarray, n_labels: int) -> None:
     """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
     low = _largest(block, n_labels) - WIDEST
@@ -39,7 +39,7 @@ def narrow(block: np.ndarray, n_labels: int) -> None:
             row[y] = max(row[y], low)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _is_wide(block: np.ndarray, n_labels: int) -> bool:
     """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
     low = _largest(block, n_labels) - WIDEST
@@ -50,7 +50,7 @@ def _is_wide(block: np.ndarray, n_labels: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def is_wide(
     length: int, n_groups: int, n_labels: int, nodes: np.ndarray, pairs: np.ndarray
 ) -> bool:
@@ -63,7 +63,7 @@ def is_wide(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def score_chain(
     s: int,
     n_labels: int,
@@ -129,7 +129,7 @@ def score_chain(
                 pairs[g - first, i, y] = matrix[i, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _exponentiate(
     n_groups: int,
     n_labels: int,
@@ -157,7 +157,7 @@ def _exponentiate(
                 row[y] *= mask[i, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _place(
     first: int, last: int, grp_ptr: np.ndarray, grp_tokens: np.ndarray, where: np.ndarray
 ) -> None:
@@ -169,7 +169,7 @@ def _place(
             where[grp_tokens[j]] = g - first + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def infer_chain(
     s: int,
     n_labels: int,
@@ -287,15 +287,15 @@ def infer_chain(
     return float(log_z[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def axpy(n: int, factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarray) -> None:
     """out[:n] = base[:n] + factor way[:n], all flat."""
     for i in range(n):
         out[i] = base[i] + factor * way[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def inner(n: int, one: np.ndarray, other: np.ndarray) -> float:
+@kernel
+def dot(n: int, one: np.ndarray, other: np.ndarray) -> float:
     """Inner product of the first n numbers, both flat."""
     total = 0.0
     for i in range(n):
@@ -303,7 +303,7 @@ def inner(n: int, one: np.ndarray, other: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def gold_sum(
     s: int,
     offsets: np.ndarray,

@@ -1,12 +1,12 @@
 """The first point of the dual."""
 
 import numpy as np
-from numba import njit
 
-from .dual_chain import axpy, gold_sum, infer_chain, inner, narrow, score_chain
+from .compiled import kernel
+from .dual_chain import axpy, dot, gold_sum, infer_chain, narrow, score_chain
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def begin_chains(
     n_labels: int,
     n_previous: int,
@@ -141,6 +141,6 @@ def begin_chains(
         )
         gold = gold_sum(s, offsets, labels, seq_ptr, grp_ptr, grp_tokens, own_nodes, own_pairs)
         total += sequence_weights[s] * (log_z[s] - gold)
-        total -= inner(n_nodes, flat_nodes, nodes[begin:end].reshape(-1))
-        total -= inner(n_pairs, flat_pairs, pairs[first:last].reshape(-1))
+        total -= dot(n_nodes, flat_nodes, nodes[begin:end].reshape(-1))
+        total -= dot(n_pairs, flat_pairs, pairs[first:last].reshape(-1))
     return total

@@ -4,12 +4,12 @@ Sparse forward-backward relative to a shared base (Lavergne 2010, section 4.1, h
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .search import position
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def correct(
     first: int,
     last: int,
@@ -57,7 +57,7 @@ def correct(
             change[e] = value[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def entry_sums(
     first: int,
     last: int,
@@ -95,7 +95,7 @@ def entry_sums(
         e = end
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def settle_entries(
     first: int,
     last: int,
@@ -127,7 +127,7 @@ def settle_entries(
                 sums[e] = value[e] * sums[e] - gold[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count(
     places: np.ndarray,
     place: int,
@@ -144,7 +144,7 @@ def _count(
         counts[e] += token_weight[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_entries(
     ent_ptr: np.ndarray,
     ent_place: np.ndarray,

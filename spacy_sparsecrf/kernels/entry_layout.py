@@ -1,12 +1,12 @@
 """Numbering of entries: the distinct pairs that the weights of a context's rows are of."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .memory import fill
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _low_bit(word: np.uint64) -> int:
     """Position of the lowest bit that is set; word: not 0."""
     position = 0
@@ -18,7 +18,7 @@ def _low_bit(word: np.uint64) -> int:
     return position
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_places(
     row_ptr: np.ndarray,
     rows: np.ndarray,
@@ -45,7 +45,7 @@ def count_places(
                     n_places[c] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def list_places(
     row_ptr: np.ndarray,
     rows: np.ndarray,

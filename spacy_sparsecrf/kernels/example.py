@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner
 from .entries import correct
 from .forward_backward import forward_backward
 from .path_loss import path_loss
 from .potentials import context_matrices
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _build_potentials(
     visit: int,
     context: np.ndarray,
@@ -83,7 +83,7 @@ def _build_potentials(
             )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def infer_example(
     s: int,
     visit: int,
@@ -206,7 +206,8 @@ def infer_example(
             log_z[part : part + 1],
             beta,
             scratch,
-            False,
+            # False; a literal would have numba compile forward-backward once more.
+            bounds[0] > 0,
         )
     residual = marginals[0]
     if twin[s] >= 0:

@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from .compiled import kernel
 
 _LOG2E = 1.4426950408889634
 # ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).
@@ -38,7 +40,7 @@ _bits_of: Any = intrinsic(_type_bits)
 _float_of: Any = intrinsic(_type_float)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
     """Replace row[:n] by exp(row[:n] - shift), accurate to a few units in the last place.
 
@@ -69,7 +71,7 @@ def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
         row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def largest(row: np.ndarray) -> float:
     """Largest element of a row, whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.

@@ -1,15 +1,15 @@
 """Gradients as sums of residuals, over the tokens of a test or the tests of a token."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .memory import fill, lent, prefetch
 
 # How many tokens ahead their residuals are asked for.
 _AHEAD = 8
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def subtract_gold(
     first: int,
     last: int,
@@ -25,7 +25,7 @@ def subtract_gold(
                 residual[t, labels[t]] -= weights[s]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scatter_heads(
     first: int,
     last: int,
@@ -48,7 +48,7 @@ def scatter_heads(
                 total[y] += row[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gather_unigrams(
     first: int,
     last: int,
@@ -91,7 +91,7 @@ def gather_unigrams(
                 gradient[k] += residual[t, row_labels[k]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_rows(
     residual: np.ndarray, tokens: np.ndarray, first: int, last: int, total: np.ndarray
 ) -> None:
@@ -122,7 +122,7 @@ def add_rows(
             total[y] += residual[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def add_outer_products(
     tokens: np.ndarray,
     first: int,
@@ -155,7 +155,7 @@ def add_outer_products(
                 total[i, y] += a * backward[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_sums(
     first: int,
     last: int,
@@ -176,7 +176,7 @@ def pair_sums(
         add_outer_products(tokens, spans[p, 0], spans[p, 1], n_labels, alpha, backward, sums[p])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_starts(
     tokens: np.ndarray,
     first: int,
@@ -192,7 +192,7 @@ def add_starts(
             total[n_labels, y] += backward[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def subtract_gold_pairs(
     c: int,
     n_labels: int,
@@ -219,7 +219,7 @@ def subtract_gold_pairs(
             total[n_labels, labels[t]] -= token_weight[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def matrix_residuals(
     first: int,
     last: int,
@@ -282,7 +282,7 @@ def matrix_residuals(
         )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gather_bigrams(
     first: int,
     last: int,

@@ -1,15 +1,15 @@
 """The loss of a sequence by the forward recursion alone."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner
 from .forward_backward import _evidence, _forward, _normalise
 from .memory import fill
 from .path_loss import _pair
 from .potentials import add_scores
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def forward_loss(
     n_labels: int,
     labels: np.ndarray,

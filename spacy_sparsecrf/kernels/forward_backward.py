@@ -1,15 +1,15 @@
 """Scaled forward-backward, sparse where potentials are (Lavergne 2010, sections 2.2, 4.1, 4.2)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .exp import exp_shifted, largest
 from .memory import fill, lent
 from .potentials import add_heads, add_scores
 from .sets import has_label, is_restricted, level
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarray) -> None:
     """Forward product: out[y] = sum_y' alpha[y'] matrix[y', y], four y' at a time."""
     padded = len(out)
@@ -28,7 +28,7 @@ def _advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarr
             out[y] += a * matrix[i, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
     """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
     padded = len(v)
@@ -50,7 +50,7 @@ def _retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) 
         out[i] = a
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 def _sum(row: np.ndarray, n: int) -> float:
     """Sum of row[:n]."""
     total = 0.0
@@ -59,7 +59,7 @@ def _sum(row: np.ndarray, n: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _rewrite(
     matrix: np.ndarray,
     first: int,
@@ -78,7 +78,7 @@ def _rewrite(
         scratch[ent_previous[e], ent_label[e]] = ent_change[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _forward(
     alpha: np.ndarray,
     matrix: np.ndarray,
@@ -110,7 +110,7 @@ def _forward(
         out[ent_label[e]] += alpha[ent_previous[e]] * ent_change[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _backward(
     matrix: np.ndarray,
     v: np.ndarray,
@@ -145,7 +145,7 @@ def _backward(
         out[previous] += total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _evidence(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
     """Exponentiate a token's scores in place, relative to their maximum, which is returned.
 
@@ -167,7 +167,7 @@ def _evidence(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _normalise(row: np.ndarray, factor: np.ndarray) -> float:
     """Row *= factor, then row /= sum(row); returns that sum."""
     for y in range(len(row)):
@@ -179,7 +179,7 @@ def _normalise(row: np.ndarray, factor: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def forward_backward(
     first: int,
     last: int,

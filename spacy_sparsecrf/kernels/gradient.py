@@ -1,14 +1,14 @@
 """The gradients of examples, and the rows of weights they are on."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .descent import update_rows
 from .example import infer_example
 from .sgd import update_pairs
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_gradient(
     s: int,
     visit: int,
@@ -171,7 +171,7 @@ def add_gradient(
     return float(weight * loss)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_gradients(
     members: np.ndarray,
     visit: int,
@@ -290,7 +290,7 @@ def add_gradients(
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _collect(
     rows: np.ndarray, first: int, visit: int, marks: np.ndarray, touched: np.ndarray, n: int
 ) -> int:
@@ -306,7 +306,7 @@ def _collect(
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def collect_rows(
     sequences: np.ndarray,
     visit: int,

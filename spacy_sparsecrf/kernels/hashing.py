@@ -1,7 +1,8 @@
 """64-bit hashes of tests, and a hash table from 64-bit keys to their positions."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 # Values that stand for tokens outside the sequence, mixed with the distance from it.
 _BEFORE = np.uint64(0x9E3779B97F4A7C15)
@@ -11,7 +12,7 @@ _NOT_ZERO = np.uint64(0x165667B19E3779F9)
 _ZERO = np.uint64(0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def mix(x: np.uint64) -> np.uint64:
     """Scramble 64 bits one-to-one (the finaliser of MurmurHash3)."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -19,13 +20,13 @@ def mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(33))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def edge_value(distance: int) -> np.uint64:
     """Value of a token outside the sequence: distance < 0 before its first, > 0 behind its last."""
     return mix((_BEFORE if distance < 0 else _AFTER) ^ np.uint64(abs(distance)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill_edges(edges: np.ndarray) -> None:
     """Give each distance from a sequence a value of its own on either side.
 
@@ -38,7 +39,7 @@ def fill_edges(edges: np.ndarray) -> None:
 
 
 # Inlined: a call would count the references to each array, which takes longer than the test.
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@inner(inline="always")
 def hash_test(
     p: int,
     t: int,
@@ -87,7 +88,7 @@ def hash_test(
     return h if h != _ZERO else _NOT_ZERO
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def hash_tests(
     offsets: np.ndarray,
     rows: np.ndarray,
@@ -153,7 +154,7 @@ def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:
     return slots
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
     """Enter keys[first:last] into a table that keys[:first] are in, by linear probing.
 
@@ -168,7 +169,7 @@ def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
         slots[slot] = i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
     """Find one key in a table; the arguments are those of `lookup`."""
     mask = np.uint64(len(slots) - 1)
@@ -180,7 +181,7 @@ def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
     return position
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> int:
     """Find keys in a table.
 

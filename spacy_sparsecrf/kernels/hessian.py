@@ -8,14 +8,14 @@ is divided by a probability, which may be 0.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .forward_backward import _backward, _rewrite
 from .memory import fill
 from .potentials import add_heads, add_scores
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def weighted_betas(
     first: int,
     last: int,
@@ -65,7 +65,7 @@ def weighted_betas(
             )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _advance(
     alpha: np.ndarray,
     change: np.ndarray,
@@ -91,7 +91,7 @@ def _advance(
             out[y] += matrix[i, y] * (c + a * slope[i, y])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _retreat(
     matrix: np.ndarray,
     slope: np.ndarray,
@@ -118,7 +118,7 @@ def _retreat(
         out[i] = a
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _forward_change(
     alpha: np.ndarray,
     change: np.ndarray,
@@ -159,7 +159,7 @@ def _forward_change(
         out[ent_label[e]] += change[i] * ent_change[e] + alpha[i] * ent_slope[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _backward_change(
     matrix: np.ndarray,
     slope: np.ndarray,
@@ -196,7 +196,7 @@ def _backward_change(
         out[ent_previous[e]] += change[y] * ent_change[e] + v[y] * ent_slope[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray) -> float:
     """Row -= k shape, for k = sum_y mass[y] row[y] * inverse, which is returned."""
     total = 0.0
@@ -209,7 +209,7 @@ def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _add_evidence(
     row: np.ndarray, backward: np.ndarray, beta: np.ndarray, whole: np.ndarray, score: np.ndarray
 ) -> None:
@@ -223,7 +223,7 @@ def _add_evidence(
         row[y] = q * row[y] + whole[y] * score[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def tangents(
     first: int,
     last: int,

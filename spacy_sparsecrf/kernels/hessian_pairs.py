@@ -1,14 +1,14 @@
 """Pair weights in Hessian-vector products: their scores along a direction, their derivatives."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .expectations import add_outer_products, add_starts
 from .memory import fill
 from .potentials import add_pairs
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def matrix_slopes(
     first: int,
     last: int,
@@ -41,7 +41,7 @@ def matrix_slopes(
         )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def entry_slopes(
     first: int,
     last: int,
@@ -82,7 +82,7 @@ def entry_slopes(
                 ent_slope[e] += change[e] * base
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def matrix_products(
     first: int,
     last: int,
@@ -116,7 +116,7 @@ def matrix_products(
         add_starts(start_tokens, start_ptr[m], start_ptr[m + 1], n_labels, backward, total[m])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def settle_slopes(
     first: int,
     last: int,

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .hashing import mix
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _hash_row(row: np.ndarray) -> np.uint64:
     """Scramble a row of 64-bit numbers."""
     h = np.uint64(0)
@@ -17,7 +17,7 @@ def _hash_row(row: np.ndarray) -> np.uint64:
     return h
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two rows have the same numbers."""
     for i in range(len(a)):  # noqa: SIM110 (numba has no generators in any())
@@ -26,7 +26,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def enter_all(slots: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
     """Enter distinct rows into an empty table, by linear probing.
 
@@ -40,7 +40,7 @@ def enter_all(slots: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
         slots[slot] = i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def number_rows(
     slots: np.ndarray,
     rows: np.ndarray,

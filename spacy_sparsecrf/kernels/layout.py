@@ -1,10 +1,11 @@
 """Index kernels: transposes and selections of CSR structures."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def transpose(
     indptr: np.ndarray, indices: np.ndarray, col_ptr: np.ndarray, col_rows: np.ndarray
 ) -> None:
@@ -29,7 +30,7 @@ def transpose(
     col_ptr[0] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def select(
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -54,7 +55,7 @@ def select(
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_columns(
     indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, totals: np.ndarray
 ) -> None:

@@ -17,10 +17,11 @@ bisection, as |R w| - M (sign(w) d + l1) has the sign of an expression that fall
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _cross(
     w: float,
     d: float,
@@ -51,7 +52,7 @@ def _cross(
     return float(sign * size)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def catch_up(
     row: int,
     now: int,
@@ -91,7 +92,7 @@ def catch_up(
             theta[k] = _cross(w, d, l1, past, now, shrunk, moved)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def catch_up_all(
     now: int,
     row_ptr: np.ndarray,

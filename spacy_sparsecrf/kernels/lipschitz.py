@@ -1,8 +1,8 @@
 """The search for the Lipschitz constant of a sequence's gradient, its *curvature*."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner
 from .example import _build_potentials
 from .forward import forward_loss
 
@@ -12,7 +12,7 @@ _ROUNDING = 1e-13
 _LARGEST = 1e30
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _loss_of(
     s: int,
     n_labels: int,
@@ -76,7 +76,7 @@ def _loss_of(
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _losses(
     s: int,
     copy: int,
@@ -181,7 +181,7 @@ def _losses(
     return float(loss)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def search_curvature(
     curvature: float,
     loss: float,

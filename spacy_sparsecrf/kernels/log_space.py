@@ -6,8 +6,8 @@ lost. So each element is accurate, however improbable what it stands for.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .exp import exp_shifted
 from .forward_backward import _advance, _retreat
 from .memory import fill
@@ -16,7 +16,7 @@ from .memory import fill
 _TINY = 1e-280
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exponentiate_pairs(
     n_labels: int, pairs: np.ndarray, psi: np.ndarray, shift: np.ndarray
 ) -> None:
@@ -37,7 +37,7 @@ def exponentiate_pairs(
             exp_shifted(psi[c, i], psi.shape[2], shift[c])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def log_sum(row: np.ndarray, n: int) -> float:
     """Log of the sum of exp(row[:n]); -inf for a row of -inf."""
     top: float = -np.inf
@@ -51,7 +51,7 @@ def log_sum(row: np.ndarray, n: int) -> float:
     return float(top + np.log(total))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _level(row: np.ndarray, n: int) -> float:
     """Make the largest element of row[:n] 0. RETURNS: what it was."""
     top = -np.inf
@@ -62,7 +62,7 @@ def _level(row: np.ndarray, n: int) -> float:
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _exponentials(row: np.ndarray, n: int, out: np.ndarray) -> None:
     """Exponentiate row[:n], elements <= 0; the padding of `out` becomes 0."""
     for y in range(n):
@@ -72,7 +72,7 @@ def _exponentials(row: np.ndarray, n: int, out: np.ndarray) -> None:
     fill(out, n, len(out), 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def run_forward(
     offsets: np.ndarray,
     n_labels: int,
@@ -118,7 +118,7 @@ def run_forward(
         log_z[s] = scale + log_sum(alpha[end - 1], n_labels) if end > begin else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def run_backward(
     offsets: np.ndarray,
     n_labels: int,
@@ -161,7 +161,7 @@ def run_backward(
             beta_scale[t - 1] = beta_scale[t] + top + _level(row, n_labels)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_marginals(alpha: np.ndarray, beta: np.ndarray, marginals: np.ndarray) -> None:
     """Compute p(y_t = y | x), alpha_t(y) beta_t(y) / Z.
 
@@ -180,7 +180,7 @@ def find_marginals(alpha: np.ndarray, beta: np.ndarray, marginals: np.ndarray) -
             row[y] /= total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def score_paths(
     offsets: np.ndarray,
     n_labels: int,

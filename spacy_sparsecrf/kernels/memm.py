@@ -1,13 +1,13 @@
 """Maximum entropy Markov models: normalisation at each label before."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .exp import exp_shifted, largest
 from .memory import fill
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def normalise_steps(
     offsets: np.ndarray,
     n_labels: int,

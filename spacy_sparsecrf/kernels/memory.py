@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from .compiled import kernel
 
 
 def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
@@ -49,7 +51,7 @@ prefetch: Any = intrinsic(_type_prefetch)
 lent: Any = intrinsic(_type_lent)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
     """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
     for i in range(first, last):

@@ -1,8 +1,8 @@
 """Passes of stochastic solvers, a minibatch at a time."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .gradient import add_gradient, collect_rows
 from .updates import catch_up_adagrad, catch_up_sgd, step_adagrad, step_sgd
 
@@ -11,7 +11,7 @@ SGD = 0
 ADAGRAD = 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _catch_up(
     rows: np.ndarray,
     step: int,
@@ -38,7 +38,7 @@ def _catch_up(
         done[row] = step
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def minibatch_pass(
     order: np.ndarray,
     batch: int,

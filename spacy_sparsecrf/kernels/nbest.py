@@ -7,13 +7,14 @@ needed, or the best that was not taken yet to another node.
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 _UNKNOWN = -1  # the next best path has not been looked for
 _NONE = -2  # there is none
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _find_first(
     begin: int,
     end: int,
@@ -48,7 +49,7 @@ def _find_first(
     before[first + n_labels] = chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _descend(
     end_node: int,
     n_labels: int,
@@ -76,7 +77,7 @@ def _descend(
             return depth
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _choose(
     n_labels: int,
     candidates: np.ndarray,
@@ -102,7 +103,7 @@ def _choose(
     return chosen, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _extend(
     v: int,
     t: int,
@@ -150,7 +151,7 @@ def _extend(
     tail[v] = path
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_paths(
     begin: int,
     end: int,

@@ -1,9 +1,9 @@
 """Online exponentiated gradient, a sequence at a time (Collins et al. 2008, section 5)."""
 
 import numpy as np
-from numba import njit
 
-from .dual_chain import axpy, gold_sum, infer_chain, inner, is_wide, score_chain
+from .compiled import inner, kernel
+from .dual_chain import axpy, dot, gold_sum, infer_chain, is_wide, score_chain
 from .slopes import scatter, square_norm
 
 # Step sizes that are tried for a sequence before it is left as it is.
@@ -12,7 +12,7 @@ _MAX_TRIALS = 20
 _LARGEST_STEP = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     """KL(new || old) of a sequence whose log-potentials have moved by `step` times a direction d.
 
@@ -29,7 +29,7 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     return both if fall > both else fall
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move(
     s: int,
     own_ptr: np.ndarray,
@@ -48,7 +48,7 @@ def _move(
             change[k] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def ascend(
     order: np.ndarray,
     grow: float,
@@ -205,11 +205,11 @@ def ascend(
             )
             n_evaluations += 1
             # Expected minus gold along the way.
-            along = inner(n_nodes, way_nodes, new_nodes) + inner(n_pairs, way_pairs, new_pairs)
+            along = dot(n_nodes, way_nodes, new_nodes) + dot(n_pairs, way_pairs, new_pairs)
             fall = log_z[s] - reached + step * (along / weight + gold_way)
             axpy(n_nodes, -1.0, old_nodes, new_nodes, new_nodes)
             axpy(n_pairs, -1.0, old_pairs, new_pairs, new_pairs)
-            slope = inner(n_nodes, way_nodes, new_nodes) + inner(n_pairs, way_pairs, new_pairs)
+            slope = dot(n_nodes, way_nodes, new_nodes) + dot(n_pairs, way_pairs, new_pairs)
             scatter(
                 s,
                 n_labels,

@@ -1,12 +1,12 @@
 """Screening of bigram weights: only those pairs of labels that can have a large gradient."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .memory import lent
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _add_mass(
     t: int,
     residual: np.ndarray,
@@ -31,7 +31,7 @@ def _add_mass(
             down[y] -= residual[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _choose(
     up: np.ndarray, down: np.ndarray, n: int, slack: float, threshold: float, chosen: np.ndarray
 ) -> int:
@@ -44,7 +44,7 @@ def _choose(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_counts(
     first: int,
     last: int,
@@ -87,7 +87,7 @@ def add_counts(
                     sums[1, n_labels] += weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def choose_labels(
     n_labels: int,
     counts: np.ndarray,
@@ -119,7 +119,7 @@ def choose_labels(
         column_end += n
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _add_products(
     tokens: np.ndarray,
     first: int,
@@ -160,7 +160,7 @@ def _add_products(
                 total[i, k] += a * packed[0, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh(
     products: np.ndarray,
     psi: np.ndarray,
@@ -187,7 +187,7 @@ def _weigh(
             products[i, k] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _subtract_gold(
     tokens: np.ndarray,
     first: int,
@@ -210,7 +210,7 @@ def _subtract_gold(
                 total[i, k] -= token_weight[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_chosen_pairs(
     first: int,
     last: int,
@@ -304,7 +304,7 @@ def add_chosen_pairs(
             column_place[at[k]] = -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def screen_pairs(
     first: int,
     last: int,

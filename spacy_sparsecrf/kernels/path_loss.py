@@ -1,12 +1,12 @@
 """The loss of one sequence, from what forward-backward has left."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .search import position
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
     """Potential of a pair of labels: the value of the context's entry at its place, if any."""
     e = position(places, place)
@@ -15,7 +15,7 @@ def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray
     return float(matrix.reshape(-1)[place])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def path_loss(
     labels: np.ndarray,
     context: np.ndarray,

@@ -1,13 +1,13 @@
 """The averaged perceptron (Collins 2002): decode, and move weights towards the gold labels."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .memory import fill
 from .potentials import add_pairs, add_scores
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _best_labels(
     n: int, n_labels: int, best: np.ndarray, back: np.ndarray, labels: np.ndarray
 ) -> None:
@@ -21,7 +21,7 @@ def _best_labels(
         y = back[t, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _advance(
     begins: bool,
     n_labels: int,
@@ -50,7 +50,7 @@ def _advance(
         best[y] = result[y] + scores[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move(
     step: float,
     count: float,
@@ -70,7 +70,7 @@ def _move(
             moves[k] += count * step
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _decode(
     begin: int,
     end: int,
@@ -129,7 +129,7 @@ def _decode(
     _best_labels(end - begin, n_labels, best, back, guess)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _learn(
     begin: int,
     end: int,
@@ -177,7 +177,7 @@ def _learn(
     return n_wrong
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def perceptron_pass(
     order: np.ndarray,
     n_labels: int,

@@ -9,8 +9,8 @@ Where some labels may not follow others, a *mask* comes after the last matrix: 1
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .exp import exp_shifted, largest
 from .memory import fill, lent, prefetch
 
@@ -19,7 +19,7 @@ _FAR = 24
 _NEAR = 12
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_heads(
     scores: np.ndarray, heads: np.ndarray, first: int, last: int, table: np.ndarray
 ) -> None:
@@ -38,7 +38,7 @@ def add_heads(
             scores[y] += a[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_scores(
     scores: np.ndarray,
     rows: np.ndarray,
@@ -73,7 +73,7 @@ def add_scores(
                 scores[row_labels[k]] += theta[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_pairs(
     matrix: np.ndarray,
     rows: np.ndarray,
@@ -105,7 +105,7 @@ def add_pairs(
                 flat[row_places[k]] += theta[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _mask(matrix: np.ndarray, mask: np.ndarray, n_labels: int) -> None:
     """Multiply a matrix [Y + 1, Yp] by a mask, but for the start row."""
     for i in range(n_labels):
@@ -113,7 +113,7 @@ def _mask(matrix: np.ndarray, mask: np.ndarray, n_labels: int) -> None:
             matrix[i, y] *= mask[i, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def context_matrices(
     first: int,
     last: int,

@@ -1,10 +1,11 @@
 """Whether sequences have a path."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_possible(
     offsets: np.ndarray,
     permitted: np.ndarray,

@@ -1,10 +1,11 @@
 """What `Doc.to_array` gives, made ready for hashing."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def cut(ends: np.ndarray, starts: np.ndarray, sentences: bool, offsets: np.ndarray) -> int:
     """Cut the concatenated tokens of Docs into sequences.
 
@@ -27,7 +28,7 @@ def cut(ends: np.ndarray, starts: np.ndarray, sentences: bool, offsets: np.ndarr
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def glue(ends: np.ndarray, spaces: np.ndarray, column: int) -> None:
     """Turn "white space follows" into "glued to the next token of the Doc", in place.
 

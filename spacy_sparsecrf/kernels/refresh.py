@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .entries import correct
 from .forward_backward import _evidence
 from .memory import fill
 from .potentials import add_scores, context_matrices
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def weigh_tokens(
     tokens: np.ndarray,
     n_labels: int,
@@ -36,7 +36,7 @@ def weigh_tokens(
         top[t] = _evidence(row, n_labels, allowed[t])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def refresh_block(
     tokens: np.ndarray,
     unigram: int,

@@ -7,13 +7,13 @@ potentials are the same. The pairs of its first token with the start label are i
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .expectations import add_outer_products
 from .memory import fill
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_labels(
     weight: float, labels: np.ndarray, marginals: np.ndarray, residual: np.ndarray
 ) -> None:
@@ -28,7 +28,7 @@ def add_labels(
             residual[t, labels[t]] -= weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_pairs(
     weight: float,
     first: int,
@@ -74,7 +74,7 @@ def add_pairs(
                 total[labels[t - 1], labels[t]] -= weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def exchange(fresh: np.ndarray, stored: np.ndarray) -> None:
     """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
     for i in range(len(fresh)):
@@ -84,7 +84,7 @@ def exchange(fresh: np.ndarray, stored: np.ndarray) -> None:
         fresh[i] = stored[i] - old
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _scatter_pairs(
     row: int,
     n_labels: int,
@@ -108,7 +108,7 @@ def _scatter_pairs(
             sums[k] += flat[row_places[k]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def scatter_sequence(
     n_labels: int,
     n_previous: int,
@@ -161,7 +161,7 @@ def scatter_sequence(
             k -= 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scatter_all(
     n_labels: int,
     n_previous: int,
@@ -206,7 +206,7 @@ def scatter_all(
         )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rows_of_sequences(
     offsets: np.ndarray,
     tok_ptr: np.ndarray,

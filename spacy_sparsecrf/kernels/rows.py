@@ -5,8 +5,8 @@ table has the key and where the weights of its row are, so that a probe touches 
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .hashing import mix
 
 _ZERO = np.uint64(0)
@@ -33,7 +33,7 @@ def build_rows(keys: np.ndarray, row_ptr: np.ndarray) -> tuple[np.ndarray, np.nd
     return bits, entries
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def enter_rows(
     bits: np.ndarray, entries: np.ndarray, keys: np.ndarray, row_ptr: np.ndarray
 ) -> None:
@@ -52,14 +52,14 @@ def enter_rows(
         entries[slot, 1] = (np.uint64(row_ptr[row]) << _START) | count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def may_have(bits: np.ndarray, query: np.uint64) -> int:
     """1 if a key may be in the table, 0 if it is not, or if it is 0: "no test"."""
     bit = (mix(query) >> _HIGH) & np.uint64(8 * len(bits) - 1)
     return 1 if query != _ZERO and (bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def find_entry(entries: np.ndarray, query: np.uint64) -> np.uint64:
     """Find where the weights of a key are: first << 32 | number, 0 where the key is absent."""
     mask = np.uint64(len(entries) - 1)
@@ -70,7 +70,7 @@ def find_entry(entries: np.ndarray, query: np.uint64) -> np.uint64:
     return entry
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_row(
     entry: np.uint64, row_places: np.ndarray, values: np.ndarray, scores: np.ndarray
 ) -> None:
@@ -83,7 +83,7 @@ def add_row(
         scores[row_places[k]] += values[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find_entries(
     hashes: np.ndarray, bits: np.ndarray, entries: np.ndarray, found: np.ndarray
 ) -> None:
@@ -95,7 +95,7 @@ def find_entries(
                 found[n, p] = find_entry(entries, hashes[n, p])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_rows(
     found: np.ndarray, row_places: np.ndarray, values: np.ndarray, scores: np.ndarray
 ) -> None:

@@ -1,8 +1,8 @@
 """Stochastic average gradient, a sequence at a time (Schmidt et al. 2015, algorithm 1)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .lazy import catch_up, catch_up_all
 from .lipschitz import search_curvature
 from .sag_rules import (
@@ -18,7 +18,7 @@ from .sampling import set_leaf
 from .slopes import apply_change, refresh, square_norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sag_pass(
     draws: np.ndarray,
     mode: int,

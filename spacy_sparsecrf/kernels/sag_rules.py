@@ -1,15 +1,15 @@
 """The rules of SAG: which sequence to draw, its curvature at first, the step (Schmidt 2015, 5)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .sampling import draw_leaf
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def curvature_share(mode: int, n_seen: int, n: int) -> float:
     """The probability that a draw is by curvature, n_seen of n sequences having one."""
     if mode == UNIFORM or n_seen == 0:
@@ -17,7 +17,7 @@ def curvature_share(mode: int, n_seen: int, n: int) -> float:
     return 0.5 * n_seen / n if mode == GROWING else 0.5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def seen_first(curvatures: np.ndarray, order: np.ndarray) -> int:
     """List the sequences with a curvature, then the others, and count the former.
 
@@ -37,7 +37,7 @@ def seen_first(curvatures: np.ndarray, order: np.ndarray) -> int:
     return n_seen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw(
     uniform: np.ndarray, mode: int, n_seen: int, order: np.ndarray, sums: np.ndarray
 ) -> tuple[int, float]:
@@ -67,7 +67,7 @@ def draw(
     return s, others + by_curvature
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def first_estimate(
     old: float, mean: float, by_mean: bool, initial: float, fresh: float, decay: float
 ) -> float:
@@ -84,7 +84,7 @@ def first_estimate(
     return initial
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def step_size(share: float, largest: float, mean: float, decay: float, saga: bool, n: int) -> float:
     """The step alpha for a share of draws by curvature, in units of the mean loss.
 

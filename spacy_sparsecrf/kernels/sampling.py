@@ -1,10 +1,11 @@
 """Sampling in proportion to numbers that change: a binary tree of sums and maxima."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def set_leaf(sums: np.ndarray, tops: np.ndarray, leaf: int, value: float) -> None:
     """Change the number of a leaf, and the sums and maxima above it.
 
@@ -21,7 +22,7 @@ def set_leaf(sums: np.ndarray, tops: np.ndarray, leaf: int, value: float) -> Non
         node //= 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def set_leaves(sums: np.ndarray, tops: np.ndarray, values: np.ndarray) -> None:
     """Fill an empty tree with the numbers of its first leaves, [<= P]."""
     n_leaves = len(sums) // 2
@@ -34,7 +35,7 @@ def set_leaves(sums: np.ndarray, tops: np.ndarray, values: np.ndarray) -> None:
         tops[node] = max(tops[2 * node], tops[2 * node + 1])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def draw_leaf(sums: np.ndarray, uniform: float) -> int:
     """Choose a leaf with a probability in proportion to its number.
 

@@ -1,8 +1,8 @@
 """Iterative scaling of per-position models (Goodman 2002, figures 1 and 2)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .exp import exp_shifted, largest
 from .memory import fill
 from .potentials import add_heads, add_scores
@@ -18,7 +18,7 @@ _LOW, _HIGH = 1.0 / 16.0, 16.0
 _MAX_NEWTON = 100
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _solve(expected: float, slope: float, target: float) -> float:
     """The root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
 
@@ -39,7 +39,7 @@ def _solve(expected: float, slope: float, target: float) -> float:
     return float(t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scaled_weight(
     weight: float, observed: float, expected: float, slowing: float, l1: float, l2: float
 ) -> float:
@@ -72,7 +72,7 @@ def scaled_weight(
     return float(max(0.0, sign * (weight + t / slowing)) * sign)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scale_weights(
     theta: np.ndarray,
     observed: np.ndarray,
@@ -90,7 +90,7 @@ def scale_weights(
         scaled[k] = scaled_weight(theta[k], observed[k], expected[k], slowing, l1, l2)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def largest_sum(
     n_labels: int,
     token_ptr: np.ndarray,
@@ -114,7 +114,7 @@ def largest_sum(
     return most
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -> None:
     """How often a test is at one token at most: most[o] = max_t f_o(x_t), 0 where nowhere.
 
@@ -129,7 +129,7 @@ def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -
         most[test] = longest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _normalise(row: np.ndarray) -> None:
     """Divide a row by its sum."""
     total = 0.0
@@ -139,7 +139,7 @@ def _normalise(row: np.ndarray) -> None:
         row[y] /= total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def token_masses(
     first: int,
     last: int,
@@ -171,7 +171,7 @@ def token_masses(
         _normalise(row)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _expect(
     tokens: np.ndarray,
     places: np.ndarray,
@@ -188,7 +188,7 @@ def _expect(
             expected[k] += scale * mass[t, places[k]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _rescale(
     tokens: np.ndarray,
     places: np.ndarray,
@@ -210,7 +210,7 @@ def _rescale(
             total[t] = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scale_in_turn(
     by_test: bool,
     row_tests: np.ndarray,

@@ -5,14 +5,14 @@ kept for each word.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .hashing import hash_test
 from .memory import lent
 from .rows import add_row, find_entry, may_have
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def admit_words(words: np.ndarray, places: np.ndarray, n_placed: int, new: np.ndarray) -> int:
     """Give words without a place among the kept sums the next places.
 
@@ -30,7 +30,7 @@ def admit_words(words: np.ndarray, places: np.ndarray, n_placed: int, new: np.nd
     return n_new
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_groups(
     group_offsets: np.ndarray,
     group_ptr: np.ndarray,
@@ -81,7 +81,7 @@ def sum_groups(
                     add_row(find_entry(entries, test), row_labels, values, score)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_words(
     offsets: np.ndarray,
     places: np.ndarray,

@@ -1,13 +1,13 @@
 """Screening: the gradient of *all* potential weights, of which only violators are kept."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .expectations import add_rows
 from .memory import lent
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_residuals(
     first: int,
     tests: np.ndarray,
@@ -28,7 +28,7 @@ def add_residuals(
         add_rows(residual, col_tokens, begin, end, sums[tests[i] - first])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def collect_labels(
     first: int,
     n_labels: int,

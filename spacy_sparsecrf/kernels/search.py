@@ -1,10 +1,11 @@
 """Bisection."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def position(places: np.ndarray, place: int) -> int:
     """The first index at which ascending places are not below a place.
 

@@ -1,8 +1,8 @@
 """One sequence for SAG: its loss and its residuals."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner
 from .example import _build_potentials
 from .forward_backward import forward_backward
 from .memory import fill
@@ -10,7 +10,7 @@ from .path_loss import path_loss
 from .residuals import add_labels, add_pairs
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _add_residuals(
     s: int,
     first: int,
@@ -97,7 +97,8 @@ def _add_residuals(
         log_z,
         beta,
         scratch,
-        False,
+        # False; a literal would have numba compile forward-backward once more.
+        bounds[0] > 0,
     )
     weight = weights[s]
     loss = log_z[0]
@@ -130,7 +131,7 @@ def _add_residuals(
     return float(weight * loss)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def evaluate_sequence(
     s: int,
     copy: int,

@@ -5,10 +5,11 @@ makes no sense, so that no bits stand for all labels: a token that is not restri
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def is_restricted(words: np.ndarray) -> bool:
     """Whether a set is not that of all labels. words: [W] uint64."""
     bits = np.uint64(0)
@@ -17,14 +18,14 @@ def is_restricted(words: np.ndarray) -> bool:
     return bool(bits != np.uint64(0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def has_label(words: np.ndarray, label: int) -> bool:
     """Whether a label is in a set that has bits. words: [W] uint64."""
     bit = words[label >> 6] >> np.uint64(label & 63)
     return bool(bit & np.uint64(1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def level(scores: np.ndarray, n_labels: int, words: np.ndarray) -> None:
     """Give labels outside a set the score of one inside, so that they do not count as largest.
 

@@ -1,14 +1,14 @@
 """Stochastic gradient descent, an example at a time, with a cumulative l1 penalty."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .descent import pair_residual, update_entries, update_matrix, update_rows
 from .example import infer_example
 from .memory import lent
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def update_pairs(
     first: int,
     last: int,
@@ -114,7 +114,7 @@ def update_pairs(
             same_matrix = i + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sgd_pass(
     order: np.ndarray,
     n_labels: int,

@@ -1,13 +1,13 @@
 """The gradient of one sequence, and what is stored of it (*slopes*, Schmidt 2015, section 4)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .residuals import exchange, scatter_sequence
 from .sequence import evaluate_sequence
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def square_norm(
     s: int, own_ptr: np.ndarray, own_rows: np.ndarray, all_ptr: np.ndarray, vector: np.ndarray
 ) -> float:
@@ -19,7 +19,7 @@ def square_norm(
     return norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def apply_change(
     s: int,
     own_ptr: np.ndarray,
@@ -43,7 +43,7 @@ def apply_change(
             change[k] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scatter(
     s: int,
     n_labels: int,
@@ -87,7 +87,7 @@ def scatter(
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def refresh(
     s: int,
     copy: int,

@@ -1,13 +1,13 @@
 """Minibatches of stochastic meta-descent (Vishwanathan et al. 2006)."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .gradient import add_gradient
 from .tangent import add_product
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_gradient_and_product(
     members: np.ndarray,
     visit: int,
@@ -174,7 +174,7 @@ def add_gradient_and_product(
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _step(
     k: int,
     mu: float,
@@ -194,7 +194,7 @@ def _step(
     v[k] = decay * v[k] - gains[k] * (g + decay * curved)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def step_smd(
     mu: float,
     decay: float,
@@ -216,7 +216,7 @@ def step_smd(
         product[k] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def catch_up_smd(
     missed: np.ndarray,
     mu: float,

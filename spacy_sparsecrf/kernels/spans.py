@@ -1,12 +1,12 @@
 """Probabilities of runs of labels, from one forward and one backward pass."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import kernel
 from .log_space import log_sum
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def score_spans(
     sequence: np.ndarray,
     n_labels: int,

@@ -1,13 +1,13 @@
 """Products of a sequence's Hessian and a vector, by differentiating forward-backward."""
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner
 from .memory import fill
 from .potentials import add_pairs, add_scores
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _load(
     c: int,
     matrix: np.ndarray,
@@ -49,7 +49,7 @@ def _load(
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _past(
     t: int,
     n_labels: int,
@@ -76,7 +76,7 @@ def _past(
         past[t, y] = slopes[t, y] + (past[t, y] / mass[y] if mass[y] > 0.0 else 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _pair_tangents(
     t: int,
     n_labels: int,
@@ -107,7 +107,7 @@ def _pair_tangents(
             token[y] += dp
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _retreat(
     t: int,
     n_labels: int,
@@ -130,7 +130,7 @@ def _retreat(
         future[i] = before[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _scatter(
     weight: float,
     rows: np.ndarray,
@@ -145,7 +145,7 @@ def _scatter(
             product[k] += weight * values[places[k]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def add_product(
     weight: float,
     n_parts: int,

@@ -8,13 +8,13 @@ is missing up to the last active token, or down to the first, is computed.
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .forward_backward import _backward, _forward, _normalise
 from .memory import fill
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def extend_forward(
     begin: int,
     first: int,
@@ -66,7 +66,7 @@ def extend_forward(
         scale[t] = _normalise(alpha[t], evidence[t])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def extend_backward(
     end: int,
     first: int,
@@ -122,7 +122,7 @@ def extend_backward(
             beta[t, y] *= inverse
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def overlap(alpha: np.ndarray, beta: np.ndarray) -> float:
     """Sum alpha_t(y) beta_t(y): Z, up to the factors taken out, from any token t."""
     total = 0.0
@@ -131,7 +131,7 @@ def overlap(alpha: np.ndarray, beta: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def partial_log_z(
     first: int,
     last: int,

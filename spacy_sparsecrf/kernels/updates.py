@@ -4,13 +4,14 @@ A weight without a gradient still shrinks at each step. It is caught up when it 
 """
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def catch_up_sgd(
     begin: int,
     end: int,
@@ -35,7 +36,7 @@ def catch_up_sgd(
         theta[k] *= factor
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def step_sgd(
     begin: int,
     end: int,
@@ -56,7 +57,7 @@ def step_sgd(
             total[k] += theta[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
     """The proximal map of rate (l1 |w| + l2 w^2 / 2), n times.
 
@@ -74,7 +75,7 @@ def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
     return float(np.copysign(size, weight))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def catch_up_adagrad(
     begin: int,
     end: int,
@@ -94,7 +95,7 @@ def catch_up_adagrad(
         theta[k] = _shrink(theta[k], missed, rate, l1, l2)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def catch_up_each(
     missed: np.ndarray,
     eta: float,
@@ -109,7 +110,7 @@ def catch_up_each(
         catch_up_adagrad(k, k + 1, missed[k], eta, delta, l1, l2, theta, squares)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def step_adagrad(
     begin: int,
     end: int,

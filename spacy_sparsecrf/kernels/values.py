@@ -6,8 +6,8 @@ Sums are float64 whatever the arrays are, and a token's scores do not depend on 
 """
 
 import numpy as np
-from numba import njit
 
+from .compiled import inner, kernel
 from .memory import fill, lent
 
 # Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
@@ -17,7 +17,7 @@ _HELD = 3072
 _SUMMED = 64
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np.ndarray) -> None:
     """out[y] += sum over j < n of x[j] table[first + j, y], eight at a time. x: float64."""
     unrolled = n - n % 8
@@ -39,7 +39,7 @@ def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np
             out[y] += a * table[first + j, y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def value_scores(
     first: int,
     last: int,
@@ -77,7 +77,7 @@ def value_scores(
                 scores[t, y] = totals[t - begin, y] + (scores[t, y] if add else 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def value_sums(
     first: int,
     last: int,
@@ -103,7 +103,7 @@ def value_sums(
             _add_multiples(x, n, begin, residual, sums[r])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def value_curvatures(
     first: int,
     last: int,
@@ -138,7 +138,7 @@ def value_curvatures(
                 sums[r, y] += square * variance[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def value_supports(
     values: np.ndarray,
     rows: np.ndarray,

@@ -1,13 +1,14 @@
 """Viterbi decoding."""
 
 import numpy as np
-from numba import njit
+
+from .compiled import inner, kernel
 
 # Far above what rounding changes in scores below 1e9, far below what weights differ by.
 MARGIN = 1e-6
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _find_slack(
     n_labels: int,
     matrix: np.ndarray,
@@ -34,7 +35,7 @@ def _find_slack(
             slack[group_rows[j]] = most + MARGIN
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def finish_pairs(
     n_labels: int,
     prune: bool,
@@ -68,7 +69,7 @@ def finish_pairs(
             _find_slack(n_labels, matrix, frequent, group_ptr, group_rows, low, slack[c])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _advance_all(
     n_labels: int, previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, best: np.ndarray
 ) -> None:
@@ -85,7 +86,7 @@ def _advance_all(
                 best[y] = candidate if candidate > best[y] else best[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _advance_groups(
     previous: np.ndarray,
     matrix: np.ndarray,
@@ -109,7 +110,7 @@ def _advance_groups(
                     best[y] = candidate if candidate > best[y] else best[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _add_rare(
     previous: np.ndarray,
     matrix: np.ndarray,
@@ -126,7 +127,7 @@ def _add_rare(
             best[y] = candidate if candidate > best[y] else best[y]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> int:
     """The lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
     label = 0
@@ -139,7 +140,7 @@ def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> 
     return label
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def viterbi(
     offsets: np.ndarray,
     n_labels: int,
