@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .truncated import extend_backward, extend_forward, overlap, partial_log_z
 
 
-@kernel
+@inner
 def _count(k: int, mass: float, weight: float, expected: np.ndarray, curvature: np.ndarray) -> None:
     """Add one token's probability to a weight's expected count, and its variance."""
     expected[k] += weight * mass

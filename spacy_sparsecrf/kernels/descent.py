@@ -13,7 +13,7 @@ from .search import position
 _AHEAD = 12
 
 
-@kernel
+@inner
 def _decay(x: float) -> float:
     """exp(-x); where x is tiny, as it mostly is, without calling exp."""
     if x < 1e-5:

@@ -7,7 +7,7 @@ and log Z follow from these alone, whatever the weights.
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .exp import exp_shifted
 from .forward_backward import forward_backward
 from .memory import fill
@@ -20,7 +20,7 @@ from .residuals import add_pairs as add_pair_residuals
 WIDEST = 300.0
 
 
-@kernel
+@inner
 def _largest(block: np.ndarray, n_labels: int) -> float:
     """The largest of block[:, :n_labels]."""
     top = -np.inf
@@ -157,7 +157,7 @@ def _exponentiate(
                 row[y] *= mask[i, y]
 
 
-@kernel
+@inner
 def _place(
     first: int, last: int, grp_ptr: np.ndarray, grp_tokens: np.ndarray, where: np.ndarray
 ) -> None:
@@ -294,7 +294,7 @@ def axpy(n: int, factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarr
         out[i] = base[i] + factor * way[i]
 
 
-@kernel
+@inner
 def dot(n: int, one: np.ndarray, other: np.ndarray) -> float:
     """Inner product of the first n numbers, both flat."""
     total = 0.0

@@ -5,7 +5,7 @@ Sparse forward-backward relative to a shared base (Lavergne 2010, section 4.1, h
 
 import numpy as np
 
-from .compiled import kernel
+from .compiled import inner, kernel
 from .search import position
 
 
@@ -127,7 +127,7 @@ def settle_entries(
                 sums[e] = value[e] * sums[e] - gold[e]
 
 
-@kernel
+@inner
 def _count(
     places: np.ndarray,
     place: int,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from .compiled import kernel
+from .compiled import inner, kernel
 
 _LOG2E = 1.4426950408889634
 # ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).
@@ -71,7 +71,7 @@ def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
         row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))
 
 
-@kernel
+@inner
 def largest(row: np.ndarray) -> float:
     """Largest element of a row, whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.

@@ -91,7 +91,7 @@ def gather_unigrams(
                 gradient[k] += residual[t, row_labels[k]]
 
 
-@kernel
+@inner
 def add_rows(
     residual: np.ndarray, tokens: np.ndarray, first: int, last: int, total: np.ndarray
 ) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .compiled import inner
-from .forward_backward import _evidence, _forward, _normalise
+from .forward_backward import evidence_of, forward_product, normalise
 from .memory import fill
 from .path_loss import _pair
 from .potentials import add_scores
@@ -52,14 +52,14 @@ def forward_loss(
         c = context[t]
         m = matrix_of[c]
         first, start, last = ent_ptr[c], ent_start[c], ent_ptr[c + 1]
-        scale = _evidence(evidence, n_labels, allowed[t]) + psi_shift[m]
+        scale = evidence_of(evidence, n_labels, allowed[t]) + psi_shift[m]
         if t == 0:
             for y in range(len(evidence)):
                 alpha[t, y] = psi[m, n_labels, y]
             for e in range(start, last):
                 alpha[t, ent_label[e]] = change[e]
         else:
-            _forward(
+            forward_product(
                 alpha[t - 1],
                 psi[m],
                 constant[m],
@@ -73,7 +73,7 @@ def forward_loss(
                 scratch,
                 alpha[t],
             )
-        loss += np.log(_normalise(alpha[t], evidence))
+        loss += np.log(normalise(alpha[t], evidence))
         if labels[t] < 0:
             loss += scale
             continue

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .exp import exp_shifted, largest
 from .memory import fill, lent
 from .potentials import add_heads, add_scores
 from .sets import has_label, is_restricted, level
 
 
-@kernel(fastmath={"contract"})
-def _advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+@inner(fastmath={"contract"})
+def advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarray) -> None:
     """Forward product: out[y] = sum_y' alpha[y'] matrix[y', y], four y' at a time."""
     padded = len(out)
     for y in range(padded):
@@ -29,7 +29,7 @@ def _advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarr
 
 
 @inner(fastmath={"contract", "reassoc"})
-def _retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+def retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
     """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
     padded = len(v)
     zero = matrix.dtype.type(0)
@@ -59,8 +59,8 @@ def _sum(row: np.ndarray, n: int) -> float:
     return total
 
 
-@kernel
-def _rewrite(
+@inner
+def rewrite(
     matrix: np.ndarray,
     first: int,
     last: int,
@@ -79,7 +79,44 @@ def _rewrite(
 
 
 @inner
-def _forward(
+def add_forward_entries(
+    alpha: np.ndarray,
+    first: int,
+    last: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Mend a forward product with a matrix by entries first:last (Lavergne 2010, section 4.1)."""
+    for e in range(first, last):
+        out[ent_label[e]] += alpha[ent_previous[e]] * ent_change[e]
+
+
+@inner
+def add_backward_entries(
+    v: np.ndarray,
+    first: int,
+    last: int,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Mend a backward product with a matrix by entries first:last."""
+    # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
+    e = first
+    while e < last:
+        previous = ent_previous[e]
+        total = 0.0
+        while e < last and ent_previous[e] == previous:
+            total += v[ent_label[e]] * ent_change[e]
+            e += 1
+        out[previous] += total
+
+
+@inner
+def forward_product(
     alpha: np.ndarray,
     matrix: np.ndarray,
     constant: bool,
@@ -98,20 +135,19 @@ def _forward(
     constant: whether the matrix is all ones; rewritten: see `entries.correct`.
     """
     if rewritten:
-        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
-        _advance(alpha, scratch, n_labels, out)
+        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        advance(alpha, scratch, n_labels, out)
         return
     if constant:
         fill(out, 0, n_labels, _sum(alpha, n_labels))
         fill(out, n_labels, len(out), 0.0)
     else:
-        _advance(alpha, matrix, n_labels, out)
-    for e in range(first, last):
-        out[ent_label[e]] += alpha[ent_previous[e]] * ent_change[e]
+        advance(alpha, matrix, n_labels, out)
+    add_forward_entries(alpha, first, last, ent_previous, ent_label, ent_change, out)
 
 
 @inner
-def _backward(
+def backward_product(
     matrix: np.ndarray,
     v: np.ndarray,
     constant: bool,
@@ -125,28 +161,20 @@ def _backward(
     scratch: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Backward product with a matrix and a context's entries; arguments as in `_forward`."""
+    """Backward product with a matrix and a context's entries; arguments as in `forward_product`."""
     if rewritten:
-        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
-        _retreat(scratch, v, n_labels, out)
+        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        retreat(scratch, v, n_labels, out)
         return
     if constant:
         fill(out, 0, n_labels, _sum(v, n_labels))
     else:
-        _retreat(matrix, v, n_labels, out)
-    # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
-    e = first
-    while e < last:
-        previous = ent_previous[e]
-        total = 0.0
-        while e < last and ent_previous[e] == previous:
-            total += v[ent_label[e]] * ent_change[e]
-            e += 1
-        out[previous] += total
+        retreat(matrix, v, n_labels, out)
+    add_backward_entries(v, first, last, ent_previous, ent_label, ent_change, out)
 
 
-@kernel
-def _evidence(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
+@inner
+def evidence_of(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
     """Exponentiate a token's scores in place, relative to their maximum, which is returned.
 
     allowed: see `sets`; the maximum is that of the token's labels, other results and the padding
@@ -167,8 +195,8 @@ def _evidence(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
     return top
 
 
-@kernel
-def _normalise(row: np.ndarray, factor: np.ndarray) -> float:
+@inner
+def normalise(row: np.ndarray, factor: np.ndarray) -> float:
     """Row *= factor, then row /= sum(row); returns that sum."""
     for y in range(len(row)):
         row[y] *= factor[y]
@@ -179,7 +207,7 @@ def _normalise(row: np.ndarray, factor: np.ndarray) -> float:
     return total
 
 
-@kernel
+@inner
 def forward_backward(
     first: int,
     last: int,
@@ -258,14 +286,14 @@ def forward_backward(
             )
             c = context[t]
             m = matrix_of[c]
-            total += _evidence(evidence, n_labels, allowed[t]) + psi_shift[m]
+            total += evidence_of(evidence, n_labels, allowed[t]) + psi_shift[m]
             if t == begin:
                 for y in range(len(beta)):
                     alpha[t, y] = psi[m, n_labels, y]
                 for e in range(ent_start[c], ent_ptr[c + 1]):
                     alpha[t, ent_label[e]] = ent_change[e]
             else:
-                _forward(
+                forward_product(
                     alpha[t - 1],
                     psi[m],
                     constant[m],
@@ -279,7 +307,7 @@ def forward_backward(
                     scratch,
                     alpha[t],
                 )
-            scale = _normalise(alpha[t], evidence)
+            scale = normalise(alpha[t], evidence)
             total += np.log(scale)
             inverse = 1.0 / scale
             for y in range(len(evidence)):
@@ -294,7 +322,7 @@ def forward_backward(
             c = context[t]
             m = matrix_of[c]
             if t > begin:
-                _backward(
+                backward_product(
                     psi[m],
                     backward[t],
                     constant[m],

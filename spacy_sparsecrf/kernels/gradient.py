@@ -290,7 +290,7 @@ def add_gradients(
     return loss
 
 
-@kernel
+@inner
 def _collect(
     rows: np.ndarray, first: int, visit: int, marks: np.ndarray, touched: np.ndarray, n: int
 ) -> int:

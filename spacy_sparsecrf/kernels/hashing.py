@@ -169,7 +169,7 @@ def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
         slots[slot] = i
 
 
-@kernel
+@inner
 def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
     """Find one key in a table; the arguments are those of `lookup`."""
     mask = np.uint64(len(slots) - 1)

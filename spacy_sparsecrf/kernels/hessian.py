@@ -10,7 +10,7 @@ is divided by a probability, which may be 0.
 import numpy as np
 
 from .compiled import inner, kernel
-from .forward_backward import _backward, _rewrite
+from .forward_backward import backward_product, rewrite
 from .memory import fill
 from .potentials import add_heads, add_scores
 
@@ -49,7 +49,7 @@ def weighted_betas(
                 continue
             c = context[t + 1]
             m = matrix_of[c]
-            _backward(
+            backward_product(
                 psi[m],
                 backward[t + 1],
                 constant[m],
@@ -65,7 +65,7 @@ def weighted_betas(
             )
 
 
-@kernel(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _advance(
     alpha: np.ndarray,
     change: np.ndarray,
@@ -118,7 +118,7 @@ def _retreat(
         out[i] = a
 
 
-@kernel
+@inner
 def _forward_change(
     alpha: np.ndarray,
     change: np.ndarray,
@@ -141,7 +141,7 @@ def _forward_change(
     Psi: a matrix with its slope, and entries first:last; see `tangents`.
     """
     if rewritten:
-        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
         _advance(alpha, change, scratch, slope, n_labels, out)
         for e in range(first, last):
             out[ent_label[e]] += alpha[ent_previous[e]] * ent_slope[e]
@@ -159,7 +159,7 @@ def _forward_change(
         out[ent_label[e]] += change[i] * ent_change[e] + alpha[i] * ent_slope[e]
 
 
-@kernel
+@inner
 def _backward_change(
     matrix: np.ndarray,
     slope: np.ndarray,
@@ -179,7 +179,7 @@ def _backward_change(
 ) -> None:
     """The derivative of a backward product Psi v, where v changes; see `_forward_change`."""
     if rewritten:
-        _rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
+        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
         _retreat(scratch, slope, v, change, n_labels, out)
         for e in range(first, last):
             out[ent_previous[e]] += v[ent_label[e]] * ent_slope[e]

@@ -18,7 +18,7 @@ bisection, as |R w| - M (sign(w) d + l1) has the sign of an expression that fall
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 
 
 @inner
@@ -52,7 +52,7 @@ def _cross(
     return float(sign * size)
 
 
-@kernel
+@inner
 def catch_up(
     row: int,
     now: int,

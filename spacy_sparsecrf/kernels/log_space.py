@@ -9,7 +9,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .exp import exp_shifted
-from .forward_backward import _advance, _retreat
+from .forward_backward import advance, retreat
 from .memory import fill
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
@@ -37,7 +37,7 @@ def exponentiate_pairs(
             exp_shifted(psi[c, i], psi.shape[2], shift[c])
 
 
-@kernel
+@inner
 def log_sum(row: np.ndarray, n: int) -> float:
     """Log of the sum of exp(row[:n]); -inf for a row of -inf."""
     top: float = -np.inf
@@ -105,7 +105,7 @@ def run_forward(
             else:
                 before = alpha[t - 1]
                 _exponentials(before, n_labels, exponentials)
-                _advance(exponentials, psi[c], n_labels, row)
+                advance(exponentials, psi[c], n_labels, row)
                 for y in range(n_labels):
                     if row[y] >= _TINY:
                         row[y] = np.log(row[y]) + shift[c] + scores[t, y]
@@ -150,7 +150,7 @@ def run_backward(
             top = _level(ahead, n_labels)
             _exponentials(ahead, n_labels, exponentials)
             row = beta[t - 1]
-            _retreat(psi[c], exponentials, n_labels, row)
+            retreat(psi[c], exponentials, n_labels, row)
             for i in range(n_labels):
                 if row[i] >= _TINY:
                     row[i] = np.log(row[i]) + shift[c]

@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compiled import kernel
+from .compiled import inner
 
 
 def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
@@ -51,7 +51,7 @@ prefetch: Any = intrinsic(_type_prefetch)
 lent: Any = intrinsic(_type_lent)
 
 
-@kernel
+@inner
 def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
     """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
     for i in range(first, last):

@@ -49,7 +49,7 @@ def _find_first(
     before[first + n_labels] = chosen
 
 
-@kernel
+@inner
 def _descend(
     end_node: int,
     n_labels: int,
@@ -77,7 +77,7 @@ def _descend(
             return depth
 
 
-@kernel
+@inner
 def _choose(
     n_labels: int,
     candidates: np.ndarray,

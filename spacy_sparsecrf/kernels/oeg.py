@@ -29,7 +29,7 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     return both if fall > both else fall
 
 
-@kernel
+@inner
 def _move(
     s: int,
     own_ptr: np.ndarray,

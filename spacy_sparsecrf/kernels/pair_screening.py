@@ -31,7 +31,7 @@ def _add_mass(
             down[y] -= residual[t, y]
 
 
-@kernel
+@inner
 def _choose(
     up: np.ndarray, down: np.ndarray, n: int, slack: float, threshold: float, chosen: np.ndarray
 ) -> int:
@@ -160,7 +160,7 @@ def _add_products(
                 total[i, k] += a * packed[0, k]
 
 
-@kernel
+@inner
 def _weigh(
     products: np.ndarray,
     psi: np.ndarray,

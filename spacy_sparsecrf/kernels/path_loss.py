@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .search import position
 
 
-@kernel
+@inner
 def _pair(matrix: np.ndarray, place: int, places: np.ndarray, values: np.ndarray) -> float:
     """Potential of a pair of labels: the value of the context's entry at its place, if any."""
     e = position(places, place)

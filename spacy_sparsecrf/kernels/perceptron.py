@@ -21,7 +21,7 @@ def _best_labels(
         y = back[t, y]
 
 
-@kernel
+@inner
 def _advance(
     begins: bool,
     n_labels: int,
@@ -50,7 +50,7 @@ def _advance(
         best[y] = result[y] + scores[y]
 
 
-@kernel
+@inner
 def _move(
     step: float,
     count: float,
@@ -70,7 +70,7 @@ def _move(
             moves[k] += count * step
 
 
-@kernel
+@inner
 def _decode(
     begin: int,
     end: int,
@@ -129,7 +129,7 @@ def _decode(
     _best_labels(end - begin, n_labels, best, back, guess)
 
 
-@kernel
+@inner
 def _learn(
     begin: int,
     end: int,

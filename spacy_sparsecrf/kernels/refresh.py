@@ -6,7 +6,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .entries import correct
-from .forward_backward import _evidence
+from .forward_backward import evidence_of
 from .memory import fill
 from .potentials import add_scores, context_matrices
 
@@ -33,7 +33,7 @@ def weigh_tokens(
         row = evidence[t]
         fill(row, 0, len(row), 0.0)
         add_scores(row, tok_rows, tok_ptr[t], tok_ptr[t + 1], n_labels, row_ptr, row_labels, theta)
-        top[t] = _evidence(row, n_labels, allowed[t])
+        top[t] = evidence_of(row, n_labels, allowed[t])
 
 
 @inner

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .sampling import draw_leaf
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
@@ -37,7 +37,7 @@ def seen_first(curvatures: np.ndarray, order: np.ndarray) -> int:
     return n_seen
 
 
-@kernel
+@inner
 def draw(
     uniform: np.ndarray, mode: int, n_seen: int, order: np.ndarray, sums: np.ndarray
 ) -> tuple[int, float]:

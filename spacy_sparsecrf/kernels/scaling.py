@@ -18,7 +18,7 @@ _LOW, _HIGH = 1.0 / 16.0, 16.0
 _MAX_NEWTON = 100
 
 
-@kernel
+@inner
 def _solve(expected: float, slope: float, target: float) -> float:
     """The root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
 
@@ -39,7 +39,7 @@ def _solve(expected: float, slope: float, target: float) -> float:
     return float(t)
 
 
-@kernel
+@inner
 def scaled_weight(
     weight: float, observed: float, expected: float, slowing: float, l1: float, l2: float
 ) -> float:
@@ -129,7 +129,7 @@ def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -
         most[test] = longest
 
 
-@kernel
+@inner
 def _normalise(row: np.ndarray) -> None:
     """Divide a row by its sum."""
     total = 0.0
@@ -171,7 +171,7 @@ def token_masses(
         _normalise(row)
 
 
-@kernel
+@inner
 def _expect(
     tokens: np.ndarray,
     places: np.ndarray,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .compiled import kernel
+from .compiled import inner
 
 
-@kernel
+@inner
 def position(places: np.ndarray, place: int) -> int:
     """The first index at which ascending places are not below a place.
 

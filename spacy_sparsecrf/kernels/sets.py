@@ -6,7 +6,7 @@ makes no sense, so that no bits stand for all labels: a token that is not restri
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 
 
 @inner
@@ -25,7 +25,7 @@ def has_label(words: np.ndarray, label: int) -> bool:
     return bool(bit & np.uint64(1))
 
 
-@kernel
+@inner
 def level(scores: np.ndarray, n_labels: int, words: np.ndarray) -> None:
     """Give labels outside a set the score of one inside, so that they do not count as largest.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import inner
 from .residuals import exchange, scatter_sequence
 from .sequence import evaluate_sequence
 
@@ -43,7 +43,7 @@ def apply_change(
             change[k] = 0.0
 
 
-@kernel
+@inner
 def scatter(
     s: int,
     n_labels: int,
@@ -87,7 +87,7 @@ def scatter(
     )
 
 
-@kernel
+@inner
 def refresh(
     s: int,
     copy: int,

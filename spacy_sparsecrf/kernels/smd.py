@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .compiled import kernel
+from .compiled import inner, kernel
 from .gradient import add_gradient
 from .tangent import add_product
 
@@ -174,7 +174,7 @@ def add_gradient_and_product(
     return loss
 
 
-@kernel
+@inner
 def _step(
     k: int,
     mu: float,

@@ -9,8 +9,8 @@ is missing up to the last active token, or down to the first, is computed.
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .forward_backward import _backward, _forward, _normalise
+from .compiled import inner
+from .forward_backward import backward_product, forward_product, normalise
 from .memory import fill
 
 
@@ -49,7 +49,7 @@ def extend_forward(
             for e in range(ent_start[c], ent_ptr[c + 1]):
                 alpha[t, ent_label[e]] = ent_change[e]
         else:
-            _forward(
+            forward_product(
                 alpha[t - 1],
                 psi[m],
                 constant[m],
@@ -63,7 +63,7 @@ def extend_forward(
                 scratch,
                 alpha[t],
             )
-        scale[t] = _normalise(alpha[t], evidence[t])
+        scale[t] = normalise(alpha[t], evidence[t])
 
 
 @inner
@@ -100,7 +100,7 @@ def extend_backward(
             product[y] = evidence[t + 1, y] * beta[t + 1, y]
         c = context[t + 1]
         m = matrix_of[c]
-        _backward(
+        backward_product(
             psi[m],
             product,
             constant[m],
@@ -122,7 +122,7 @@ def extend_backward(
             beta[t, y] *= inverse
 
 
-@kernel
+@inner
 def overlap(alpha: np.ndarray, beta: np.ndarray) -> float:
     """Sum alpha_t(y) beta_t(y): Z, up to the factors taken out, from any token t."""
     total = 0.0

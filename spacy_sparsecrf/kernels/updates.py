@@ -11,7 +11,7 @@ from .compiled import inner, kernel
 _SMALL = 1e-5
 
 
-@kernel
+@inner
 def catch_up_sgd(
     begin: int,
     end: int,

@@ -127,7 +127,7 @@ def _add_rare(
             best[y] = candidate if candidate > best[y] else best[y]
 
 
-@kernel
+@inner
 def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> int:
     """The lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
     label = 0

@@ -11,9 +11,11 @@ from ..kernels.potentials import context_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
 from .rows import N_CHUNKS, Rows
+from .waves import LARGE_BYTES, in_sequence, in_waves
 from .workspace import MatrixTokens, Workspace
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 
 class PairPotentials:
@@ -73,6 +75,20 @@ class PairPotentials:
             )
             for block in self.space.blocks
         ]
+
+    @cached_property
+    def orders(self) -> list[Ints]:
+        """Of each block, the order of its tokens in forward-backward: [n] int32."""
+        contexts, space, found = self.contexts, self.space, []
+        for block, chunks in zip(space.blocks, space.chunks, strict=True):
+            if self.psi[:1].nbytes <= LARGE_BYTES:
+                order = in_sequence(block)
+            else:
+                own = contexts.context[block.begin : block.end]
+                order = in_waves(block, chunks, own, contexts.matrix_of)
+            found += space.lattice.store.kept((order,))
+            space.lattice.store.release()
+        return found
 
     @cached_property
     def _residual(self) -> Floats:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..kernels.curvature import unigram_curvature
 from ..kernels.expectations import gather_unigrams, scatter_heads, subtract_gold
-from ..kernels.forward_backward import forward_backward
+from ..kernels.waves import run_waves
 from ..parallel import Chunks
 from ..vectors import dot
 from .heads import Heads
@@ -16,10 +16,12 @@ from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
 from .values import ValueWeights
+from .waves import in_sequence
 from .workspace import Workspace
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
 
 # Weights of which a copy is kept, to know where marginals were evaluated.
 _MAX_KEPT = 1 << 22
@@ -166,30 +168,32 @@ class WorkingLoss:
         RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
         """
         space, block, scatter = self.space, self.space.blocks[i], self._scatterer(i)
+        order = self.pairs.orders[i]
 
         def run(first: int, last: int) -> Floats:
-            self._infer_chunk(theta, block, first, last)
+            self._infer_chunk(theta, block, order, first, last)
             return scatter(first, last)
 
         return space.workers.map(run, space.chunks[i])
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
         """Forward-backward of block i, over chunks of its sequences only; leaves marginals."""
-        block = self.space.blocks[i]
+        block, order = self.space.blocks[i], in_sequence(self.space.blocks[i])
         self.space.workers.map(
-            lambda first, last: self._infer_chunk(theta, block, first, last), chunks
+            lambda first, last: self._infer_chunk(theta, block, order, first, last), chunks
         )
 
-    def _infer_chunk(self, theta: Floats, block: Block, first: int, last: int) -> None:
+    def _infer_chunk(self, theta: Floats, block: Block, order: Ints, first: int, last: int) -> None:
         space, lattice = self.space, self.space.lattice
         pairs, contexts = self.pairs, self.pairs.contexts
         begin, end = block.begin, block.end
         tokens = int(block.offsets[first]), int(block.offsets[last])
         scored = self.values.score(begin, *tokens, space.backward)
-        forward_backward(
+        run_waves(
             first,
             last,
             space.n_labels,
+            order,
             block.offsets,
             lattice.weights[block.first : block.last],
             lattice.allowed[begin:end],
@@ -216,7 +220,7 @@ class WorkingLoss:
             space.backward,
             space.residual_of(block),
             space.log_z[block.first : block.last],
-            np.empty(space.padded, space.dtype),
+            space.scales,
             np.empty(pairs.psi.shape[1:], space.dtype),
             scored,
         )

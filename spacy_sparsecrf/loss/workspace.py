@@ -52,10 +52,10 @@ class Workspace:
     """Token arrays that successive working losses share.
 
     alpha, backward: [tokens of the largest block, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of `precision`; log_z: [S] float64. `holder` is the loss whose marginals
-    they are. Where the corpus is in files, residual is of one block, as alpha and backward are.
-    columns: the tokens of tests, of the whole corpus, or of each block where it is in files;
-    test_counts: [O] int64, tokens of a test.
+    multiple of 8, all of `precision`; log_z: [S], scales: [tokens of the largest block] float64.
+    `holder` is the loss whose marginals they are. Where the corpus is in files, residual is of one
+    block, as alpha and backward are. columns: the tokens of tests, of the whole corpus, or of each
+    block where it is in files; test_counts: [O] int64, tokens of a test.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Workspace:
         longest = max((block.end - block.begin for block in self.blocks), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
+        self.scales = np.zeros(longest)
         self.by_block = lattice.store.on_disk
         n_kept = longest if self.by_block else lattice.n_tokens
         self.residual = np.zeros((n_kept, self.padded), self.dtype)

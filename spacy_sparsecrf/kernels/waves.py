@@ -1,0 +1,280 @@
+"""Forward-backward of many sequences in waves: tokens that share a matrix, one after another.
+
+A sequence after another, each token reads the matrix of its context from far memory, where there
+are many contexts or many labels. In waves, the first tokens of all sequences, then the second and
+so on, those with the same matrix come together: it is read once, and by two tokens at a time.
+"""
+
+import numpy as np
+
+from .compiled import inner, kernel
+from .forward_backward import (
+    add_backward_entries,
+    add_forward_entries,
+    backward_product,
+    evidence_of,
+    forward_product,
+    normalise,
+)
+from .memory import fill, lent
+from .potentials import add_heads, add_scores
+
+
+@inner(fastmath={"contract"})
+def _advance_two(
+    alpha: np.ndarray,
+    other: np.ndarray,
+    matrix: np.ndarray,
+    n_labels: int,
+    out: np.ndarray,
+    other_out: np.ndarray,
+) -> None:
+    """Forward products of two tokens with one matrix, four previous labels at a time."""
+    padded = len(out)
+    for y in range(padded):
+        out[y] = 0.0
+        other_out[y] = 0.0
+    unrolled = n_labels - n_labels % 4
+    for i in range(0, unrolled, 4):
+        a, b, c, d = alpha[i], alpha[i + 1], alpha[i + 2], alpha[i + 3]
+        e, f, g, h = other[i], other[i + 1], other[i + 2], other[i + 3]
+        for y in range(padded):
+            p, q, r, s = matrix[i, y], matrix[i + 1, y], matrix[i + 2, y], matrix[i + 3, y]
+            out[y] += (a * p + b * q) + (c * r + d * s)
+            other_out[y] += (e * p + f * q) + (g * r + h * s)
+    for i in range(unrolled, n_labels):
+        a, e = alpha[i], other[i]
+        for y in range(padded):
+            out[y] += a * matrix[i, y]
+            other_out[y] += e * matrix[i, y]
+
+
+@inner(fastmath={"contract", "reassoc"})
+def _retreat_two(
+    matrix: np.ndarray,
+    v: np.ndarray,
+    w: np.ndarray,
+    n_labels: int,
+    out: np.ndarray,
+    other_out: np.ndarray,
+) -> None:
+    """Backward products of two tokens with one matrix, two previous labels at a time."""
+    padded = len(v)
+    zero = matrix.dtype.type(0)
+    unrolled = n_labels - n_labels % 2
+    for i in range(0, unrolled, 2):
+        a, b, c, d = zero, zero, zero, zero
+        for y in range(padded):
+            p, q = matrix[i, y], matrix[i + 1, y]
+            a += p * v[y]
+            b += q * v[y]
+            c += p * w[y]
+            d += q * w[y]
+        out[i], out[i + 1] = a, b
+        other_out[i], other_out[i + 1] = c, d
+    for i in range(unrolled, n_labels):
+        a, c = zero, zero
+        for y in range(padded):
+            a += matrix[i, y] * v[y]
+            c += matrix[i, y] * w[y]
+        out[i], other_out[i] = a, c
+
+
+@inner
+def _fit(
+    order: np.ndarray,
+    j: int,
+    k: int,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    constant: np.ndarray,
+    rewritten: np.ndarray,
+) -> bool:
+    """Whether the tokens at j and k of an order share a product with a matrix, and may."""
+    t, u = order[j], order[k]
+    if t < 0 or u < 0 or t == u + 1 or u == t + 1:
+        return False
+    c, d = context[t], context[u]
+    m = matrix_of[c]
+    return bool(m == matrix_of[d] and not (constant[m] or rewritten[c] or rewritten[d]))
+
+
+@inner
+def _settle(row: np.ndarray, evidence: np.ndarray) -> float:
+    """Normalise a forward vector after its token's evidence, and that by the same; log scale."""
+    scale = normalise(row, evidence)
+    inverse = 1.0 / scale
+    for y in range(len(evidence)):
+        evidence[y] *= inverse
+    return float(np.log(scale))
+
+
+@inner
+def _finish(alpha: np.ndarray, beta: np.ndarray, n_labels: int, backward: np.ndarray) -> None:
+    """Backward *= beta, then beta *= alpha: the marginals of a token."""
+    fill(beta, n_labels, len(beta), 1.0)
+    for y in range(len(beta)):
+        backward[y] *= beta[y]
+        beta[y] *= alpha[y]
+
+
+@kernel
+def run_waves(
+    first: int,
+    last: int,
+    n_labels: int,
+    order: np.ndarray,
+    offsets: np.ndarray,
+    weights: np.ndarray,
+    allowed: np.ndarray,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
+    table: np.ndarray,
+    tok_ptr: np.ndarray,
+    tok_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    theta: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    psi: np.ndarray,
+    psi_shift: np.ndarray,
+    constant: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    rewritten: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    marginals: np.ndarray,
+    log_z: np.ndarray,
+    scales: np.ndarray,
+    scratch: np.ndarray,
+    scored: bool,
+) -> None:
+    """What `forward_backward` does, token by token in an order.
+
+    order: [N] int32, ~t of the tokens that begin a sequence, t of others, those of sequences
+    first:last at offsets[first]:offsets[last], each after the one before it in its sequence;
+    scales: [N] float64, workspace. The other arguments are those of `forward_backward`.
+    """
+    alpha, backward, marginals = lent(alpha), lent(backward), lent(marginals)
+    psi, table, theta, allowed = lent(psi), lent(table), lent(theta), lent(allowed)
+    heads, tok_rows, row_ptr, row_labels = (
+        lent(heads),
+        lent(tok_rows),
+        lent(row_ptr),
+        lent(row_labels),
+    )
+    ent_previous, ent_label, ent_change = lent(ent_previous), lent(ent_label), lent(ent_change)
+    scratch, order = lent(scratch), lent(order)
+    begin, end = offsets[first], offsets[last]
+    for t in range(begin, end):
+        evidence = backward[t]
+        if not scored:
+            fill(evidence, 0, len(evidence), 0.0)
+        add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
+        add_scores(
+            evidence,
+            tok_rows,
+            tok_ptr[t],
+            tok_ptr[t + 1],
+            n_labels,
+            row_ptr,
+            row_labels,
+            theta,
+        )
+        scales[t] = evidence_of(evidence, n_labels, allowed[t])
+        scales[t] += psi_shift[matrix_of[context[t]]]
+    j = begin
+    while j < end:
+        t = order[j]
+        begins = t < 0
+        if begins:
+            t = ~t
+        c = context[t]
+        m = matrix_of[c]
+        if begins:
+            for y in range(alpha.shape[1]):
+                alpha[t, y] = psi[m, n_labels, y]
+            for e in range(ent_start[c], ent_ptr[c + 1]):
+                alpha[t, ent_label[e]] = ent_change[e]
+        elif j + 1 < end and _fit(order, j, j + 1, context, matrix_of, constant, rewritten):
+            j += 1
+            u = order[j]
+            d = context[u]
+            _advance_two(alpha[t - 1], alpha[u - 1], psi[m], n_labels, alpha[t], alpha[u])
+            entries = ent_previous, ent_label, ent_change
+            add_forward_entries(alpha[t - 1], ent_ptr[c], ent_start[c], *entries, alpha[t])
+            add_forward_entries(alpha[u - 1], ent_ptr[d], ent_start[d], *entries, alpha[u])
+            scales[u] += _settle(alpha[u], backward[u])
+        else:
+            forward_product(
+                alpha[t - 1],
+                psi[m],
+                constant[m],
+                rewritten[c],
+                n_labels,
+                ent_ptr[c],
+                ent_start[c],
+                ent_previous,
+                ent_label,
+                ent_change,
+                scratch,
+                alpha[t],
+            )
+        scales[t] += _settle(alpha[t], backward[t])
+        j += 1
+    for s in range(first, last):
+        total = 0.0
+        for t in range(offsets[s], offsets[s + 1]):
+            total += scales[t]
+        log_z[s] = total
+        # From here on, rows of marginals are backward vectors until their token's turn.
+        fill(marginals[offsets[s + 1] - 1], 0, n_labels, 1.0)
+    j = end - 1
+    while j >= begin:
+        t = order[j]
+        if t < 0:
+            _finish(alpha[~t], marginals[~t], n_labels, backward[~t])
+            j -= 1
+            continue
+        c = context[t]
+        m = matrix_of[c]
+        _finish(alpha[t], marginals[t], n_labels, backward[t])
+        if j > begin and _fit(order, j, j - 1, context, matrix_of, constant, rewritten):
+            j -= 1
+            u = order[j]
+            d = context[u]
+            _finish(alpha[u], marginals[u], n_labels, backward[u])
+            _retreat_two(
+                psi[m], backward[t], backward[u], n_labels, marginals[t - 1], marginals[u - 1]
+            )
+            entries = ent_previous, ent_label, ent_change
+            add_backward_entries(backward[t], ent_ptr[c], ent_start[c], *entries, marginals[t - 1])
+            add_backward_entries(backward[u], ent_ptr[d], ent_start[d], *entries, marginals[u - 1])
+        else:
+            backward_product(
+                psi[m],
+                backward[t],
+                constant[m],
+                rewritten[c],
+                n_labels,
+                ent_ptr[c],
+                ent_start[c],
+                ent_previous,
+                ent_label,
+                ent_change,
+                scratch,
+                marginals[t - 1],
+            )
+        j -= 1
+    for s in range(first, last):
+        weight = weights[s]
+        if weight != 1.0:
+            for t in range(offsets[s], offsets[s + 1]):
+                for y in range(alpha.shape[1]):
+                    marginals[t, y] *= weight
+                    backward[t, y] *= weight
