@@ -130,6 +130,28 @@ def test_converged_means_that_the_certificate_holds():
     assert early > 0
 
 
+@pytest.mark.parametrize("l1", [0.0, 0.2])
+def test_the_papers_test_of_stored_gradients_can_tell_when_to_stop(l1):
+    problem, _ = random_problem(82, 3, [5, 4, 6, 3] * 10, n_values=4)
+    penalty, working = ElasticNet(l1, 0.3), everything(problem.corpus, 3)
+    solver = SAG(sampling="uniform", tolerance=0.02, stopping="memory")
+    passes_unseen = 0
+    for seed in range(6):
+        solver.seed = seed
+        state = solver.start(working, penalty, np.zeros_like(problem.theta))
+        converged = False
+        while not converged:
+            report = solver.step(working, penalty, state)
+            seen = state.curvatures.min() > 0.0
+            # Algorithm 1: m = n and |d / n + lambda w| < delta, here of the sum.
+            converged = seen and penalty.distance(state.theta, state.total) <= 0.02
+            assert report.converged == converged
+            passes_unseen += not seen
+        _, gradient = working.value_and_grad(state.theta)
+        assert report.optimality == pytest.approx(penalty.distance(state.theta, gradient), rel=1e-9)
+    assert passes_unseen > 0
+
+
 def test_a_pass_without_finite_objective_is_undone(monkeypatch):
     problem, _ = random_problem(83, 3, LENGTHS)
     penalty, working, solver = ElasticNet(0.0, 0.5), everything(problem.corpus, 3), SAG()
@@ -232,6 +254,7 @@ def test_memory_lasts_as_long_as_its_loss():
     [
         ({"sampling": "other"}, "SC325.*sampling = 'other'.*'uniform', 'nus', 'nus\\*'"),
         ({"method": "svrg"}, "SC325.*method = 'svrg'"),
+        ({"stopping": "never"}, "SC325.*stopping = 'never'.*'gradient', 'memory'"),
         ({"grow": 1.0}, "SC306.*grow"),
         ({"revisit": -0.5}, "SC306.*revisit"),
         ({"fresh": 0.0}, "SC306.*fresh"),

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
 _METHODS = ("sag", "saga")
+_STOPPING = ("gradient", "memory")
 # Factor of an estimate before a later search.
 _REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
 # A pass that raises the objective by more than this fraction was unstable, not rounded.
@@ -60,13 +61,17 @@ class SAG(BatchSettings):
     line search (algorithm 2): no step is to be tuned. The convergence is linear where l2 > 0. l1 is
     met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
     as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
-    gradient is evaluated, which tells when to stop: the paper's test of d / n is cheaper, but d is
-    out of date. Memory: b Yp (N + G Y) bytes, see `SequenceMemory`.
+    gradient is evaluated, which tells whether steps were too long. Memory: b Yp (N + G Y) bytes,
+    see `SequenceMemory`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
         of the draws of sequences not seen yet, half of the others in proportion to L_i.
     method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
+    stopping: what is to be at most `tolerance` from the penalty's subdifferential: minus the
+        "gradient" of the whole loss, or, as in the paper's algorithm 1, minus the sum d of the
+        gradients in "memory", once all sequences were seen; the objective may then end higher, as
+        d is out of date.
     first_curvature: L of the first sequence, for "nus" of each.
     fresh: "nus*" starts a sequence's search from this share of the mean of L_i.
     revisit: factor of L_i before a later search, 0 for the rule's own: 0.9 for "nus*", 0.5 for
@@ -87,6 +92,7 @@ class SAG(BatchSettings):
         *,
         sampling: str = "nus*",
         method: str = "sag",
+        stopping: str = "gradient",
         first_curvature: float = 1.0,
         fresh: float = 0.5,
         revisit: float = 0.0,
@@ -112,12 +118,14 @@ class SAG(BatchSettings):
         for key, value, known in (
             ("sampling", sampling, tuple(_MODES)),
             ("method", method, _METHODS),
+            ("stopping", stopping, _STOPPING),
         ):
             if value not in known:
                 names = ", ".join(repr(name) for name in known)
                 raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
         self.sampling = sampling
         self.method = method
+        self.stopping = stopping
         self.first_curvature = first_curvature
         self.fresh = fresh
         self.revisit = revisit or _REVISIT[sampling]
@@ -193,8 +201,16 @@ class SAG(BatchSettings):
             optimality=distance,
             n_active=int(np.count_nonzero(state.theta)),
             passes=1.0 + n_forward / n,
-            converged=distance <= self.tolerance,
+            converged=self._distance(penalty, state, distance) <= self.tolerance,
         )
+
+    def _distance(self, penalty: ElasticNet, state: State, distance: float) -> float:
+        """What tells when to stop; distance: that of the whole gradient."""
+        if self.stopping == "gradient":
+            return distance
+        if state.curvatures.min() == 0.0:
+            return np.inf
+        return penalty.distance(state.theta, state.total)
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> int:
         """Draw as many sequences as there are; the number of evaluations in line searches."""
