@@ -20,6 +20,8 @@ from .records import OURS, Record
 from .timing import Cost, alternate, median_cost
 
 DENSE, OBSERVED, WORKING = "all weights", "observed pairs", "working set"
+# Ours with arrays of single precision; sums over tokens are of double precision there too.
+SINGLE = f"{OURS}, float32"
 _EVALUATIONS = 5
 # Outer iterations after which the working set is taken.
 _WARM_STEPS = 5
@@ -37,13 +39,16 @@ def of_iterations(run: Run) -> Cost:
     return median_cost(costs_of_iterations(run))
 
 
-def ours(problem: Problem, kind: str, threads: int = 1) -> Side:
-    """A function that evaluates loss and gradient some times: the median cost."""
+def ours(problem: Problem, kind: str, threads: int = 1, precision: str = "float64") -> Side:
+    """A function that evaluates loss and gradient some times: the median cost.
+
+    precision: of all kinds but the working set, which has float64.
+    """
     if kind == WORKING:
         recorder, _ = train(problem, threads=threads, steps=_WARM_STEPS)
         working, theta = recorder.loss, recorder.theta
     else:
-        loss = chain_loss(problem, threads)
+        loss = chain_loss(problem, threads, precision)
         every = loss.all_coordinates() if kind == DENSE else loss.observed_coordinates()
         working, theta = loss.restrict(every), small_weights(len(every))
     # The first evaluation compiles, or touches memory for the first time.
@@ -53,7 +58,7 @@ def ours(problem: Problem, kind: str, threads: int = 1) -> Side:
 
 def dense_sides(problem: Problem, directory: Path, n_iterations: int) -> dict[str, Side]:
     """Us and the peers on all potential weights."""
-    sides = {OURS: ours(problem, DENSE)}
+    sides = {OURS: ours(problem, DENSE), SINGLE: ours(problem, DENSE, precision="float32")}
     if wapiti.available():
         sides[wapiti.NAME] = lambda: of_iterations(wapiti.train(problem, directory, n_iterations))
     if crfpp.available() and len(problem.corpus.bigram_keys) == 1:

@@ -24,9 +24,9 @@ LONG: dict[str, Any] = {"tolerance": 1e-3, "window": 1e-6}
 _MAX_STEPS = 1000
 
 
-def chain_loss(problem: Problem, threads: int = 1) -> ChainLoss:
-    """The full problem."""
-    return ChainLoss(problem.corpus, problem.n_labels, Workers(threads))
+def chain_loss(problem: Problem, threads: int = 1, precision: str = "float64") -> ChainLoss:
+    """The full problem; precision: see `ChainLoss`."""
+    return ChainLoss(problem.corpus, problem.n_labels, Workers(threads), precision)
 
 
 def small_weights(n: int) -> NDArray[np.float64]:

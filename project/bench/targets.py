@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import crfsuite, wapiti
 from .decode import BATCH, CHUNKS, EACH, TAGS, TOKENIZER, USUAL
 from .decode import WHAT as DECODING
-from .gradient import DENSE, WORKING
+from .gradient import DENSE, SINGLE, WORKING
 from .memory import ARITHMETIC
 from .memory import WHAT as PEAK
 from .objective import WHAT as TO_BEST
@@ -73,6 +73,13 @@ TARGETS = (
     ),
     _against("conll2000: full gradient, Wapiti", "gradient", _CHUNKS, DENSE, _W, 5, 8),
     _against("nettalk-3grm: full gradient, Wapiti", "gradient", _LETTERS, DENSE, _W, 10, 25),
+    Target(
+        "nettalk-3grm: full gradient in float32, Wapiti",
+        Side("gradient", _LETTERS, DENSE, SINGLE),
+        Side("gradient", _LETTERS, DENSE, _W),
+        10,
+        25,
+    ),
     _against("conll2000: SGD-L1 epoch, Wapiti", "sgd", _CHUNKS, EPOCH, _W, 4, 7),
     _against("nettalk-3grm: SGD-L1 epoch, Wapiti", "sgd", _LETTERS, EPOCH, _W, 4, 7),
     *(
