@@ -3,7 +3,7 @@
 import numpy as np
 
 from .compiled import inner
-from .forward_backward import evidence_of, forward_product, normalise
+from .forward_backward import evidence_of, forward_product, normalise, start_vector
 from .memory import fill
 from .path_loss import _pair
 from .potentials import add_scores
@@ -51,13 +51,10 @@ def forward_loss(
         )
         c = context[t]
         m = matrix_of[c]
-        first, start, last = ent_ptr[c], ent_start[c], ent_ptr[c + 1]
+        first, middle, last = ent_ptr[c], ent_start[c], ent_ptr[c + 1]
         scale = evidence_of(evidence, n_labels, allowed[t]) + psi_shift[m]
         if t == 0:
-            for y in range(len(evidence)):
-                alpha[t, y] = psi[m, n_labels, y]
-            for e in range(start, last):
-                alpha[t, ent_label[e]] = change[e]
+            start_vector(psi[m], n_labels, middle, last, ent_label, change, alpha[t])
         else:
             forward_product(
                 alpha[t - 1],
@@ -66,7 +63,7 @@ def forward_loss(
                 rewritten[c],
                 n_labels,
                 first,
-                start,
+                middle,
                 ent_previous,
                 ent_label,
                 change,

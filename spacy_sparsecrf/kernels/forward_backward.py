@@ -208,6 +208,58 @@ def normalise(row: np.ndarray, factor: np.ndarray) -> float:
 
 
 @inner
+def settle(row: np.ndarray, evidence: np.ndarray) -> float:
+    """Normalise a forward vector with its token's evidence, and that by the same; log scale."""
+    scale = normalise(row, evidence)
+    inverse = 1.0 / scale
+    for y in range(len(evidence)):
+        evidence[y] *= inverse
+    return float(np.log(scale))
+
+
+@inner
+def start_vector(
+    matrix: np.ndarray,
+    n_labels: int,
+    first: int,
+    last: int,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """What stands for the forward product at the first token: the start row and its entries."""
+    for y in range(len(out)):
+        out[y] = matrix[n_labels, y]
+    for e in range(first, last):
+        out[ent_label[e]] = ent_change[e]
+
+
+@inner
+def observe(
+    t: int,
+    n_labels: int,
+    scored: bool,
+    allowed: np.ndarray,
+    head_ptr: np.ndarray,
+    heads: np.ndarray,
+    table: np.ndarray,
+    tok_ptr: np.ndarray,
+    tok_rows: np.ndarray,
+    row_ptr: np.ndarray,
+    row_labels: np.ndarray,
+    theta: np.ndarray,
+    evidence: np.ndarray,
+) -> float:
+    """Leave a token's exponentiated scores, and return their scale; see `forward_backward`."""
+    if not scored:
+        fill(evidence, 0, len(evidence), 0.0)
+    add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
+    begin, end = tok_ptr[t], tok_ptr[t + 1]
+    add_scores(evidence, tok_rows, begin, end, n_labels, row_ptr, row_labels, theta)
+    return evidence_of(evidence, n_labels, allowed[t])
+
+
+@inner
 def forward_backward(
     first: int,
     last: int,
@@ -271,27 +323,27 @@ def forward_backward(
         total = 0.0
         for t in range(begin, end):
             evidence = backward[t]
-            if not scored:
-                fill(evidence, 0, len(evidence), 0.0)
-            add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
-            add_scores(
-                evidence,
-                tok_rows,
-                tok_ptr[t],
-                tok_ptr[t + 1],
+            total += observe(
+                t,
                 n_labels,
+                scored,
+                allowed,
+                head_ptr,
+                heads,
+                table,
+                tok_ptr,
+                tok_rows,
                 row_ptr,
                 row_labels,
                 theta,
+                evidence,
             )
             c = context[t]
             m = matrix_of[c]
-            total += evidence_of(evidence, n_labels, allowed[t]) + psi_shift[m]
+            total += psi_shift[m]
             if t == begin:
-                for y in range(len(beta)):
-                    alpha[t, y] = psi[m, n_labels, y]
-                for e in range(ent_start[c], ent_ptr[c + 1]):
-                    alpha[t, ent_label[e]] = ent_change[e]
+                entries = ent_start[c], ent_ptr[c + 1], ent_label, ent_change
+                start_vector(psi[m], n_labels, *entries, alpha[t])
             else:
                 forward_product(
                     alpha[t - 1],
@@ -307,11 +359,7 @@ def forward_backward(
                     scratch,
                     alpha[t],
                 )
-            scale = normalise(alpha[t], evidence)
-            total += np.log(scale)
-            inverse = 1.0 / scale
-            for y in range(len(evidence)):
-                evidence[y] *= inverse
+            total += settle(alpha[t], evidence)
         log_z[s] = total
         fill(beta, 0, len(beta), 1.0)
         weight = weights[s]

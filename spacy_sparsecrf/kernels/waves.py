@@ -12,12 +12,12 @@ from .forward_backward import (
     add_backward_entries,
     add_forward_entries,
     backward_product,
-    evidence_of,
     forward_product,
-    normalise,
+    observe,
+    settle,
+    start_vector,
 )
 from .memory import fill, lent
-from .potentials import add_heads, add_scores
 
 
 @inner(fastmath={"contract"})
@@ -100,22 +100,139 @@ def _fit(
 
 
 @inner
-def _settle(row: np.ndarray, evidence: np.ndarray) -> float:
-    """Normalise a forward vector after its token's evidence, and that by the same; log scale."""
-    scale = normalise(row, evidence)
-    inverse = 1.0 / scale
-    for y in range(len(evidence)):
-        evidence[y] *= inverse
-    return float(np.log(scale))
-
-
-@inner
 def _finish(alpha: np.ndarray, beta: np.ndarray, n_labels: int, backward: np.ndarray) -> None:
     """Backward *= beta, then beta *= alpha: the marginals of a token."""
     fill(beta, n_labels, len(beta), 1.0)
     for y in range(len(beta)):
         backward[y] *= beta[y]
         beta[y] *= alpha[y]
+
+
+@inner
+def _go_forward(
+    begin: int,
+    end: int,
+    n_labels: int,
+    order: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    psi: np.ndarray,
+    constant: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    rewritten: np.ndarray,
+    alpha: np.ndarray,
+    evidence: np.ndarray,
+    scales: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """Forward vectors of the tokens order[begin:end], whose log scales are added to `scales`."""
+    j = begin
+    while j < end:
+        t = order[j]
+        begins = t < 0
+        if begins:
+            t = ~t
+        c = context[t]
+        m = matrix_of[c]
+        first, middle, last = ent_ptr[c], ent_start[c], ent_ptr[c + 1]
+        if begins:
+            start_vector(psi[m], n_labels, middle, last, ent_label, ent_change, alpha[t])
+        elif j + 1 < end and _fit(order, j, j + 1, context, matrix_of, constant, rewritten):
+            j += 1
+            u = order[j]
+            other = ent_ptr[context[u]], ent_start[context[u]]
+            _advance_two(alpha[t - 1], alpha[u - 1], psi[m], n_labels, alpha[t], alpha[u])
+            entries = ent_previous, ent_label, ent_change
+            add_forward_entries(alpha[t - 1], first, middle, *entries, alpha[t])
+            add_forward_entries(alpha[u - 1], *other, *entries, alpha[u])
+            scales[u] += settle(alpha[u], evidence[u])
+        else:
+            forward_product(
+                alpha[t - 1],
+                psi[m],
+                constant[m],
+                rewritten[c],
+                n_labels,
+                first,
+                middle,
+                ent_previous,
+                ent_label,
+                ent_change,
+                scratch,
+                alpha[t],
+            )
+        scales[t] += settle(alpha[t], evidence[t])
+        j += 1
+
+
+@inner
+def _go_back(
+    begin: int,
+    end: int,
+    n_labels: int,
+    order: np.ndarray,
+    context: np.ndarray,
+    matrix_of: np.ndarray,
+    psi: np.ndarray,
+    constant: np.ndarray,
+    ent_ptr: np.ndarray,
+    ent_start: np.ndarray,
+    ent_previous: np.ndarray,
+    ent_label: np.ndarray,
+    ent_change: np.ndarray,
+    rewritten: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    marginals: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """Marginals of the tokens order[begin:end], from the last on.
+
+    Until their token's turn rows of `marginals` are beta, those of `backward` evidence.
+    """
+    j = end - 1
+    while j >= begin:
+        t = order[j]
+        begins = t < 0
+        if begins:
+            t = ~t
+        _finish(alpha[t], marginals[t], n_labels, backward[t])
+        c = context[t]
+        m = matrix_of[c]
+        first, middle = ent_ptr[c], ent_start[c]
+        if begins:
+            j -= 1
+            continue
+        if j > begin and _fit(order, j, j - 1, context, matrix_of, constant, rewritten):
+            j -= 1
+            u = order[j]
+            other = ent_ptr[context[u]], ent_start[context[u]]
+            _finish(alpha[u], marginals[u], n_labels, backward[u])
+            betas = marginals[t - 1], marginals[u - 1]
+            _retreat_two(psi[m], backward[t], backward[u], n_labels, *betas)
+            entries = ent_previous, ent_label, ent_change
+            add_backward_entries(backward[t], first, middle, *entries, marginals[t - 1])
+            add_backward_entries(backward[u], *other, *entries, marginals[u - 1])
+        else:
+            backward_product(
+                psi[m],
+                backward[t],
+                constant[m],
+                rewritten[c],
+                n_labels,
+                first,
+                middle,
+                ent_previous,
+                ent_label,
+                ent_change,
+                scratch,
+                marginals[t - 1],
+            )
+        j -= 1
 
 
 @kernel
@@ -172,105 +289,68 @@ def run_waves(
     scratch, order = lent(scratch), lent(order)
     begin, end = offsets[first], offsets[last]
     for t in range(begin, end):
-        evidence = backward[t]
-        if not scored:
-            fill(evidence, 0, len(evidence), 0.0)
-        add_heads(evidence, heads, head_ptr[t], head_ptr[t + 1], table)
-        add_scores(
-            evidence,
-            tok_rows,
-            tok_ptr[t],
-            tok_ptr[t + 1],
+        scales[t] = observe(
+            t,
             n_labels,
+            scored,
+            allowed,
+            head_ptr,
+            heads,
+            table,
+            tok_ptr,
+            tok_rows,
             row_ptr,
             row_labels,
             theta,
+            backward[t],
         )
-        scales[t] = evidence_of(evidence, n_labels, allowed[t])
         scales[t] += psi_shift[matrix_of[context[t]]]
-    j = begin
-    while j < end:
-        t = order[j]
-        begins = t < 0
-        if begins:
-            t = ~t
-        c = context[t]
-        m = matrix_of[c]
-        if begins:
-            for y in range(alpha.shape[1]):
-                alpha[t, y] = psi[m, n_labels, y]
-            for e in range(ent_start[c], ent_ptr[c + 1]):
-                alpha[t, ent_label[e]] = ent_change[e]
-        elif j + 1 < end and _fit(order, j, j + 1, context, matrix_of, constant, rewritten):
-            j += 1
-            u = order[j]
-            d = context[u]
-            _advance_two(alpha[t - 1], alpha[u - 1], psi[m], n_labels, alpha[t], alpha[u])
-            entries = ent_previous, ent_label, ent_change
-            add_forward_entries(alpha[t - 1], ent_ptr[c], ent_start[c], *entries, alpha[t])
-            add_forward_entries(alpha[u - 1], ent_ptr[d], ent_start[d], *entries, alpha[u])
-            scales[u] += _settle(alpha[u], backward[u])
-        else:
-            forward_product(
-                alpha[t - 1],
-                psi[m],
-                constant[m],
-                rewritten[c],
-                n_labels,
-                ent_ptr[c],
-                ent_start[c],
-                ent_previous,
-                ent_label,
-                ent_change,
-                scratch,
-                alpha[t],
-            )
-        scales[t] += _settle(alpha[t], backward[t])
-        j += 1
+    _go_forward(
+        begin,
+        end,
+        n_labels,
+        order,
+        context,
+        matrix_of,
+        psi,
+        constant,
+        ent_ptr,
+        ent_start,
+        ent_previous,
+        ent_label,
+        ent_change,
+        rewritten,
+        alpha,
+        backward,
+        scales,
+        scratch,
+    )
     for s in range(first, last):
         total = 0.0
         for t in range(offsets[s], offsets[s + 1]):
             total += scales[t]
         log_z[s] = total
-        # From here on, rows of marginals are backward vectors until their token's turn.
         fill(marginals[offsets[s + 1] - 1], 0, n_labels, 1.0)
-    j = end - 1
-    while j >= begin:
-        t = order[j]
-        if t < 0:
-            _finish(alpha[~t], marginals[~t], n_labels, backward[~t])
-            j -= 1
-            continue
-        c = context[t]
-        m = matrix_of[c]
-        _finish(alpha[t], marginals[t], n_labels, backward[t])
-        if j > begin and _fit(order, j, j - 1, context, matrix_of, constant, rewritten):
-            j -= 1
-            u = order[j]
-            d = context[u]
-            _finish(alpha[u], marginals[u], n_labels, backward[u])
-            _retreat_two(
-                psi[m], backward[t], backward[u], n_labels, marginals[t - 1], marginals[u - 1]
-            )
-            entries = ent_previous, ent_label, ent_change
-            add_backward_entries(backward[t], ent_ptr[c], ent_start[c], *entries, marginals[t - 1])
-            add_backward_entries(backward[u], ent_ptr[d], ent_start[d], *entries, marginals[u - 1])
-        else:
-            backward_product(
-                psi[m],
-                backward[t],
-                constant[m],
-                rewritten[c],
-                n_labels,
-                ent_ptr[c],
-                ent_start[c],
-                ent_previous,
-                ent_label,
-                ent_change,
-                scratch,
-                marginals[t - 1],
-            )
-        j -= 1
+    _go_back(
+        begin,
+        end,
+        n_labels,
+        order,
+        context,
+        matrix_of,
+        psi,
+        constant,
+        ent_ptr,
+        ent_start,
+        ent_previous,
+        ent_label,
+        ent_change,
+        rewritten,
+        alpha,
+        backward,
+        marginals,
+        scratch,
+    )
     for s in range(first, last):
         weight = weights[s]
         if weight != 1.0:
