@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.lattice import Block
-from spacy_sparsecrf.loss.waves import in_sequence, in_waves
+from spacy_sparsecrf.loss.walks import in_sequence, in_waves
 from spacy_sparsecrf.parallel import cut
 
 from .layouts import LAYOUTS, force_layout
@@ -108,6 +108,6 @@ def test_waves_rewrite_the_matrices_of_extreme_entries(monkeypatch, scale):
 def test_large_matrices_go_in_waves_and_small_ones_do_not():
     for n_labels, in_order in ((10, True), (120, False)):
         problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
-        order = restricted(problem).pairs.orders[0]
+        order = restricted(problem).pairs.walks[0]
         tokens = np.where(order < 0, ~order, order)
         assert np.all(np.diff(tokens) > 0) == in_order

@@ -3,10 +3,10 @@
 import numpy as np
 
 from .compiled import inner
-from .forward_backward import evidence_of, forward_product, normalise, start_vector
 from .memory import fill
 from .path_loss import _pair
 from .potentials import add_scores
+from .products import evidence_of, forward_product, normalise, start_vector
 
 
 @inner

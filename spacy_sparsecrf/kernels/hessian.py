@@ -10,9 +10,9 @@ is divided by a probability, which may be 0.
 import numpy as np
 
 from .compiled import inner, kernel
-from .forward_backward import backward_product, rewrite
 from .memory import fill
 from .potentials import add_heads, add_scores
+from .products import backward_product, rewrite
 
 
 @kernel

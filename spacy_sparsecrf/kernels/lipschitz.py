@@ -40,7 +40,7 @@ def _loss_of(
     change: np.ndarray,
     rewritten: np.ndarray,
     alpha: np.ndarray,
-    beta: np.ndarray,
+    evidence: np.ndarray,
     scratch: np.ndarray,
 ) -> float:
     """The weighted loss of sequence s, whose potentials are built; arguments as in `sag_pass`."""
@@ -70,7 +70,7 @@ def _loss_of(
             change,
             rewritten,
             alpha,
-            beta,
+            evidence,
             scratch,
         )
     )
@@ -114,7 +114,7 @@ def _losses(
     stamp: np.ndarray,
     clock: np.ndarray,
     alpha: np.ndarray,
-    beta: np.ndarray,
+    evidence: np.ndarray,
     scratch: np.ndarray,
 ) -> float:
     """The weighted loss of sequence s at theta [K], that of its copy added; see `sag_pass`."""
@@ -175,7 +175,7 @@ def _losses(
                 change,
                 rewritten,
                 alpha,
-                beta,
+                evidence,
                 scratch,
             )
     return float(loss)
@@ -228,7 +228,7 @@ def search_curvature(
     stamp: np.ndarray,
     clock: np.ndarray,
     alpha: np.ndarray,
-    beta: np.ndarray,
+    evidence: np.ndarray,
     scratch: np.ndarray,
 ) -> tuple[float, int]:
     """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
@@ -283,7 +283,7 @@ def search_curvature(
             stamp,
             clock,
             alpha,
-            beta,
+            evidence,
             scratch,
         )
         n_trials += 1

@@ -9,8 +9,8 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .exp import exp_shifted
-from .forward_backward import advance, retreat
 from .memory import fill
+from .products import advance, retreat
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280

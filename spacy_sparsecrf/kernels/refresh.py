@@ -6,9 +6,9 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .entries import correct
-from .forward_backward import evidence_of
 from .memory import fill
 from .potentials import add_scores, context_matrices
+from .products import evidence_of
 
 
 @kernel

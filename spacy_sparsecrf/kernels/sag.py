@@ -98,7 +98,8 @@ def sag_pass(
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
-    beta: np.ndarray,
+    walk: np.ndarray,
+    scales: np.ndarray,
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 
@@ -188,7 +189,8 @@ def sag_pass(
             alpha,
             backward,
             marginals,
-            beta,
+            walk,
+            scales,
         )
         norm = square_norm(s, own_ptr, own_rows, all_ptr, gradient)
         searched = norm > least_norm
@@ -246,7 +248,7 @@ def sag_pass(
                 stamp,
                 clock,
                 alpha,
-                beta,
+                marginals[0],
                 scratch,
             )
             n_forward += n_trials

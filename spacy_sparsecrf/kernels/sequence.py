@@ -46,7 +46,8 @@ def _add_residuals(
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
-    beta: np.ndarray,
+    walk: np.ndarray,
+    scales: np.ndarray,
     scratch: np.ndarray,
     products: np.ndarray,
     node_residual: np.ndarray,
@@ -95,7 +96,8 @@ def _add_residuals(
         backward,
         marginals,
         log_z,
-        beta,
+        walk,
+        scales,
         scratch,
         # False; a literal would have numba compile forward-backward once more.
         bounds[0] > 0,
@@ -181,7 +183,8 @@ def evaluate_sequence(
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
-    beta: np.ndarray,
+    walk: np.ndarray,
+    scales: np.ndarray,
 ) -> float:
     """The loss of a sequence, times its weight, and its residuals.
 
@@ -256,7 +259,8 @@ def evaluate_sequence(
                 alpha,
                 backward,
                 marginals,
-                beta,
+                walk,
+                scales,
                 scratch,
                 products,
                 fresh_nodes,

@@ -168,7 +168,8 @@ def sgd_pass(
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
-    beta: np.ndarray,
+    walk: np.ndarray,
+    scales: np.ndarray,
     bounds: np.ndarray,
     signs: np.ndarray,
     log_z: np.ndarray,
@@ -183,8 +184,8 @@ def sgd_pass(
     `context_matrices` and `entries.correct`. Workspaces: tokens [T] int32 0, 1, 2, ..., psi [M,
     Y + 1, Yp] (ones where constant), shift [M], value, change [E], rewritten [C], stamp [M + C],
     sums [largest number of entries of a context], residual, scratch [Y + 1, Yp], alpha, backward,
-    marginals [2, T, Yp], beta [Yp], T the longest sequence; bounds, signs, log_z [2] of
-    `infer_example`.
+    marginals [2, T, Yp], scales [T], T the longest sequence; walk [T] of any one sequence; bounds,
+    signs, log_z [2] of `infer_example`.
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
     labels, context, tok_rows = lent(labels), lent(context), lent(tok_rows)
@@ -243,7 +244,8 @@ def sgd_pass(
             alpha,
             backward,
             marginals,
-            beta,
+            walk,
+            scales,
             bounds,
             signs,
             log_z,

@@ -145,7 +145,8 @@ def refresh(
     alpha: np.ndarray,
     backward: np.ndarray,
     marginals: np.ndarray,
-    beta: np.ndarray,
+    walk: np.ndarray,
+    scales: np.ndarray,
 ) -> float:
     """Evaluate a sequence, and store its residuals in place of those stored before.
 
@@ -205,7 +206,8 @@ def refresh(
         alpha,
         backward,
         marginals,
-        beta,
+        walk,
+        scales,
     )
     scatter(
         s,

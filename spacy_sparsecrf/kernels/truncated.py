@@ -10,8 +10,8 @@ is missing up to the last active token, or down to the first, is computed.
 import numpy as np
 
 from .compiled import inner
-from .forward_backward import backward_product, forward_product, normalise
 from .memory import fill
+from .products import backward_product, forward_product, normalise
 
 
 @inner

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..kernels.dual_start import begin_chains
 from ..kernels.oeg import ascend
 from .memory import Numbers, SequenceMemory
+from .walks import one_sequence
 from .working import Floats, WorkingLoss
 
 # Of rounding errors in log Z and in inner products, in units of the precision.
@@ -79,7 +80,8 @@ class Dual(SequenceMemory):
             np.arange(most + 1, dtype=np.int32),
             np.zeros(most + 1, dtype=np.bool_),
             *(np.zeros((longest, padded)) for _ in range(3)),
-            np.zeros(padded),
+            one_sequence(longest),
+            np.zeros(longest),
             np.zeros((n_labels + 1, padded)),
             np.zeros((n_labels, padded)),
         )

@@ -10,6 +10,7 @@ from ..kernels.residuals import rows_of_sequences, scatter_all
 from ..kernels.sag import sag_pass
 from ..kernels.sampling import set_leaves
 from .lattice import Csr, Lattice
+from .walks import one_sequence
 from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
@@ -118,7 +119,8 @@ class SequenceMemory:
             np.zeros(1, dtype=np.int64),
             np.zeros(matrix),
             *(np.zeros((longest, space.padded)) for _ in range(3)),
-            np.zeros(space.padded),
+            one_sequence(longest),
+            np.zeros(longest),
         )
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:

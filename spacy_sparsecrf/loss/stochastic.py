@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..kernels.descent import penalise
 from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
+from .walks import one_sequence
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -78,7 +79,8 @@ class Examples:
             np.zeros(shape),
             np.zeros(shape),
             *(np.zeros((2, longest, space.padded)) for _ in range(3)),
-            np.zeros(space.padded),
+            one_sequence(longest),
+            np.zeros(longest),
             np.zeros(2, dtype=np.int64),
             np.array([1.0, -1.0]),
             np.zeros(2),

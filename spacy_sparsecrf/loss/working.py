@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..kernels.curvature import unigram_curvature
 from ..kernels.expectations import gather_unigrams, scatter_heads, subtract_gold
-from ..kernels.waves import run_waves
+from ..kernels.forward_backward import forward_backward
 from ..parallel import Chunks
 from ..vectors import dot
 from .heads import Heads
@@ -16,7 +16,7 @@ from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
 from .values import ValueWeights
-from .waves import in_sequence
+from .walks import in_sequence
 from .workspace import Workspace
 
 Floats = NDArray[np.float64]
@@ -168,32 +168,31 @@ class WorkingLoss:
         RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
         """
         space, block, scatter = self.space, self.space.blocks[i], self._scatterer(i)
-        order = self.pairs.orders[i]
+        walk = self.pairs.walks[i]
 
         def run(first: int, last: int) -> Floats:
-            self._infer_chunk(theta, block, order, first, last)
+            self._infer_chunk(theta, block, walk, first, last)
             return scatter(first, last)
 
         return space.workers.map(run, space.chunks[i])
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
         """Forward-backward of block i, over chunks of its sequences only; leaves marginals."""
-        block, order = self.space.blocks[i], in_sequence(self.space.blocks[i])
+        block, walk = self.space.blocks[i], in_sequence(self.space.blocks[i])
         self.space.workers.map(
-            lambda first, last: self._infer_chunk(theta, block, order, first, last), chunks
+            lambda first, last: self._infer_chunk(theta, block, walk, first, last), chunks
         )
 
-    def _infer_chunk(self, theta: Floats, block: Block, order: Ints, first: int, last: int) -> None:
+    def _infer_chunk(self, theta: Floats, block: Block, walk: Ints, first: int, last: int) -> None:
         space, lattice = self.space, self.space.lattice
         pairs, contexts = self.pairs, self.pairs.contexts
         begin, end = block.begin, block.end
         tokens = int(block.offsets[first]), int(block.offsets[last])
         scored = self.values.score(begin, *tokens, space.backward)
-        run_waves(
+        forward_backward(
             first,
             last,
             space.n_labels,
-            order,
             block.offsets,
             lattice.weights[block.first : block.last],
             lattice.allowed[begin:end],
@@ -220,6 +219,7 @@ class WorkingLoss:
             space.backward,
             space.residual_of(block),
             space.log_z[block.first : block.last],
+            walk,
             space.scales,
             np.empty(pairs.psi.shape[1:], space.dtype),
             scored,

@@ -13,9 +13,9 @@ _PREDICTION_SECONDS = 6
 def announce_training() -> None:
     """Log a notice if training will have to compile."""
     from ..kernels.cache import is_compiled
-    from ..kernels.waves import run_waves
+    from ..kernels.forward_backward import forward_backward
 
-    if not is_compiled(run_waves):
+    if not is_compiled(forward_backward):
         logger.warning(_NOTICE, "training", _TRAINING_SECONDS)
 
 

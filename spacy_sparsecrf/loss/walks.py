@@ -1,4 +1,4 @@
-"""The order in which forward-backward goes over the tokens of a block; see `kernels.waves`."""
+"""The orders in which `kernels.forward_backward` goes over tokens."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,13 @@ Ints = NDArray[np.int32]
 # Where a matrix takes more than this, to read it costs more than to look for rows of tokens that
 # are not neighbours.
 LARGE_BYTES = 1 << 16
+
+
+def one_sequence(n: int) -> Ints:
+    """The walk through any sequence of at most n tokens."""
+    walk = np.arange(n, dtype=np.int32)
+    walk[:1] = ~walk[:1]
+    return walk
 
 
 def in_sequence(block: Block) -> Ints:
