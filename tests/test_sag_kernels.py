@@ -46,7 +46,7 @@ def test_missed_steps_are_made_up_for(l1, decay):
         expected = np.sign(drawn) * np.maximum(np.abs(drawn) - alpha / m * l1, 0.0)
         crossed |= expected * before <= 0.0
     reached = np.array([first])
-    catch_up(0, last, np.array([0, n_weights]), theta, total, l1, reached, shrunk, moved)
+    compiled(catch_up)(0, last, np.array([0, n_weights]), theta, total, l1, reached, shrunk, moved)
     np.testing.assert_allclose(theta, expected, atol=1e-12)
     assert reached[0] == last
     assert crossed.any() and not crossed.all()
@@ -143,7 +143,8 @@ def test_draws_have_the_probabilities_of_numpy_choice(sampling, n_seen):
         p = np.where(seen, n_seen / 7.0 * (0.5 / max(n_seen, 1) + 0.5 * by_curvature), 1.0 / 7.0)
     n = 50_000
     found = [
-        draw(numbers, MODES[sampling], n_seen, order.copy(), sums) for numbers in rng.random((n, 2))
+        compiled(draw)(numbers, MODES[sampling], n_seen, order.copy(), sums)
+        for numbers in rng.random((n, 2))
     ]
     for s, probability in found[:200]:
         assert probability == pytest.approx(p[s], rel=1e-12)

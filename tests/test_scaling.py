@@ -17,6 +17,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.scgis import SCGIS, probabilities
 from spacy_sparsecrf.training import Training
 
+from .kernel_functions import compiled
 from .reference import Problem, random_problem
 from .test_solvers import LOCAL_SOLVERS
 
@@ -51,7 +52,7 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
         if observed == l1 == l2 == 0.0:
             continue
         settings = (weight, observed, expected, slowing, l1, l2)
-        found = scaled_weight(*settings)
+        found = compiled(scaled_weight)(*settings)
         lowest = minimize_scalar(
             lambda new, settings=settings: bound(*settings, new),
             bounds=(-40.0, 40.0),
@@ -70,7 +71,7 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
 @pytest.mark.parametrize("values", [(800.0, 0.0, 0.0, 50.0), (-800.0, 3.0, 1e300, 50.0)])
 def test_far_weights_move_by_bounded_finite_steps(values):
     weight, observed, expected, slowing = values
-    found = scaled_weight(weight, observed, expected, slowing, 0.1, 0.1)
+    found = compiled(scaled_weight)(weight, observed, expected, slowing, 0.1, 0.1)
     assert np.isfinite(found)
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
 
@@ -123,7 +124,7 @@ def twin_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) ->
     theta = theta.copy()
     for k in range(len(theta)):
         expected = working.value_and_grad(theta)[1][k] + working.observed[k]
-        theta[k] = scaled_weight(
+        theta[k] = compiled(scaled_weight)(
             theta[k], working.observed[k], expected, 1.0, penalty.l1, penalty.l2
         )
     return theta
