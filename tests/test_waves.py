@@ -93,6 +93,18 @@ def test_waves_give_the_same_bits_in_any_number_of_threads(monkeypatch, layout):
         np.testing.assert_array_equal(gradient, results[0][1])
 
 
+@pytest.mark.parametrize("n_labels", [3, 8, 25])
+def test_the_number_of_chunks_changes_only_the_order_of_sums(monkeypatch, n_labels):
+    problem = sparse_problem(74, n_labels, LENGTHS * 3, n_bigram=2, missing=0.1)
+    results = []
+    for n_chunks in (1, 2, 7, 64):
+        force_waves(monkeypatch, n_chunks)
+        results.append(evaluate(problem, n_threads=2))
+    for value, gradient in results[1:]:
+        assert value == pytest.approx(results[0][0], rel=1e-13)
+        np.testing.assert_allclose(gradient, results[0][1], atol=1e-12 * len(gradient))
+
+
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
 def test_waves_rewrite_the_matrices_of_extreme_entries(monkeypatch, scale):
     problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)

@@ -197,16 +197,14 @@ def _go_back(
     j = end - 1
     while j >= begin:
         t = walk[j]
-        begins = t < 0
-        if begins:
-            t = ~t
+        if t < 0:
+            _finish(alpha[~t], marginals[~t], n_labels, backward[~t])
+            j -= 1
+            continue
         _finish(alpha[t], marginals[t], n_labels, backward[t])
         c = context[t]
         m = matrix_of[c]
         first, middle = ent_ptr[c], ent_start[c]
-        if begins:
-            j -= 1
-            continue
         if j > begin and _fit(walk, j, j - 1, context, matrix_of, constant, rewritten):
             j -= 1
             u = walk[j]
