@@ -11,7 +11,7 @@ import numpy as np
 
 from .compiled import inner
 from .memory import fill
-from .products import backward_product, forward_product, normalise
+from .products import backward_product, forward_product, normalise, start_vector
 
 
 @inner
@@ -44,10 +44,8 @@ def extend_forward(
         c = context[t]
         m = matrix_of[c]
         if t == begin:
-            for y in range(alpha.shape[1]):
-                alpha[t, y] = psi[m, n_labels, y]
-            for e in range(ent_start[c], ent_ptr[c + 1]):
-                alpha[t, ent_label[e]] = ent_change[e]
+            entries = ent_start[c], ent_ptr[c + 1], ent_label, ent_change
+            start_vector(psi[m], n_labels, *entries, alpha[t])
         else:
             forward_product(
                 alpha[t - 1],
