@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.lattice import Block
-from spacy_sparsecrf.loss.walks import in_sequence, in_waves
+from spacy_sparsecrf.loss.walks import TOGETHER, in_sequence, in_waves
 from spacy_sparsecrf.parallel import cut
 
 from .layouts import LAYOUTS, force_layout
@@ -15,9 +15,9 @@ from .test_contexts import OPTIONS, evaluate, restricted, sparse_problem
 LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
 
 
-def force_waves(monkeypatch: pytest.MonkeyPatch, n_chunks: int = 1) -> None:
-    """Have all matrices count as large, and waves of many sequences."""
-    monkeypatch.setattr("spacy_sparsecrf.loss.pairs.LARGE_BYTES", -1)
+def force_waves(monkeypatch: pytest.MonkeyPatch, n_chunks: int = 1, together: int = 99) -> None:
+    """Have waves of so many sequences; of one, and there are none."""
+    monkeypatch.setattr("spacy_sparsecrf.loss.pairs.TOGETHER", together)
     monkeypatch.setattr("spacy_sparsecrf.loss.workspace.N_CHUNKS", n_chunks)
 
 
@@ -29,20 +29,30 @@ def block_of(lengths: list[int]) -> Block:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(1, 5), st.data())
-def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(lengths, n_chunks, data):
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=20),
+    st.integers(1, 5),
+    st.integers(1, 25),
+    st.data(),
+)
+def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
+    lengths, n_chunks, together, data
+):
     block = block_of(lengths)
     n = block.end
     matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
     context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
     chunks = cut(np.diff(block.offsets), n_chunks)
-    order = in_waves(block, chunks, context, matrix_of)
+    walk = in_waves(block, chunks, together, context, matrix_of)
+    order = walk.order
+    assert walk.together == together
     tokens = np.where(order < 0, ~order, order)
     assert sorted(tokens) == list(range(n))
     assert (order < 0).tolist() == block.begins[tokens].tolist()
     place = np.argsort(tokens)
     assert all(place[t - 1] < place[t] for t in range(n) if not block.begins[t])
-    for first, last in chunks:
+    runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
+    for first, last in runs:
         begin, end = block.offsets[first], block.offsets[last]
         assert sorted(tokens[begin:end]) == list(range(begin, end))
         position = tokens[begin:end] - np.repeat(block.offsets[:-1], lengths)[tokens[begin:end]]
@@ -52,14 +62,15 @@ def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(lengths, n
 
 
 def test_in_sequence_tokens_stay_where_they_are():
-    assert in_sequence(block_of([2, 1, 3])).tolist() == [-1, 1, -3, -4, 4, 5]
+    assert in_sequence(block_of([2, 1, 3])).order.tolist() == [-1, 1, -3, -4, 4, 5]
 
 
+@pytest.mark.parametrize("together", [1, 3, 99])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_waves_equal_enumeration(monkeypatch, layout, options):
+def test_waves_equal_enumeration(monkeypatch, layout, options, together):
     force_layout(monkeypatch, layout)
-    force_waves(monkeypatch)
+    force_waves(monkeypatch, together=together)
     problem = sparse_problem(71, 4, LENGTHS, **options)
     value, gradient = evaluate(problem)
     expected, expected_gradient = problem.loss()
@@ -77,7 +88,8 @@ def test_waves_change_nothing_at_every_padding(monkeypatch, n_labels, precision,
         with monkeypatch.context() as inner:
             force_waves(inner)
             value, gradient = evaluate(problem, precision=precision)
-        other, other_gradient = evaluate(problem)
+            force_waves(inner, together=1)
+            other, other_gradient = evaluate(problem)
         assert value == pytest.approx(other, rel=atol, abs=atol)
         np.testing.assert_allclose(gradient, other_gradient, atol=atol * len(gradient))
 
@@ -109,6 +121,7 @@ def test_the_number_of_chunks_changes_only_the_order_of_sums(monkeypatch, n_labe
 def test_waves_rewrite_the_matrices_of_extreme_entries(monkeypatch, scale):
     problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)
     problem.lam[-1, 1] = scale
+    force_waves(monkeypatch, together=1)
     value, gradient = evaluate(problem)
     force_layout(monkeypatch, "frequent")
     force_waves(monkeypatch)
@@ -117,9 +130,7 @@ def test_waves_rewrite_the_matrices_of_extreme_entries(monkeypatch, scale):
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-11)
 
 
-def test_large_matrices_go_in_waves_and_small_ones_do_not():
-    for n_labels, in_order in ((10, True), (120, False)):
+def test_whole_chunks_go_together_where_matrices_are_large():
+    for n_labels, together in ((10, TOGETHER), (120, 1 + 40 * len(LENGTHS))):
         problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
-        order = restricted(problem).pairs.walks[0]
-        tokens = np.where(order < 0, ~order, order)
-        assert np.all(np.diff(tokens) > 0) == in_order
+        assert restricted(problem).pairs.walks[0].together == together

@@ -6,7 +6,7 @@ the lighter features that users of CRFsuite write for tags.
 
 All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
 training part: words that are new in the test part are new to its caches in each repetition. The
-yardstick is spaCy's tokenizer on the same texts.
+yardsticks are spaCy's tokenizer on the same texts, and reading and writing Docs without labelling.
 """
 
 import itertools
@@ -32,9 +32,13 @@ TAGS, CHUNKS, WHAT = "ud-en-ewt test", "conll2000 test", "Doc to labels"
 BATCH, EACH = f"{OURS}, in batches", f"{OURS}, Doc by Doc"
 USUAL, SAME = "CRFsuite, dict features", "CRFsuite, our features, made before"
 TOKENIZER = "spaCy's tokenizer"
+UNLABELLED = "Docs read and written, nothing else"
 PIPE = "sparse_crf"
 _ITERATIONS = 50
 _QUICK_DOCS = 200
+# What is read of Docs and written to them; spaCy's stub does not know the names.
+_READ: Any = ["ORTH", "SENT_START", "TAG"]
+_WRITTEN: Any = ["TAG"]
 
 # A side labels Docs of the pipeline's vocab, which have at most given tags, and returns its cost.
 Side = Callable[[Language, list[Doc]], Cost]
@@ -79,6 +83,14 @@ def doc_by_doc(nlp: Language, docs: list[Doc]) -> Cost:
     with measured() as cost:
         for doc in docs:
             nlp(doc)
+    return cost
+
+
+def read_and_write(nlp: Language, docs: list[Doc]) -> Cost:
+    """Words, sentences and tags out of each Doc, and tags back: what no labeller can do without."""
+    with measured() as cost:
+        for doc in docs:
+            doc.from_array(_WRITTEN, doc.to_array(_READ)[:, -1:])
     return cost
 
 
@@ -156,7 +168,7 @@ def make_sides(
         usual = train_tagger(usual_items, gold, scratch / "usual", n_iterations)
         same = train_tagger(attributes(nlp, plain), gold, scratch / "same", n_iterations)
         sides |= {USUAL: with_dicts(usual, recipe), SAME: with_our_features(same)}
-    return {**sides, TOKENIZER: tokenize}
+    return {**sides, UNLABELLED: read_and_write, TOKENIZER: tokenize}
 
 
 def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
@@ -196,7 +208,7 @@ def compare(job: Job, record: Record, repeats: int, n_iterations: int, quick: bo
             "accuracy": {
                 tool: accuracy(nlp, side, gold)
                 for tool, side in sides.items()
-                if tool not in (SAME, TOKENIZER)
+                if tool not in (SAME, UNLABELLED, TOKENIZER)
             },
         }
 

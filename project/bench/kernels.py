@@ -1,5 +1,8 @@
 """Benchmark 8: what the kernels reach of the machine's peaks, on one thread.
 
+Sets of labels as large as those of phonemes with stress marks and of Brown's tags are drawn at
+random for the tests of the first chunks: what the kernels do depends on their number alone.
+
 Every compiled function that the loss calls is wrapped by a clock, so that nothing here depends
 on what it takes. Operations and bytes are those that the formulas need, whatever the kernel
 does: a model by name, none for kernels that are not in it.
@@ -9,7 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,8 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 from wasabi import msg
 
+from spacy_sparsecrf.loss.chain import ChainLoss
+
 from .data import Problem, load
 from .options import Corpora, Output, Quick
 from .ours import Epochs, chain_loss, small_weights, train
@@ -25,10 +30,14 @@ from .peaks import all_peaks
 from .records import Record
 from .timing import measured, repeated
 
+CHUNKS = "conll2000"
 CALLERS = "spacy_sparsecrf.loss."
 # Multiplications and additions of the polynomial exp: reduction, degree 12, scaling.
 EXP_FLOPS = 32
 _EVALUATIONS = 3
+# Numbers of labels, with the precision of training, and how many tokens have them.
+LARGE_SETS = {160: "float64", 443: "float32"}
+_LARGE_TOKENS = 40_000
 
 
 @dataclass(frozen=True)
@@ -76,16 +85,38 @@ SPARSE_MODELS: dict[str, Model] = {
     "sgd_pass": lambda s: (_chain(s) + s.products, 5.0 * s.item * s.n * s.padded),
 }
 DENSE, WORKING = "gradient, all weights", "gradient, working set"
+OBSERVED = "gradient, observed pairs of a test and a label, all pairs of labels"
 OUTER, EPOCH = "two outer iterations, with the warm start", "SGD-L1 epoch"
 # Nothing is counted of work that repeats kernels an unknown number of times.
-MODELS = {DENSE: DENSE_MODELS, WORKING: SPARSE_MODELS, OUTER: {}, EPOCH: SPARSE_MODELS}
+MODELS = {
+    DENSE: DENSE_MODELS,
+    WORKING: SPARSE_MODELS,
+    OBSERVED: SPARSE_MODELS,
+    OUTER: {},
+    EPOCH: SPARSE_MODELS,
+}
 
 
-def shape_of(problem: Problem) -> Shape:
-    """Count a problem."""
-    corpus, padded = problem.corpus, -(-problem.n_labels // 8) * 8
-    entries = len(corpus.uni_indices)
-    return Shape(corpus.n_tokens, corpus.n_sequences, problem.n_labels, padded, entries, 8)
+def shape_of(problem: Problem, loss: ChainLoss) -> Shape:
+    """Count a problem, of which sequences without weight are left out."""
+    lattice, padded = loss.space.lattice, -(-problem.n_labels // 8) * 8
+    return Shape(
+        lattice.n_tokens,
+        len(lattice.weights),
+        problem.n_labels,
+        padded,
+        len(lattice.tests.indices),
+        np.dtype(loss.space.dtype).itemsize,
+    )
+
+
+def with_random_labels(problem: Problem, n_labels: int) -> Problem:
+    """The tests of a problem's first sequences with labels of a larger set."""
+    corpus = problem.corpus
+    labels = np.random.default_rng(0).integers(0, n_labels, len(corpus.labels), np.int32)
+    weights = np.where(corpus.offsets[1:] <= _LARGE_TOKENS, corpus.weights, 0.0)
+    names = tuple(map(str, range(n_labels)))
+    return Problem(problem.name, replace(corpus, labels=labels, weights=weights), names)
 
 
 class Clock:
@@ -135,8 +166,11 @@ def rows(
     models: dict[str, Model],
     peaks: dict[str, float],
 ) -> list[dict[str, Any]]:
-    """A row of the table for each kernel, the slowest first."""
-    table = []
+    """A row of the table for all of the work, then one for each kernel, the slowest first."""
+    each = total / shape.n * 1e6
+    table: list[dict[str, Any]] = [
+        {"kernel": f"all, {each:.3g} us a token", "seconds": total, "share": 1.0}
+    ]
     for name, seconds in sorted(kernels.items(), key=lambda item: -item[1]):
         row: dict[str, Any] = {"kernel": name, "seconds": seconds, "share": seconds / total}
         if name in models and seconds > 0.0:
@@ -149,9 +183,8 @@ def rows(
     return [*table, {"kernel": "Python and numpy", "seconds": rest, "share": rest / total}]
 
 
-def works(problem: Problem) -> dict[str, Callable[[], object]]:
+def works(problem: Problem, loss: ChainLoss) -> dict[str, Callable[[], object]]:
     """What is profiled: gradients of all weights and of a working set, screening, SGD."""
-    loss = chain_loss(problem)
     every = loss.restrict(loss.all_coordinates())
     theta = small_weights(loss.n_potential)
     recorder, _ = train(problem, steps=3)
@@ -162,6 +195,15 @@ def works(problem: Problem) -> dict[str, Callable[[], object]]:
         OUTER: lambda: train(problem, steps=2),
         EPOCH: epochs.run,
     }
+
+
+def observed_gradient(problem: Problem, loss: ChainLoss) -> dict[str, Callable[[], object]]:
+    """What is profiled with many labels."""
+    n_unigram = len(problem.corpus.unigram_keys) * problem.n_labels
+    pairs = np.arange(n_unigram, loss.n_potential)
+    working = loss.restrict(np.union1d(loss.observed_coordinates(), pairs))
+    theta = small_weights(len(working.coordinates))
+    return {OBSERVED: lambda: working.value_and_grad(theta)}
 
 
 def exp_speed() -> dict[str, float]:
@@ -181,19 +223,36 @@ def exp_speed() -> dict[str, float]:
     return {"ns an element": seconds * 1e9, "gflops": EXP_FLOPS / seconds / 1e9}
 
 
+def note(
+    record: Record,
+    name: str,
+    problem: Problem,
+    loss: ChainLoss,
+    jobs: dict[str, Callable[[], object]],
+) -> None:
+    """Profile what is done with a problem."""
+    shape, peaks = shape_of(problem, loss), record.details["peaks"]
+    for what, work in jobs.items():
+        work()
+        kernels, total = profile(work, _EVALUATIONS)
+        table = rows(kernels, total, shape, MODELS[what], peaks)
+        record.details[f"{name}, {what}"] = table
+        msg.text(f"{name}, {what}: {total:.4g} s")
+
+
 def main(output: Output, corpora: Corpora, quick: Quick = False) -> None:
     """Measure peaks, then kernels."""
     record = Record("kernels", quick, {"evaluations": _EVALUATIONS})
-    peaks = all_peaks()
-    record.details["peaks"] = peaks
-    for name in ("conll2000", "nettalk-3grm"):
-        problem = load(corpora / f"{name}.npz")
-        for what, work in works(problem).items():
-            work()
-            kernels, total = profile(work, _EVALUATIONS)
-            table = rows(kernels, total, shape_of(problem), MODELS[what], peaks)
-            record.details[f"{name}, {what}"] = table
-            msg.text(f"{name}, {what}: {total:.4g} s")
+    record.details["peaks"] = all_peaks()
+    problems = {name: load(corpora / f"{name}.npz") for name in (CHUNKS, "nettalk-3grm")}
+    for name, problem in problems.items():
+        loss = chain_loss(problem)
+        note(record, name, problem, loss, works(problem, loss))
+    for n_labels, precision in LARGE_SETS.items():
+        problem = with_random_labels(problems[CHUNKS], n_labels)
+        loss = chain_loss(problem, precision=precision)
+        name = f"{CHUNKS}, {n_labels} random labels, {precision}"
+        note(record, name, problem, loss, observed_gradient(problem, loss))
     try:
         record.details["exp"] = exp_speed()
     except Exception as error:  # the kernel's signature is not part of what is promised

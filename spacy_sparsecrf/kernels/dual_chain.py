@@ -258,6 +258,7 @@ def infer_chain(
         marginals,
         log_z,
         walk,
+        bounds[0] + 1,
         scales,
         matrix,
         True,

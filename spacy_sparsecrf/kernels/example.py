@@ -206,6 +206,7 @@ def infer_example(
             marginals[part],
             log_z[part : part + 1],
             walk,
+            bounds[0] + 1,
             scales,
             scratch,
             # False; a literal would have numba compile forward-backward once more.

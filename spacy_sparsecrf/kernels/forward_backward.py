@@ -1,8 +1,9 @@
-"""Scaled forward-backward (Lavergne 2010, sections 2.2, 4.1, 4.2), by sequences or in waves.
+"""Scaled forward-backward (Lavergne 2010, sections 2.2, 4.1, 4.2), in waves.
 
-A sequence after another, each token reads the matrix of its context anew, from far memory where
-matrices are large. In waves, the first tokens of all sequences, then the second and so on, those
-with the same matrix come together: it is read once, and by two tokens at a time.
+One sequence after another, each token would read the matrix of its context anew, from far memory
+where matrices are many or large. In waves, the first tokens of some sequences, then the second and
+so on, those with the same matrix come together: it is read once, and by two tokens at a time. On
+the way back what was read on the way forward may still be near.
 """
 
 import numpy as np
@@ -265,6 +266,7 @@ def forward_backward(
     marginals: np.ndarray,
     log_z: np.ndarray,
     walk: np.ndarray,
+    together: int,
     scales: np.ndarray,
     scratch: np.ndarray,
     scored: bool,
@@ -286,7 +288,8 @@ def forward_backward(
     `marginals` is weight * p(y_t). log_z: [S] float64, out (not weighted; not finite where no
     path has positive probability within the arrays' range). walk: [N] int32, the order in which
     tokens are gone through, each after the one before it in its sequence: ~t of those that begin a
-    sequence, t of others, those of sequences first:last at offsets[first]:offsets[last].
+    sequence, t of others; together: how many sequences are gone through forward and then back
+    before the next, those of each such run of first:last being a run of `walk` as well.
     Workspaces: scales [N] float64, scratch [Y + 1, Yp] of alpha's dtype. scored: whether `backward`
     has scores of the tokens already, to which those of the tests are added.
     """
@@ -300,70 +303,72 @@ def forward_backward(
     )
     ent_previous, ent_label, ent_change = lent(ent_previous), lent(ent_label), lent(ent_change)
     scratch, walk = lent(scratch), lent(walk)
-    begin, end = offsets[first], offsets[last]
-    for t in range(begin, end):
-        scales[t] = observe(
-            t,
+    for head in range(first, last, together):
+        tail = min(head + together, last)
+        begin, end = offsets[head], offsets[tail]
+        for t in range(begin, end):
+            scales[t] = observe(
+                t,
+                n_labels,
+                scored,
+                allowed,
+                head_ptr,
+                heads,
+                table,
+                tok_ptr,
+                tok_rows,
+                row_ptr,
+                row_labels,
+                theta,
+                backward[t],
+            )
+            scales[t] += psi_shift[matrix_of[context[t]]]
+        _go_forward(
+            begin,
+            end,
             n_labels,
-            scored,
-            allowed,
-            head_ptr,
-            heads,
-            table,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            theta,
-            backward[t],
+            walk,
+            context,
+            matrix_of,
+            psi,
+            constant,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            ent_change,
+            rewritten,
+            alpha,
+            backward,
+            scales,
+            scratch,
         )
-        scales[t] += psi_shift[matrix_of[context[t]]]
-    _go_forward(
-        begin,
-        end,
-        n_labels,
-        walk,
-        context,
-        matrix_of,
-        psi,
-        constant,
-        ent_ptr,
-        ent_start,
-        ent_previous,
-        ent_label,
-        ent_change,
-        rewritten,
-        alpha,
-        backward,
-        scales,
-        scratch,
-    )
-    for s in range(first, last):
-        total = 0.0
-        for t in range(offsets[s], offsets[s + 1]):
-            total += scales[t]
-        log_z[s] = total
-        fill(marginals[offsets[s + 1] - 1], 0, n_labels, 1.0)
-    _go_back(
-        begin,
-        end,
-        n_labels,
-        walk,
-        context,
-        matrix_of,
-        psi,
-        constant,
-        ent_ptr,
-        ent_start,
-        ent_previous,
-        ent_label,
-        ent_change,
-        rewritten,
-        alpha,
-        backward,
-        marginals,
-        scratch,
-    )
+        for s in range(head, tail):
+            total = 0.0
+            for t in range(offsets[s], offsets[s + 1]):
+                total += scales[t]
+            log_z[s] = total
+            fill(marginals[offsets[s + 1] - 1], 0, n_labels, 1.0)
+        _go_back(
+            begin,
+            end,
+            n_labels,
+            walk,
+            context,
+            matrix_of,
+            psi,
+            constant,
+            ent_ptr,
+            ent_start,
+            ent_previous,
+            ent_label,
+            ent_change,
+            rewritten,
+            alpha,
+            backward,
+            marginals,
+            scratch,
+        )
     for s in range(first, last):
         weight = weights[s]
         if weight != 1.0:

@@ -97,6 +97,7 @@ def _add_residuals(
         marginals,
         log_z,
         walk,
+        bounds[0] + 1,
         scales,
         scratch,
         # False; a literal would have numba compile forward-backward once more.

@@ -11,7 +11,7 @@ from ..kernels.potentials import context_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
 from .rows import N_CHUNKS, Rows
-from .walks import LARGE_BYTES, in_sequence, in_waves
+from .walks import LARGE_BYTES, TOGETHER, Walk, in_waves
 from .workspace import MatrixTokens, Workspace
 
 Floats = NDArray[np.float64]
@@ -77,16 +77,16 @@ class PairPotentials:
         ]
 
     @cached_property
-    def walks(self) -> list[Ints]:
-        """Of each block, the order of its tokens in forward-backward: [n] int32."""
+    def walks(self) -> list[Walk]:
+        """Of each block, the order of its tokens in forward-backward."""
         contexts, space, found = self.contexts, self.space, []
         for block, chunks in zip(space.blocks, space.chunks, strict=True):
-            if self.psi[:1].nbytes <= LARGE_BYTES:
-                walk = in_sequence(block)
-            else:
-                own = contexts.context[block.begin : block.end]
-                walk = in_waves(block, chunks, own, contexts.matrix_of)
-            found += space.lattice.store.kept((walk,))
+            is_large = self.psi[:1].nbytes > LARGE_BYTES
+            together = len(block.offsets) if is_large else TOGETHER
+            own = contexts.context[block.begin : block.end]
+            walk = in_waves(block, chunks, together, own, contexts.matrix_of)
+            (order,) = space.lattice.store.kept((walk.order,))
+            found.append(walk._replace(order=order))
             space.lattice.store.release()
         return found
 

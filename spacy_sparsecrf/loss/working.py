@@ -16,12 +16,11 @@ from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
 from .values import ValueWeights
-from .walks import in_sequence
+from .walks import Walk, in_sequence
 from .workspace import Workspace
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
-Ints = NDArray[np.int32]
 
 # Weights of which a copy is kept, to know where marginals were evaluated.
 _MAX_KEPT = 1 << 22
@@ -183,7 +182,7 @@ class WorkingLoss:
             lambda first, last: self._infer_chunk(theta, block, walk, first, last), chunks
         )
 
-    def _infer_chunk(self, theta: Floats, block: Block, walk: Ints, first: int, last: int) -> None:
+    def _infer_chunk(self, theta: Floats, block: Block, walk: Walk, first: int, last: int) -> None:
         space, lattice = self.space, self.space.lattice
         pairs, contexts = self.pairs, self.pairs.contexts
         begin, end = block.begin, block.end
@@ -219,7 +218,8 @@ class WorkingLoss:
             space.backward,
             space.residual_of(block),
             space.log_z[block.first : block.last],
-            walk,
+            walk.order,
+            walk.together,
             space.scales,
             np.empty(pairs.psi.shape[1:], space.dtype),
             scored,
