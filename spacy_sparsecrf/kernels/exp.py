@@ -40,7 +40,7 @@ _bits_of: Any = intrinsic(_type_bits)
 _float_of: Any = intrinsic(_type_float)
 
 
-@kernel
+@kernel(fastmath={"contract"})
 def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
     """Replace row[:n] by exp(row[:n] - shift), accurate to a few units in the last place.
 

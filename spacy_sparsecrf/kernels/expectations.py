@@ -138,10 +138,18 @@ def add_outer_products(
     for four products.
     """
     padded = total.shape[1]
-    unrolled = last - (last - first) % 4
+    unrolled, even = last - (last - first) % 4, n_labels - n_labels % 2
     for j in range(first, unrolled, 4):
         t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
-        for i in range(n_labels):
+        for i in range(0, even, 2):
+            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
+            k = i + 1
+            e, f, g, h = alpha[t - 1, k], alpha[u - 1, k], alpha[v - 1, k], alpha[w - 1, k]
+            for y in range(padded):
+                p, q, r, s = backward[t, y], backward[u, y], backward[v, y], backward[w, y]
+                total[i, y] += (a * p + b * q) + (c * r + d * s)
+                total[k, y] += (e * p + f * q) + (g * r + h * s)
+        for i in range(even, n_labels):
             a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
             for y in range(padded):
                 total[i, y] += (a * backward[t, y] + b * backward[u, y]) + (
@@ -319,6 +327,8 @@ def gather_bigrams(
                 flat = matrix.reshape(-1)
                 for k in range(begin, end):
                     gradient[k] += flat[row_places[k]]
+        if len(weight_entries) == 0:
+            continue
         for k in range(begin, end):
             for j in range(weight_ptr[k], weight_ptr[k + 1]):
                 gradient[k] += entry_residual[weight_entries[j]]

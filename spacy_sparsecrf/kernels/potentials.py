@@ -113,6 +113,14 @@ def _mask(matrix: np.ndarray, mask: np.ndarray, n_labels: int) -> None:
             matrix[i, y] *= mask[i, y]
 
 
+@inner
+def _pad(matrix: np.ndarray, n_previous: int, n_labels: int, value: float) -> None:
+    """Set the padding of a matrix to a value."""
+    for i in range(n_previous):
+        for y in range(n_labels, matrix.shape[1]):
+            matrix[i, y] = value
+
+
 @kernel
 def context_matrices(
     first: int,
@@ -137,7 +145,6 @@ def context_matrices(
     """
     mat_rows, row_ptr, row_places = lent(mat_rows), lent(row_ptr), lent(row_places)
     theta, psi = lent(theta), lent(psi)
-    padded = psi.shape[2]
     for m in range(first, last):
         matrix = psi[m]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
@@ -152,16 +159,12 @@ def context_matrices(
             row_places,
             theta,
         )
-        top = matrix[0, 0]
-        for previous in range(n_previous):
-            fill(matrix[previous], n_labels, padded, matrix[previous, 0])
-            top = max(top, largest(matrix[previous]))
-        shift[m] = top
-        for previous in range(n_previous):
-            # The padding is overwritten: it may lie above the shift.
-            fill(matrix[previous], n_labels, padded, top)
-            exp_shifted(matrix[previous], padded, top)
-            fill(matrix[previous], n_labels, padded, 0.0)
+        used = matrix[:n_previous].reshape(-1)
+        # The padding, which may lie above all potentials, is not to be the largest.
+        _pad(matrix, n_previous, n_labels, matrix[0, 0])
+        shift[m] = largest(used)
+        exp_shifted(used, len(used), shift[m])
+        _pad(matrix, n_previous, n_labels, 0.0)
         if n_previous == n_labels:
             fill(matrix[n_labels], 0, n_labels, 1.0)
         if len(psi) > len(shift):

@@ -13,7 +13,7 @@ Ints = NDArray[np.int32]
 # So many sequences go together: where contexts are many, their matrices are still in a near cache
 # on the way back; where one matrix takes more than `LARGE_BYTES` that is not to be had, and a whole
 # chunk goes together.
-TOGETHER = 16
+TOGETHER = 8
 LARGE_BYTES = 1 << 16
 
 

@@ -74,6 +74,12 @@ class WorkingLoss:
 
         return -self._summed(run)
 
+    @cached_property
+    def _gold(self) -> tuple[Longs, Floats]:
+        """Which weights have empirical counts, few where all potential weights work; the counts."""
+        places = np.flatnonzero(self.observed)
+        return places, self.observed[places]
+
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
 
@@ -82,12 +88,12 @@ class WorkingLoss:
             precision, and the gradient [K].
         """
         space = self.space
-        observed = self.observed
+        places, counts = self._gold
         self.heads.fill(theta)
         self.values.fill(theta)
         self.pairs.fill(theta[self.split :])
         gradient = self._summed(lambda i: self.infer(theta, i))
-        value = dot(space.log_z, space.lattice.weights) - dot(theta, observed)
+        value = dot(space.log_z, space.lattice.weights) - dot(theta[places], counts)
         # So many weights are never screened; a copy would take a tenth of the time.
         kept = len(theta) <= _MAX_KEPT or space.by_block
         space.holder, self._evaluated = self, theta.copy() if kept else None
