@@ -194,10 +194,11 @@ def add_starts(
     total: np.ndarray,
 ) -> None:
     """total[start, y] += backward[t, y] for tokens[first:last], which begin sequences."""
+    start = total[n_labels]
     for j in range(first, last):
-        t = tokens[j]
-        for y in range(total.shape[1]):
-            total[n_labels, y] += backward[t, y]
+        row = backward[tokens[j]]
+        for y in range(len(start)):
+            start[y] += row[y]
 
 
 @inner

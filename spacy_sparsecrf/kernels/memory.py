@@ -54,5 +54,7 @@ lent: Any = intrinsic(_type_lent)
 @inner
 def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
     """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
-    for i in range(first, last):
-        row[i] = value
+    # A slice of its own: where a loop begins at an unknown place, numba tests the sign of indices.
+    part = row[first:last]
+    for i in range(len(part)):
+        part[i] = value

@@ -117,8 +117,7 @@ def _mask(matrix: np.ndarray, mask: np.ndarray, n_labels: int) -> None:
 def _pad(matrix: np.ndarray, n_previous: int, n_labels: int, value: float) -> None:
     """Set the padding of a matrix to a value."""
     for i in range(n_previous):
-        for y in range(n_labels, matrix.shape[1]):
-            matrix[i, y] = value
+        fill(matrix[i], n_labels, matrix.shape[1], value)
 
 
 @kernel

@@ -71,9 +71,9 @@ def rewrite(
 ) -> None:
     """Copy a matrix and write the values of a context's entries into it."""
     # A loop: an assignment of slices takes long to compile.
-    for i in range(matrix.shape[0]):
-        for y in range(matrix.shape[1]):
-            scratch[i, y] = matrix[i, y]
+    source, copy = matrix.reshape(-1), scratch.reshape(-1)
+    for i in range(len(copy)):
+        copy[i] = source[i]
     for e in range(first, last):
         scratch[ent_previous[e], ent_label[e]] = ent_change[e]
 
