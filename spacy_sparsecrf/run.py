@@ -29,7 +29,7 @@ class Run:
     ) -> None:
         self._part = part
         self.loss = loss
-        self._penalty = penalty
+        self._penalty = part.penalty(penalty)
         self._solver = solver
         self._working_set: WorkingSet | None = None
         self._optimality = np.inf
@@ -51,17 +51,16 @@ class Run:
         """Coordinates in the whole model [n] int64 and values [n] float64 of non-zero weights."""
         if self._working_set is None:
             return np.empty(0, np.int64), np.empty(0)
-        coordinates, theta = self._working_set.weights
-        return self._part.outer(coordinates), theta
+        return self._part.spread(*self._working_set.weights)
 
     def polished(self) -> tuple[Longs, Floats]:
         """`weights`, polished where the solver says so; the run goes on from what they were."""
         if self._working_set is None:
             return self.weights
         solver = self._solver
-        settings = solver.polish_iterations, solver.polish_l2
-        coordinates, theta = polish(self.loss, self._working_set.weights, *settings)
-        return self._part.outer(coordinates), theta
+        penalty = self._part.penalty(ElasticNet(0.0, solver.polish_l2))
+        settings = solver.polish_iterations, penalty
+        return self._part.spread(*polish(self.loss, self._working_set.weights, *settings))
 
     @property
     def reached(self) -> StepReport:
@@ -74,11 +73,13 @@ class Run:
 
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
-        self._penalty = penalty
+        self._penalty = self._part.penalty(penalty)
         inner = self._part.inner(coordinates)
-        order = np.argsort(inner)
-        order = order[inner[order] >= 0]
-        self._working_set = self._start((inner[order], theta[order]))
+        kept = inner >= 0
+        own, place = np.unique(inner[kept], return_inverse=True)
+        sums = np.zeros(len(own))
+        np.add.at(sums, place, theta[kept])
+        self._working_set = self._start((own, sums))
 
     def largest_gradient(self) -> float:
         """See `ChainLoss.largest_gradient`."""
@@ -86,9 +87,9 @@ class Run:
 
     def change(self, penalty: ElasticNet) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it."""
-        self._penalty = penalty
+        self._penalty = self._part.penalty(penalty)
         if self._working_set is not None:
-            self._working_set.change(penalty)
+            self._working_set.change(self._penalty)
 
     def step(self) -> StepReport:
         """Do one outer iteration; the first has the warm start in it."""

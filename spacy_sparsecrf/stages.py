@@ -42,22 +42,22 @@ def warm_start(
 
 
 def polish(
-    loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, l2: float
+    loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, penalty: ElasticNet
 ) -> tuple[Longs, Floats]:
     """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3.1).
 
     l1 has chosen the weights but also shrunk them; here they only have a small l2 penalty.
 
     weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights;
-    n_iterations: a handful: without l1, more would fit the corpus too closely; l2: >= 0.
+    n_iterations: a handful: without l1, more would fit the corpus too closely; penalty: without l1.
     RETURNS: the same coordinates, and the new values. The workspace's marginals are overwritten.
     """
     coordinates, theta = weights
     if n_iterations == 0 or len(coordinates) == 0:
         return weights
-    working, penalty, solver = loss.restrict(coordinates), ElasticNet(0.0, l2), OWLQN()
-    state = solver.start(working, penalty, theta)
+    working, own, solver = loss.restrict(coordinates), penalty.on(coordinates), OWLQN()
+    state = solver.start(working, own, theta)
     for _ in range(n_iterations):
-        if solver.step(working, penalty, state).converged:
+        if solver.step(working, own, state).converged:
             break
     return coordinates, state.theta

@@ -17,6 +17,7 @@ from .legality import check_gold
 from .loss.chain import ChainLoss
 from .loss.dropping import without_idle_tests
 from .loss.local import corpus_of_kind, warn_of_pairs
+from .loss.merging import merged
 from .loss.parts import Part, cluster_bounds, cluster_parts
 from .loss.size import check_fits, measure, total
 from .model import CRFModel, check_clusters, check_kind
@@ -27,6 +28,7 @@ from .solvers.base import (
     BatchSolver,
     StepReport,
     check_constrained,
+    check_merging,
     check_out_of_core,
     check_supported,
     check_values,
@@ -47,10 +49,12 @@ class Training:
     their gold labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss
     of a per-position model (see `loss.local`); clusters: of labels, with "maxent" (see
     `loss.parts`), 0 for none; init: weights to continue from (those of tests and labels that this
-    corpus does not have, or the model cannot have, are dropped).
-    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
-    real-valued features that the solver cannot minimise, gold labels that are not legal, or a
-    corpus without gold labels or weight.
+    corpus does not have, or the model cannot have, are dropped); merge_tests: whether tests that
+    are true of the same tokens have one weight while they are learnt (see `loss.merging`), which
+    reports of active weights and of optimality then count as one.
+    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
+    real-valued features or merged tests that the solver cannot minimise, gold labels that are not
+    legal, or a corpus without gold labels or weight.
     """
 
     # Whether tests that cannot have weights are left out from the start.
@@ -73,6 +77,7 @@ class Training:
         kind: str = "chain",
         clusters: int = 0,
         init: CRFModel | None = None,
+        merge_tests: bool = False,
     ) -> None:
         check_clusters(check_kind(kind), clusters)
         self._corpus = corpus
@@ -91,6 +96,7 @@ class Training:
         self._options = {
             "precision": precision,
             "observed_only": observed_only,
+            "merge_tests": merge_tests,
             "kind": kind,
             "clusters": clusters,
             "label_weights": "" if label_weights is None else digest(label_weights),
@@ -101,6 +107,8 @@ class Training:
         check_values(solver, len(corpus.value_tests), clusters)
         if corpus.store.on_disk:
             check_out_of_core(solver)
+        if merge_tests:
+            check_merging(solver)
         if legal is not None:
             check_constrained(solver, kind)
             check_gold(corpus, self._labels, legal)
@@ -164,6 +172,8 @@ class Training:
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
             if l1 > 0.0 and self._leaves_out:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
+            if self._options["merge_tests"]:
+                parts = [merged(part) for part in parts]
             for part in parts:
                 options = *self._loss_options, part.permits
                 loss = ChainLoss(part.corpus, part.n_labels, *options)

@@ -48,8 +48,8 @@ class WorkingSet:
         self._penalty = penalty
         self._solver = solver
         coordinates, theta = initial
-        self._working = loss.restrict(coordinates, solver.stochastic)
-        self._state: Any = solver.start(self._working, penalty, theta)
+        self._restrict(coordinates)
+        self._state: Any = solver.start(self._working, self._own, theta)
         self._violation = np.inf
         self._previous = np.inf
         self._n_idle = 0
@@ -74,13 +74,18 @@ class WorkingSet:
         """Make a working set that goes on where another's `values` were taken."""
         found = cls.__new__(cls)
         found._loss, found._penalty, found._solver = loss, penalty, solver
-        found._working = loss.restrict(values["coordinates"], solver.stochastic)
+        found._restrict(values["coordinates"])
         found._violation, found._previous = values["violation"], values["previous"]
         found._n_idle, found.converged = values["n_idle"], values["converged"]
         prefix = "state."
         state = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
         found._state = solver.state_type(**state)
         return found
+
+    def _restrict(self, coordinates: Longs) -> None:
+        """Let these weights [K], ascending, work: take their loss and their penalty."""
+        self._working = self._loss.restrict(coordinates, self._solver.stochastic)
+        self._own = self._penalty.on(coordinates)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
@@ -96,12 +101,12 @@ class WorkingSet:
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow."""
-        report = self._solver.step(self._working, self._penalty, self._state)
+        report = self._solver.step(self._working, self._own, self._state)
         passes = report.passes
         for _ in range(self._solver.inner_iterations - 1):
             if report.converged:
                 break
-            report = self._solver.step(self._working, self._penalty, self._state)
+            report = self._solver.step(self._working, self._own, self._state)
             passes += report.passes
         self._regrow()
         optimality = max(report.optimality, self._violation)
@@ -127,8 +132,9 @@ class WorkingSet:
         penalty: with the same l2.
         """
         state, last = self._state, self._penalty
-        state.value += penalty.value(state.theta) - last.value(state.theta)
-        self._penalty = penalty
+        own = penalty.on(self._working.coordinates)
+        state.value += own.value(state.theta) - self._own.value(state.theta)
+        self._penalty, self._own = penalty, own
         self._previous, self._n_idle, self.converged = np.inf, 0, False
         kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
         self._regrow(min(kept, penalty.l1), anew=True)
@@ -158,10 +164,8 @@ class WorkingSet:
         order = np.argsort(coordinates)
         source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
         gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
-        self._working = self._loss.restrict(coordinates[order], self._solver.stochastic)
-        self._state = self._solver.remap(
-            self._working, self._penalty, self._state, source, gradient
-        )
+        self._restrict(coordinates[order])
+        self._state = self._solver.remap(self._working, self._own, self._state, source, gradient)
 
     def _take_all(self) -> None:
         """Without l1 every weight is non-zero at the minimum: all of them work."""
@@ -172,5 +176,5 @@ class WorkingSet:
         everything = self._loss.all_coordinates()
         theta = np.zeros(len(everything))
         theta[np.searchsorted(everything, old)] = self._state.theta
-        self._working = self._loss.restrict(everything, self._solver.stochastic)
-        self._state = self._solver.start(self._working, self._penalty, theta)
+        self._restrict(everything)
+        self._state = self._solver.start(self._working, self._own, theta)

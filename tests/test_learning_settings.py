@@ -75,11 +75,16 @@ def test_defaults_are_in_the_config_and_change_nothing():
 @pytest.mark.parametrize(
     ("learning", "message"),
     [
-        ({"min_freqs": 2}, "SC350.*sparse_crf.*min_freqs.*min_freq, observed_only"),
+        ({"min_freqs": 2}, "SC350.*sparse_crf.*min_freqs.*min_freq, observed_only, merge_tests"),
         ({"min_freq": 0}, "SC352.*min_freq = 0 "),
         ({"min_freq": 1.5}, r"SC352.*min_freq = 1\.5 "),
         ({"min_freq": True}, "SC352.*min_freq = True "),
         ({"observed_only": "yes"}, "SC352.*observed_only = 'yes'.*true or false"),
+        ({"merge_tests": 1}, "SC352.*merge_tests = 1.*true or false"),
+        (
+            {"merge_tests": True, "schedule": [{"templates": "*"}]},
+            "SC352.*merge_tests = True.*schedule",
+        ),
         ({"constrained": 1}, "SC352.*constrained = 1 "),
         ({"doc_weight": None}, "SC352.*doc_weight = None"),
         ({"label_weights": 3}, "SC352.*label_weights = 3 "),

@@ -160,7 +160,13 @@ def test_other_solvers_are_refused(tmp_path: Path, solver: str):
 
 @pytest.mark.parametrize("batch_size", [1, 7, 512])
 @pytest.mark.parametrize(
-    "config", [{}, {"learning": {"min_freq": 3, "observed_only": True}}, {"precision": "float32"}]
+    "config",
+    [
+        {},
+        {"learning": {"min_freq": 3, "observed_only": True}},
+        {"learning": {"merge_tests": True}},
+        {"precision": "float32"},
+    ],
 )
 def test_a_component_learns_the_same(tmp_path: Path, monkeypatch, batch_size, config):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))

@@ -7,6 +7,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.pipeline.session import Session
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSettings
@@ -37,7 +38,7 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
     coordinates, theta = weights = trained(OWLQN()).weights
     assert 0 < len(coordinates) < loss.n_potential / 2
     given = theta.copy()
-    polished_coordinates, polished = polish(loss, weights, 8, 1e-5)
+    polished_coordinates, polished = polish(loss, weights, 8, ElasticNet(0.0, 1e-5))
     np.testing.assert_array_equal(polished_coordinates, coordinates)
     np.testing.assert_array_equal(theta, given)
     assert (polished != 0.0).all()
@@ -49,13 +50,15 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
 def test_a_large_l2_holds_the_weights_back():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
     weights = trained(OWLQN()).weights
-    sizes = [np.abs(polish(loss, weights, 30, l2)[1]).sum() for l2 in (1e-5, 1.0, 100.0)]
+    sizes = [
+        np.abs(polish(loss, weights, 30, ElasticNet(0.0, l2))[1]).sum() for l2 in (1e-5, 1.0, 100.0)
+    ]
     assert sizes[0] > sizes[1] > sizes[2]
 
 
 def test_enough_iterations_reach_the_minimum_on_the_active_set():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, 0.1)
+    coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, ElasticNet(0.0, 0.1))
     _, gradient = loss.restrict(coordinates).value_and_grad(theta)
     assert np.abs(gradient + 0.1 * theta).max() <= 1e-3
 
@@ -64,9 +67,9 @@ def test_enough_iterations_reach_the_minimum_on_the_active_set():
 def test_nothing_to_polish(n_iterations):
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
     nothing = np.empty(0, np.int64), np.empty(0)
-    assert polish(loss, nothing, n_iterations, 0.1) is nothing
+    assert polish(loss, nothing, n_iterations, ElasticNet(0.0, 0.1)) is nothing
     weights = trained(OWLQN()).weights
-    assert polish(loss, weights, 0, 0.1) is weights
+    assert polish(loss, weights, 0, ElasticNet(0.0, 0.1)) is weights
 
 
 @pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
@@ -116,9 +119,9 @@ def calls(monkeypatch) -> list[tuple[int, float]]:
     """How many iterations each polishing has been asked for, and with which penalty."""
     seen: list[tuple[int, float]] = []
 
-    def counted(loss, weights, n_iterations, l2):
-        seen.append((n_iterations, l2))
-        return polish(loss, weights, n_iterations, l2)
+    def counted(loss, weights, n_iterations, penalty):
+        seen.append((n_iterations, penalty.l2))
+        return polish(loss, weights, n_iterations, penalty)
 
     monkeypatch.setattr("spacy_sparsecrf.run.polish", counted)
     return seen

@@ -191,7 +191,8 @@ def test_settings_of_passes_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("min_freq", 2), ("observed_only", True), ("constrained", True)]
+    ("key", "value"),
+    [("min_freq", 2), ("observed_only", True), ("merge_tests", True), ("constrained", True)],
 )
 def test_learning_settings_that_need_the_whole_corpus_are_refused(key, value):
     with pytest.raises(SparseCRFError, match=rf"SC384.*{key} = {value}"):

@@ -38,16 +38,20 @@ class KeptPart(Part):
 
     def inner(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
+        sizes = len(self.part.corpus.unigram_keys), len(self.unigram)
+        found = self.part.inner(coordinates)
+        kept = found >= 0
+        found[kept] = _renumbered(found[kept], self._numbers, self._widths, *sizes)
+        return found
+
+    @property
+    def _numbers(self) -> tuple[Longs, Longs]:
+        """The places of the part's unigram tests and bigram tests here; -1: dropped."""
         whole = self.part.corpus
-        numbers = (
+        return (
             _inverse(self.unigram, len(whole.unigram_keys)),
             _inverse(self.bigram, len(whole.bigram_keys)),
         )
-        sizes = len(whole.unigram_keys), len(self.unigram)
-        found = self.part.inner(coordinates)
-        kept = found >= 0
-        found[kept] = _renumbered(found[kept], numbers, self._widths, *sizes)
-        return found
 
     @property
     def _widths(self) -> tuple[int, int]:
@@ -76,7 +80,7 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     if keep_unigram.all() and keep_bigram.all():
         return part
     kept = np.flatnonzero(keep_unigram), np.flatnonzero(keep_bigram)
-    return KeptPart(_reduced(corpus, *kept), part.n_labels, part, *kept)
+    return KeptPart(reduced(corpus, *kept), part.n_labels, part, *kept)
 
 
 def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
@@ -96,7 +100,7 @@ def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     return unigram, bigram
 
 
-def _reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
+def reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
     """The corpus with these tests alone; contexts stay apart that are then the same."""
     places = [
         _inverse(kept, len(keys)).astype(np.int32)

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from ..corpus import EncodedCorpus, places
 from ..errors import Errors, SparseCRFError
 from ..model import MAX_LABELS
+from ..penalty import ElasticNet
 from .lattice import Csr
 from .local import tokens_as_corpus
 
+Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 
@@ -48,6 +50,17 @@ class Part:
     def inner(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         return coordinates
+
+    def spread(self, coordinates: Longs, theta: Floats) -> tuple[Longs, Floats]:
+        """Weights of the whole, coordinates [n] int64 and values [n], that are those of the part.
+
+        coordinates, theta: as many, or fewer.
+        """
+        return self.outer(coordinates), theta
+
+    def penalty(self, penalty: ElasticNet) -> ElasticNet:
+        """What a penalty of the whole is in the part."""
+        return penalty
 
 
 @dataclass(frozen=True)

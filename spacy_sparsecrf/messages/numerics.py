@@ -200,3 +200,8 @@ class NumericErrors:
         "tokens with none or several: their loss has no dual. Annotate whole sequences, or choose "
         "another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
     )
+    SC396 = (
+        "The solver {solver} has the same penalty for all weights, and cannot learn one weight in "
+        "place of several. Set [components.NAME.learning] merge_tests = false, or [components.NAME"
+        '.solver] @crf_solvers = "spacy_sparsecrf.OWLQN.v1".'
+    )

@@ -77,7 +77,7 @@ def start_learner(
     RAISES: SparseCRFError for settings that need the whole corpus.
     """
     learning = pipe.learning
-    for key in ("min_freq", "observed_only", "constrained", "schedule"):
+    for key in ("min_freq", "observed_only", "merge_tests", "constrained", "schedule"):
         value, needed = getattr(learning, key), DEFAULTS[key]
         if value != needed:
             values = {"name": pipe.name, "key": key, "value": value, "needed": needed}

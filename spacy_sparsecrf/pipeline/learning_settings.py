@@ -4,6 +4,8 @@
                            with labels are counted apart from those conjoined with pairs of labels
     observed_only = false  whether only pairs of a test and a gold label (or pair of them) that
                            occur may have weights
+    merge_tests = false    whether tests that are true of the same tokens have one weight while
+                           they are learnt, which is then divided among them: see `loss.merging`
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
                            Doc's log-likelihood, as if the Doc were there so many times; with
                            weight 0 it is left out, and its labels and tests with it
@@ -34,6 +36,7 @@ from .schedule_settings import read_schedule, refuse
 DEFAULTS: dict[str, Any] = {
     "min_freq": 1,
     "observed_only": False,
+    "merge_tests": False,
     "label_weights": {},
     "doc_weight": "",
     "constrained": False,
@@ -50,6 +53,7 @@ class LearningSettings:
 
     min_freq: int = 1
     observed_only: bool = False
+    merge_tests: bool = False
     label_weights: Mapping[str, float] = field(default_factory=dict)
     doc_weight: str = ""
     constrained: bool = False
@@ -75,6 +79,8 @@ class LearningSettings:
             block["label_weights"] = _weights_by_label(name, block["label_weights"])
         _check(name, DEFAULTS | block)
         block["schedule"] = read_schedule(name, block.get("schedule", []))
+        if block["schedule"] and block.get("merge_tests"):
+            refuse(name, "merge_tests", True, "false where there is a schedule")
         return cls(**block)
 
     def check_extension(self, name: str) -> None:
@@ -109,7 +115,7 @@ def _check(name: str, block: Mapping[str, Any]) -> None:
     """Check the plain settings of a block."""
     if type(block["min_freq"]) is not int or block["min_freq"] < 1:
         refuse(name, "min_freq", block["min_freq"], "a whole number that is at least 1")
-    for key in ("observed_only", "constrained"):
+    for key in ("observed_only", "merge_tests", "constrained"):
         if not isinstance(block[key], bool):
             refuse(name, key, block[key], "true or false")
     if not isinstance(block["doc_weight"], str):

@@ -51,6 +51,7 @@ def start_training(
             pipe.solver,
             n_threads=settings.n_threads,
             observed_only=learning.observed_only,
+            merge_tests=learning.merge_tests,
             label_weights=learning.weights_of(name, labels),
             legal=legal,
             init=start,

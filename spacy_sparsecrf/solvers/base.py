@@ -59,7 +59,8 @@ class BatchSolver(Protocol):
     losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
     sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
     features, which only whole evaluations of the loss know. `out_of_core`: whether the corpus may
-    be in files (see `arrays`). `state_type`: the dataclass of its state.
+    be in files (see `arrays`). `supports_merging`: whether weights may have penalties of their own
+    (see `loss.merging`). `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -72,6 +73,7 @@ class BatchSolver(Protocol):
     supports_legal: bool
     supports_values: bool
     out_of_core: bool
+    supports_merging: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -130,6 +132,7 @@ class BatchSettings:
     supports_legal = True
     supports_values = False
     out_of_core = False
+    supports_merging = False
 
     def __init__(
         self,
@@ -207,15 +210,22 @@ def check_out_of_core(solver: BatchSolver) -> None:
         raise SparseCRFError(Errors.SC347.format(solver=type(solver).__name__))
 
 
+def check_merging(solver: BatchSolver) -> None:
+    """Refuse a solver with the same penalty for all weights. RAISES: SparseCRFError."""
+    # A solver of another package may not know.
+    if not getattr(solver, "supports_merging", False):
+        raise SparseCRFError(Errors.SC396.format(solver=type(solver).__name__))
+
+
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """The objective, and the gradient of its smooth part, loss + l2."""
     value, gradient = loss.value_and_grad(theta)
-    return value + penalty.value(theta), gradient + penalty.l2 * theta
+    return value + penalty.value(theta), gradient + penalty.slope(theta)
 
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
     """The pseudo-gradient of the objective [K]; gradient: [K] of loss + l2 (see `evaluate`)."""
-    return penalty.pseudo_gradient(theta, gradient - penalty.l2 * theta)
+    return penalty.pseudo_gradient(theta, gradient - penalty.slope(theta))
 
 
 def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:

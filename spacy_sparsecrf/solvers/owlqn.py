@@ -72,6 +72,7 @@ class OWLQN(BatchSettings):
     state_type = State
     supports_values = True
     out_of_core = True
+    supports_merging = True
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class OWLQN(BatchSettings):
         """The first model of the inverse Hessian at the point that was evaluated last."""
         if self.classic:
             return np.ones_like(theta)
-        curvature = loss.curvature(gradient - penalty.l2 * theta) + penalty.l2
+        curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.curvature
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
         return metric
 
