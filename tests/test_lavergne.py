@@ -84,7 +84,14 @@ def record_of(name: str, **changes) -> dict:
         "cpu": 120.0,
         "peak_mb": 700.0,
         "polished": {"5": {**errors, "dev": 9.0}, "10": {**errors, "test": 6.5}},
-        "course": {"dev": [9.0, 7.5, 8.0], "passes": [16.0, 10.5, 10.0], "stages": [], "ended": ""},
+        "course": {
+            "dev": [9.0, 7.5, 8.0],
+            "objective": [300.0, 250.0, 245.0],
+            "passes": [16.0, 10.5, 10.0],
+            "n_active": [28_000, 26_000, 25_000],
+            "stages": [],
+            "ended": "",
+        },
         "machine": MACHINE,
         **changes,
     }

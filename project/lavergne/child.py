@@ -66,6 +66,7 @@ def make_training(
         "l2": experiment.l2,
         "n_threads": 1,
         "observed_only": experiment.observed_only,
+        "merge_tests": experiment.merge_tests,
         "precision": experiment.precision,
     }
     data = experiment.data, experiment.fold

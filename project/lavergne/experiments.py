@@ -20,8 +20,9 @@ class Experiment:
 
     name: of its file; data: of a task; templates; solver, settings: see `crf_solvers`; l1, l2: the
     penalty; fold: to test on; polish: numbers of L-BFGS iterations after the stop, each tried from
-    the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap:
-    seconds of the processor after which training stops; most: outer iterations at most.
+    the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`;
+    merge_tests: see `loss.merging`; cap: seconds of the processor after which training stops; most:
+    outer iterations at most.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Experiment:
     polish: tuple[int, ...] = (5, 10)
     schedule: tuple[dict[str, Any], ...] = ()
     observed_only: bool = False
+    merge_tests: bool = False
     precision: str = "float64"
     cap: float = 3600.0
     most: int = 200
@@ -140,6 +142,12 @@ def structured() -> Iterator[Experiment]:
         yield _changed(letters("phonemes", family), "observed", observed_only=True)
 
 
+def alike() -> Iterator[Experiment]:
+    """Tests that are true of the same tokens have one weight."""
+    for family in ("5", "7", "5+", "5++"):
+        yield _changed(letters("phonemes", family), "merged", merge_tests=True)
+
+
 def joint() -> Iterator[Experiment]:
     """Table 5: phonemes with stress marks."""
     for family in FAMILIES:
@@ -186,6 +194,7 @@ EXPERIMENTS = (
     *without_pairs(),
     *penalties(),
     *structured(),
+    *alike(),
     *joint(),
     *folds(),
     *tags(),

@@ -43,9 +43,9 @@ def is_done(path: Path, experiment: Experiment, quick: bool) -> bool:
         return False
     stored: dict[str, Any] = srsly.read_json(path)
     same = srsly.json_dumps(asdict(experiment), sort_keys=True)
-    return stored["quick"] == quick and same == srsly.json_dumps(
-        stored["experiment"], sort_keys=True
-    )
+    # Settings that there were not yet had their defaults.
+    then = asdict(Experiment(**stored["experiment"]))
+    return stored["quick"] == quick and same == srsly.json_dumps(then, sort_keys=True)
 
 
 def run_child(one: Experiment, path: Path, directories: Sequence[str], quick: bool) -> None:

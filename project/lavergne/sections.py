@@ -15,6 +15,7 @@ from .experiments import (
     L2_TRIED,
     MORE_L2_TRIED,
     TUNED,
+    alike,
     letters,
     phonemes,
     structured,
@@ -250,6 +251,37 @@ def stages(records: Records, extra: Record) -> str:
     )
 
 
+def merging(records: Records, extra: Record) -> str:
+    """What it saves to learn tests that are alike as one."""
+    rows = []
+    for one in alike():
+        both = one.name.removesuffix("-merged"), one.name
+        if not all(name in records for name in both):
+            continue
+        for name, how in zip(both, ("apart", "as one"), strict=True):
+            record = records[name]
+            rows.append(
+                [
+                    f"{family_of(name)}, {how}",
+                    *(percent(record["errors"][part]) for part in ("dev", "test")),
+                    f"{record['course']['objective'][-1]:,.1f}",
+                    str(iterations(record)),
+                    f"{record['course']['n_active'][-1]:,}",
+                    f"{record['active']:,}",
+                    *_cost(record),
+                ]
+            )
+    if not rows:
+        return ""
+    header = ["", "dev, %", "test, %", "objective", "iterations", "active, learnt", "active"]
+    return (
+        "Tests that are true of the same letters of the training words are learnt as one "
+        "(`merge_tests`), whose weight is then divided among them: *active, learnt* are such "
+        "weights, *active* those of the model. The minimum is the same; runs stop before it.\n\n"
+        + table([*header, "s", "MB"], rows)
+    )
+
+
 def folds(records: Records, extra: Record) -> str:
     """The ten folds, as far as they have been run."""
     rows = []
@@ -346,6 +378,7 @@ SECTIONS: tuple[tuple[str, Callable[[Records, Record], str]], ...] = (
     ("Methods (table 4)", methods),
     ("Phonemes with stress (table 5)", joint),
     ("Structured feature sets (section 5.4)", stages),
+    ("Tests that are alike", merging),
     ("Ten folds", folds),
     ("Parts of speech", tags),
 )
