@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import crfpp, crfsuite, wapiti
-from .decode import SAME
+from .decode import SAME, UNLABELLED
 from .records import Record
 from .tables import cell, comparison, notes, number, table
 from .templates import COLD, STEADY
@@ -191,9 +191,10 @@ SECTIONS = (
     Section(
         "decode",
         "From Doc to labels",
-        "One thread, gold tokens of the test part of UD English EWT. Each repetition has a newly "
-        f"loaded pipeline that has seen the training part. `{SAME}` is look-up and Viterbi "
-        "alone: its strings of features are made before.",
+        "One thread, gold tokens of test parts. Each repetition has a newly loaded pipeline that "
+        f"has seen the training part. `{SAME}` is look-up and Viterbi alone: its strings of "
+        f"features are made before. `{UNLABELLED}`: words, sentences and tags into an array, and "
+        "tags back from it.",
         (_C,),
         decode,
     ),
