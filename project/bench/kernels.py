@@ -106,7 +106,7 @@ def shape_of(problem: Problem, loss: ChainLoss) -> Shape:
         problem.n_labels,
         padded,
         len(lattice.tests.indices),
-        np.dtype(loss.space.dtype).itemsize,
+        loss.space.dtype.itemsize,
     )
 
 

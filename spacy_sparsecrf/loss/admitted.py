@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..arrays import MEMORY, Memory
 from ..corpus import EncodedCorpus, distinct_rows
 from .lattice import Csr
-from .parts import Part
+from .parts import Part, coordinates_of, places_of
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -36,12 +36,16 @@ class AdmittedPart(Part):
         return int(np.searchsorted(self.tests, self.n_unigram))
 
     @property
+    def _widths(self) -> tuple[int, int]:
+        return self.n_outcomes, self.n_pairs
+
+    @property
     def permits(self) -> Callable[[Longs], Mask] | None:
         """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
         return self._has if len(self.with_labels) else None
 
     def _has(self, coordinates: Longs) -> Mask:
-        own, place = self._places(coordinates, self._split)
+        own, place = places_of(coordinates, self._split, self._widths)
         test = self.tests[own]
         bounds = np.searchsorted(self.with_labels, test * self.n_labels)
         # Behind the last there is none.
@@ -53,31 +57,15 @@ class AdmittedPart(Part):
 
     def outer(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
-        test, place = self._places(coordinates, self._split)
-        return self._coordinates(self.tests[test], place, self.n_unigram)
+        test, place = places_of(coordinates, self._split, self._widths)
+        return coordinates_of(self.tests[test], place, self.n_unigram, self._widths)
 
     def inner(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: not admitted."""
-        test, place = self._places(coordinates, self.n_unigram)
+        test, place = places_of(coordinates, self.n_unigram, self._widths)
         own = np.searchsorted(self.tests, test)
         known = np.append(self.tests, -1)[own] == test
-        return np.where(known, self._coordinates(own, place, self._split), -1)
-
-    def _places(self, coordinates: Longs, n_unigram: int) -> tuple[Longs, Longs]:
-        """The test and the place among its weights of each coordinate, [n] each."""
-        base = n_unigram * self.n_outcomes
-        single = np.divmod(coordinates, self.n_outcomes)
-        pair = np.divmod(coordinates - base, self.n_pairs)
-        is_pair = coordinates >= base
-        return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(
-            is_pair, pair[1], single[1]
-        )
-
-    def _coordinates(self, test: Longs, place: Longs, n_unigram: int) -> Longs:
-        base = n_unigram * self.n_outcomes
-        pair = base + (test - n_unigram) * self.n_pairs
-        found: Longs = np.where(test >= n_unigram, pair, test * self.n_outcomes) + place
-        return found
+        return np.where(known, coordinates_of(own, place, self._split, self._widths), -1)
 
 
 def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..corpus import EncodedCorpus
 from ..kernels.layout import sum_columns
 from .lattice import Csr
-from .parts import Part
+from .parts import Part, coordinates_of, places_of
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -134,11 +134,7 @@ def _renumbered(
 
     numbers: of unigram and bigram tests, widths: weights of each; old, new: unigram tests.
     """
-    renumbered = np.empty_like(coordinates)
-    is_pair = coordinates >= old * widths[0]
-    for kind, chosen in enumerate((~is_pair, is_pair)):
-        begins = np.array([old, new]) * widths[0] * kind
-        test, place = np.divmod(coordinates[chosen] - begins[0], widths[kind])
-        number = numbers[kind][test]
-        renumbered[chosen] = np.where(number >= 0, begins[1] + number * widths[kind] + place, -1)
-    return renumbered
+    test, place = places_of(coordinates, old, widths)
+    unigram, bigram = numbers
+    number = np.concatenate((unigram, np.where(bigram >= 0, new + bigram, -1)))[test]
+    return np.where(number >= 0, coordinates_of(number, place, new, widths), -1)

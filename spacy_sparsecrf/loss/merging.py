@@ -14,7 +14,8 @@ from ..corpus import EncodedCorpus
 from ..kernels.layout import sum_columns
 from ..penalty import ElasticNet, MergedNet
 from .dropping import KeptPart, reduced
-from .parts import Part
+from .lattice import concatenated_ranges
+from .parts import Part, coordinates_of, places_of
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -46,45 +47,24 @@ class MergedPart(KeptPart):
 
     def shares(self, coordinates: Longs) -> Floats:
         """The share [n] of a weight that each of the tests gets for which it stands."""
-        counts: Longs = np.concatenate(self.counts)[self._tests(coordinates)]
-        return 1.0 / counts
+        tests, _ = places_of(coordinates, len(self.unigram), self._widths)
+        return 1.0 / np.concatenate(self.counts)[tests]
 
     def spread(self, coordinates: Longs, theta: Floats) -> tuple[Longs, Floats]:
         """Divide weights among the tests that they stand for.
 
         coordinates [n] int64, theta [n]: of the problem. RETURNS: those of the whole, ascending.
         """
-        tests, offset = self._tests(coordinates), len(self.counts[0])
-        owners = np.concatenate((self.owners[0], offset + self.owners[1]))
-        order = np.argsort(owners, kind="stable")
-        counts = np.concatenate(self.counts)
-        first = np.concatenate(([0], np.cumsum(counts)))
+        tests, place = places_of(coordinates, len(self.unigram), self._widths)
+        owners = np.concatenate((self.owners[0], len(self.unigram) + self.owners[1]))
+        order, counts = np.argsort(owners, kind="stable"), np.concatenate(self.counts)
         n = counts[tests]
         source = np.repeat(np.arange(len(tests)), n)
-        nth = np.arange(len(source)) - np.repeat(np.cumsum(n) - n, n)
-        copy = order[first[tests][source] + nth]
-        found = self.part.outer(self._of_test(coordinates[source], tests[source], copy))
+        copies = order[concatenated_ranges((np.cumsum(counts) - counts)[tests], n)]
+        own = coordinates_of(copies, place[source], len(self.owners[0]), self._widths)
+        found = self.part.outer(own)
         ascending = np.argsort(found, kind="stable")
         return found[ascending], (theta / n)[source][ascending]
-
-    def _tests(self, coordinates: Longs) -> Longs:
-        """The test of each coordinate [n] of the problem: bigram tests after unigram tests."""
-        n, (single, pairs) = len(self.counts[0]), self._widths
-        unigram, bigram = coordinates // single, n + (coordinates - n * single) // pairs
-        return np.where(coordinates < n * single, unigram, bigram)
-
-    def _of_test(self, coordinates: Longs, tests: Longs, copy: Longs) -> Longs:
-        """The coordinates [n] in the part of the weights of other tests.
-
-        coordinates, tests: in the problem; copy: [n], tests of the part, bigram after unigram.
-        """
-        n, whole, (single, pairs) = len(self.counts[0]), len(self.owners[0]), self._widths
-        place = np.where(
-            tests < n, coordinates - tests * single, coordinates - n * single - (tests - n) * pairs
-        )
-        return place + np.where(
-            copy < whole, copy * single, whole * single + (copy - whole) * pairs
-        )
 
 
 def merged(part: Part) -> Part:

@@ -28,6 +28,26 @@ Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 
+def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
+    """The test, bigram tests after unigram tests, and the place among its weights: [n] each.
+
+    coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram tests; widths: weights of
+    a unigram and of a bigram test.
+    """
+    base = n_unigram * widths[0]
+    single = np.divmod(coordinates, widths[0])
+    pair = np.divmod(coordinates - base, widths[1])
+    is_pair = coordinates >= base
+    return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(is_pair, pair[1], single[1])
+
+
+def coordinates_of(test: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
+    """The inverse of `places_of`."""
+    pair = n_unigram * widths[0] + (test - n_unigram) * widths[1]
+    found: Longs = np.where(test >= n_unigram, pair, test * widths[0]) + place
+    return found
+
+
 @dataclass(frozen=True)
 class Part:
     """A whole problem, whose weights are called what they are.
