@@ -289,9 +289,9 @@ class Decoder:
 
         of = self.transitions
         free = pairs.copy() if keep and of.masked else pairs
-        slack = np.empty((len(pairs), self.padded))
+        low, slack = np.empty(self.padded), np.empty((len(pairs), self.padded))
         legal, groups = (of.legal, of.frequent), (of.group_ptr, of.group_rows)
-        finish_pairs(self.n_labels, prune, pairs, of.masked, *legal, *groups, slack)
+        finish_pairs(self.n_labels, prune, pairs, of.masked, *legal, *groups, low, slack)
         return Pairs(free, pairs, slack)
 
 
@@ -313,6 +313,7 @@ def best_labels(chains: Chains, labels: Ints) -> None:
         chains.pairs,
         chains.slack,
         *chains.search,
+        np.empty(chains.scores.shape[1]),
         labels,
     )
 

@@ -84,7 +84,8 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     last = chains.last[soft[chains.last]]
     scores[last, :n] -= np.where(transitions.ends, 0.0, penalty)
     context = soft.astype(np.int32)
-    viterbi(chains.offsets, n, scores, context, pairs, slack, *chains.search, labels)
+    best = np.empty(scores.shape[1])
+    viterbi(chains.offsets, n, scores, context, pairs, slack, *chains.search, best, labels)
 
 
 def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:

@@ -68,6 +68,7 @@ class WordSums:
             readings.annotations,
             *self._tests.arrays,
             *self._rows.arrays,
+            np.empty(len(self._tests.seeds), dtype=np.uint64),
             scores,
         )
         return scores

@@ -153,10 +153,10 @@ def test_masked_search_equals_search_of_everything(prune, integers, n_contexts):
             of = Transitions.make(legal, n, padded)
             slack, labels = np.empty((n_contexts, padded)), np.empty(200, np.int32)
             groups = of.frequent, of.group_ptr, of.group_rows
-            finish_pairs(n, prune, pairs, of.masked, of.legal, *groups, slack)
+            finish_pairs(n, prune, pairs, of.masked, of.legal, *groups, np.empty(padded), slack)
             last = offsets[[1, 3, 4, 5]] - 1
             scores[last, :n] += np.where(of.ends, 0.0, -np.inf)
-            viterbi(offsets, n, scores, context, pairs, slack, *of.search, labels)
+            viterbi(offsets, n, scores, context, pairs, slack, *of.search, np.empty(padded), labels)
             np.testing.assert_array_equal(labels, expected)
 
 

@@ -180,16 +180,17 @@ def test_pruning_changes_nothing(prune, integers, n_contexts, n_labels, jit):
     for seed in range(20 if jit else 1):
         offsets, scores, context, pairs = random_chains(seed, n_contexts, n_labels, integers)
         expected = viterbi_twin(offsets, scores, context, pairs)
-        slack = np.empty((n_contexts, scores.shape[1]))
-        labels = np.empty(len(scores), np.int32)
+        padded = scores.shape[1]
+        slack, labels = np.empty((n_contexts, padded)), np.empty(len(scores), np.int32)
+        space = np.empty(padded)
         finish, decode = (
             kernel if jit else getattr(kernel, "py_func", kernel)
             for kernel in (viterbi.finish_pairs, viterbi.viterbi)
         )
-        free = Transitions.make(None, n_labels, scores.shape[1])
+        free = Transitions.make(None, n_labels, padded)
         rows = free.group_ptr, free.group_rows
-        finish(n_labels, prune, pairs, False, free.legal, free.frequent, *rows, slack)
-        decode(offsets, n_labels, scores, context, pairs, slack, *free.search, labels)
+        finish(n_labels, prune, pairs, False, free.legal, free.frequent, *rows, space, slack)
+        decode(offsets, n_labels, scores, context, pairs, slack, *free.search, space, labels)
         np.testing.assert_array_equal(labels, expected)
 
 

@@ -101,13 +101,15 @@ def add_words(
     entries: np.ndarray,
     row_labels: np.ndarray,
     values: np.ndarray,
+    tests: np.ndarray,
     scores: np.ndarray,
 ) -> None:
     """Score tokens as `add_rows`, from the sums of groups and from single tests.
 
     Single are the tests of words outside the sequence, and those that are in no group, which are
     group_ptr[G]:group_ptr[G + 1]. offsets: [S + 1] int64, tokens of a sequence; places: [R] int32,
-    where in `sums` [W, G, Yp] a word is; scores: [N, Yp] float64, out; the rest as in `sum_groups`.
+    where in `sums` [W, G, Yp] a word is; tests: [P] uint64, a workspace, for each test of a token;
+    scores: [N, Yp] float64, out; the rest as in `sum_groups`.
     """
     sums, words, lexical = lent(sums), lent(words), lent(lexical)
     annotations, seeds, part_ptr = lent(annotations), lent(seeds), lent(part_ptr)
@@ -117,7 +119,6 @@ def add_words(
     scores = lent(scores)
     n_groups = len(group_offsets)
     padded = scores.shape[1]
-    tests = np.empty(len(seeds), dtype=np.uint64)
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         for t in range(first, last):

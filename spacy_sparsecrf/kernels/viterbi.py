@@ -45,18 +45,19 @@ def finish_pairs(
     frequent: np.ndarray,
     group_ptr: np.ndarray,
     group_rows: np.ndarray,
+    low: np.ndarray,
     slack: np.ndarray,
 ) -> None:
     """Make pair scores ready for `viterbi`.
 
     pairs: [C, Y + 1, Yp]; the padding, and with a mask what is not legal, is overwritten by -inf,
     so that it never wins; masked, legal, frequent, group_*: see `transitions.Transitions`.
+    low: [Yp] float64, a workspace.
     slack: [C, Yp], out: by how much the previous label y' may lag behind the best one of its group
     and still be before the best path to a frequent label, max_y (pairs[c, y', y] -
     min_i pairs[c, i, y]), i in the group; inf without pruning, which is slower than no pruning
     where a context has few tokens.
     """
-    low = np.empty(pairs.shape[2])
     for c in range(len(pairs)):
         matrix = pairs[c]
         matrix[:, n_labels:] = -np.inf
@@ -140,6 +141,16 @@ def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> 
     return label
 
 
+@inner
+def _lowest_best(n_labels: int, scores: np.ndarray) -> int:
+    """The lowest label with the highest score; numpy's argmax would take longer to load."""
+    label = 0
+    for y in range(1, n_labels):
+        if scores[y] > scores[label]:
+            label = y
+    return label
+
+
 @kernel
 def viterbi(
     offsets: np.ndarray,
@@ -153,17 +164,17 @@ def viterbi(
     rare: np.ndarray,
     rare_ptr: np.ndarray,
     rare_rows: np.ndarray,
+    best: np.ndarray,
     labels: np.ndarray,
 ) -> None:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
     offsets [S + 1]; scores [N, Yp], overwritten by the scores of the best partial paths;
     context [N]; pairs [C, Y + 1, Yp], row Y = start label, and slack [C, Yp], of `finish_pairs`;
-    group_*, rare*: see `transitions.Transitions`; labels [N] int32, out. The lowest label wins a
-    tie. There are no back pointers: to find the label before each label of one path again is
-    cheaper than to note it for every label.
+    group_*, rare*: see `transitions.Transitions`; best: [Yp] float64, a workspace; labels [N]
+    int32, out. The lowest label wins a tie. There are no back pointers: to find the label before
+    each label of one path again is cheaper than to note it for every label.
     """
-    best = np.empty(scores.shape[1])
     # A loop over all rows is faster than one over a list of them.
     one_group = len(group_ptr) == 2 and len(group_rows) == n_labels
     for s in range(len(offsets) - 1):
@@ -184,7 +195,7 @@ def viterbi(
                 _add_rare(before, matrix, rare, rare_ptr, rare_rows, best)
             for y in range(len(best)):
                 scores[t, y] += best[y]
-        y = int(np.argmax(scores[end - 1]))
+        y = _lowest_best(n_labels, scores[end - 1])
         labels[end - 1] = y
         for t in range(end - 1, begin, -1):
             y = _before(n_labels, scores[t - 1], pairs[context[t]], y)
