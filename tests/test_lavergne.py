@@ -1,10 +1,8 @@
-"""The tables after Lavergne et al. (2010): what is run, kept and told."""
+"""The tables after Lavergne et al. (2010): what is run."""
 
 import gzip
 import importlib
 import itertools
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -17,27 +15,20 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import check_supported
 
+from .lavergne_cases import experiments, figures, figures_of, record_of
 from .reference import random_problem
-
-PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 child = importlib.import_module("lavergne.child")
 corpora = importlib.import_module("lavergne.corpora")
-experiments = importlib.import_module("lavergne.experiments")
 goals = importlib.import_module("lavergne.goals")
 gradients = importlib.import_module("lavergne.gradients")
 paper = importlib.import_module("lavergne.paper")
-plots = importlib.import_module("lavergne.plots")
-records = importlib.import_module("lavergne.records")
 report = importlib.import_module("lavergne.report")
 run = importlib.import_module("lavergne.run")
 sections = importlib.import_module("lavergne.sections")
 
 WORDS = "cat", "tack", "act", "back", "cab", "tab", "bat", "kit", "tick", "bit"
 SOUNDS = {"c": "k", "k": "-"}
-MACHINE = {"processor": "p", "date": "d", "commit": "c"}
 
 
 def rows_of(word: str) -> str:
@@ -69,34 +60,6 @@ def words_of(part: list) -> list[str]:
     return ["".join(row[0] for row in rows) for rows in part]
 
 
-def record_of(name: str, **changes) -> dict:
-    """A record of made-up figures."""
-    errors = {"dev": 8.0, "dev_part": 8.0, "test": 8.1, "test_part": 7.8}
-    return {
-        "quick": False,
-        "experiment": asdict(experiments.by_name(name)),
-        "labels": 51,
-        "potential": 2_000_000,
-        "allowed": 50_000,
-        "active": 30_000,
-        "errors": errors,
-        "best": {**errors, "test": 7.7},
-        "cpu": 120.0,
-        "peak_mb": 700.0,
-        "polished": {"5": {**errors, "dev": 9.0}, "10": {**errors, "test": 6.5}},
-        "course": {
-            "dev": [9.0, 7.5, 8.0],
-            "objective": [300.0, 250.0, 245.0],
-            "passes": [16.0, 10.5, 10.0],
-            "n_active": [28_000, 26_000, 25_000],
-            "stages": [],
-            "ended": "",
-        },
-        "machine": MACHINE,
-        **changes,
-    }
-
-
 # Experiments
 
 
@@ -107,8 +70,8 @@ def test_experiments_have_names_of_their_own_and_are_in_tables() -> None:
     assert all(name.startswith("joint") and name.endswith("bcd") for name in unknown)
     assert {goal.name for goal in goals.GOALS} <= set(names)
     assert set(run.QUICK) <= set(names)
-    everything = {name: record_of(name) for name in names}
-    text = report.render(everything, {})
+    everything = {name: figures_of(name) for name in names}
+    text = report.render(everything, {}, is_trial=False)
     for title, _ in sections.SECTIONS:
         assert (f"## {title}\n" in text) == (title != "Sparse evaluation (table 2)")
 
@@ -196,8 +159,9 @@ def test_experiments_are_measured(name: str, data: Path) -> None:
     assert [stage["number"] for stage in course["stages"] if stage["ended"]] == list(
         range(1, len(one.schedule) + 1)
     )
-    text = report.render({name: srsly.json_loads(srsly.json_dumps(found))}, {})
-    assert "the figures mean nothing" in text
+    summed = figures.Figures.of(srsly.json_loads(srsly.json_dumps(found)))
+    assert summed.admitted <= summed.potential and (summed.polished is None) == (not one.polish)
+    assert "the figures mean nothing" in report.render({name: summed}, {}, is_trial=True)
 
 
 def test_experiments_that_are_done_are_not_run_again(
@@ -252,89 +216,3 @@ def test_zeros_are_counted_pair_by_pair() -> None:
             zero.append(not there & active)
     assert 0.0 < np.mean(zero) < 1.0
     assert gradients.zeros(corpus, 3, coordinates) == pytest.approx(100.0 * np.mean(zero))
-
-
-# Report
-
-
-def test_tables_tell_what_was_measured() -> None:
-    name = "phonemes-5grm+-owlqn"
-    made = {name: record_of(name, cpu=1234.0)}
-    made[name]["course"]["ended"] = "cap"
-    text = sections.methods(made, {})
-    row = "5-grm+, OWL-QN | 8.00 | 8.10 | 7.89 | 7.70 (2) | 6.50 (10) | 3 | 36.5 | 30,000 | 43,429"
-    assert f"| {row} | 2 M | 1,234* | 700 | 97 |" in text
-    assert "| 5-grm+ | 8.00 | 7.80 | 7.80 | 7.9 | 20.6 | 10 | 0.68 | 3 | no |" in goals.goals(
-        made, {}
-    )
-    made[name]["cpu"] = 599.0
-    assert "| yes |" in goals.goals(made, {})
-    made[name]["best"]["test_part"] = 7.91
-    assert "| no |" in goals.goals(made, {})
-
-
-def test_stages_tell_what_they_admit() -> None:
-    name = "phonemes-5grm-owlqn-by-labels"
-    stages = [{"ended": False, "admitted": [10, 1000]}, {"ended": True, "admitted": [20, 80_000]}]
-    made = {name: record_of(name)}
-    made[name]["course"]["stages"] = stages
-    text = sections.stages(made, {})
-    assert "| 5-grm, by labels | 8.10 | 7.70 | 8.00 | 80,000 | 4.0 % | 30,000 |" in text
-    assert "all at once |" not in text
-    whole = "phonemes-5grm-owlqn"
-    made |= {one: record_of(one) for one in (whole, f"{whole}-observed")}
-    text = sections.stages(made, {})
-    assert "| 5-grm, observed | 8.10 | 7.70 | 8.00 | 50,000 | 2.5 % |" in text
-    assert text.count("| 5-grm, all at once | 8.10 | 7.70 | 8.00 | 2 M | 100.0 % |") == 1
-
-
-def test_means_are_of_the_folds_that_were_run() -> None:
-    made = {}
-    for fold, error in ((0, 8.0), (1, 8.2), (9, 8.4)):
-        name = f"phonemes-7grm-owlqn-fold{fold}"
-        made[name] = record_of(name, errors={"test": error}, best={"test": error - 1.0})
-    text = sections.folds(made, {})
-    row = "| 8.20 | 0.20 | 3 | 8.12 | 8.00 | 8.20 |  |  |  |  |  |  |  | 8.40 | 120 |"
-    assert f"| 7-grm, at the stop {row}" in text
-    assert "| 7-grm, best dev | 7.20 |" in text
-
-
-def test_the_dense_penalty_is_chosen_on_the_development_part() -> None:
-    names = {l2: f"phonemes-1grm-owlqn-l2={l2:g}" for l2 in experiments.L2_TRIED}
-    made = {name: record_of(name) for name in names.values()}
-    made[names[0.3]]["errors"] = {"dev": 7.0, "test": 17.5}
-    made |= {name: record_of(name) for name in ("phonemes-1grm-owlqn", "phonemes-1grm-owlqn-l1")}
-    row = "| 1-grm | 17.50 (l2 = 0.3) | 17.81 | 8.10 | 17.86 | 8.10 | 17.79 |"
-    assert row in sections.penalties(made, {})
-
-
-def test_the_figure_is_drawn_alike_each_time(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib (extra `plot`) is not installed")
-    names = "phonemes-5grm+-owlqn", "phonemes-1grm-bcd", "phonemes-5grm+-owlqn-by-labels"
-    made = {name: record_of(name) for name in names}
-    for name in ("a", "b"):
-        plots.draw(made, tmp_path / name)
-    assert (tmp_path / "a.png").stat().st_size > 1000
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    series = {series for _, series, _, _ in plots.points(made)}
-    assert {"OWL-QN", "OWL-QN, paper", "BCD", "in stages, by labels"} <= series
-
-
-def test_only_full_runs_reach_the_repository(tmp_path: Path) -> None:
-    figures, project = tmp_path / "figures", tmp_path / "project"
-    figures.mkdir()
-    project.mkdir()
-    name = "phonemes-1grm-sgd"
-    srsly.write_json(figures / f"{name}.json", record_of(name, quick=True))
-    timing = {"active_s": 0.1, "all_s": 0.4, "active": 5, "potential": 9, "zeros": 50.0}
-    rows = {"3-grm": {**timing, "paper": "1, 2"}}
-    srsly.write_json(figures / "gradients.json", {"quick": True, "rows": rows})
-    report.main(figures, project)
-    text = (figures / "LAVERGNE.md").read_text(encoding="utf-8")
-    assert "| 3-grm | 100 | 400 | 4.0x | 5 | 9 | 50.0 % | 1, 2 |" in text
-    assert not list(project.iterdir())
-    # Beside real figures those of a trial are left out.
-    srsly.write_json(figures / "phonemes-1grm-owlqn.json", record_of("phonemes-1grm-owlqn"))
-    report.main(figures, project)
-    text = (project / "LAVERGNE.md").read_text(encoding="utf-8")
-    assert "OWL-QN |" in text and "SGD-L1 |" not in text and "4.0x" not in text

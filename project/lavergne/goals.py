@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from bench.tables import table
 
-from .records import Record
+from .cells import percent, shown
+from .figures import Figures, Record
 
 
 @dataclass(frozen=True)
@@ -32,32 +33,36 @@ GOALS = (
 )
 
 
-def is_met(goal: Goal, record: Record) -> bool:
-    """Whether a run is within all limits, with the weights of the lowest development error."""
+def is_met(goal: Goal, one: Figures) -> bool | None:
+    """Whether a run is within all limits, with the weights of the lowest development error.
+
+    RETURNS: None where that is not known.
+    """
+    if one.best_test_part is None or one.cpu is None or one.peak_mb is None:
+        return None
     return (
-        record["best"]["test_part"] <= goal.error
-        and record["cpu"] <= 60.0 * goal.minutes
-        and record["peak_mb"] <= 1024.0 * goal.gigabytes
+        one.best_test_part <= goal.error
+        and one.cpu <= 60.0 * goal.minutes
+        and one.peak_mb <= 1024.0 * goal.gigabytes
     )
 
 
-def goals(records: Mapping[str, Record], extra: Record) -> str:
+def goals(known: Mapping[str, Figures], extra: Record) -> str:
     """A row for each goal."""
     rows = []
     for goal in GOALS:
-        if goal.name in records:
-            record = records[goal.name]
+        if goal.name in known:
+            one = known[goal.name]
             rows.append(
                 [
                     goal.what,
-                    *(f"{record['errors'][part]:.2f}" for part in ("dev_part", "test_part")),
-                    f"{record['best']['test_part']:.2f}",
+                    *map(percent, (one.dev_part, one.test_part, one.best_test_part)),
                     f"{goal.error:.1f}",
-                    f"{record['cpu'] / 60.0:.1f}",
+                    shown(one.cpu, ".1f", 60.0),
                     f"{goal.minutes:g}",
-                    f"{record['peak_mb'] / 1024.0:.2f}",
+                    shown(one.peak_mb, ".2f", 1024.0),
                     f"{goal.gigabytes:g}",
-                    "yes" if is_met(goal, record) else "no",
+                    {True: "yes", False: "no", None: ""}[is_met(goal, one)],
                 ]
             )
     if not rows:

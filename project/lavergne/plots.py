@@ -7,33 +7,34 @@ from typing import Any
 from bench.publishing import new_figure, save
 
 from .experiments import FAMILIES, phonemes, structured
+from .figures import Figures
 from .paper import PUBLISHED
-from .records import Record
 from .sections import family_of, method_of
 
 _MARKERS = {"OWL-QN": "o", "SGD-L1": "s", "BCD": "^", "OWL-QN, as published": "D"}
 _STAGED = "in stages, by labels"
 
 
-def points(records: Mapping[str, Record]) -> list[tuple[str, str, float, float]]:
+def points(known: Mapping[str, Figures]) -> list[tuple[str, str, float, float]]:
     """Feature set, series, active weights, and error of each point."""
-    found = []
+    found: list[tuple[str, str, float, float]] = []
+
+    def add(name: str, series: str) -> None:
+        one = known.get(name)
+        if one is not None and one.active is not None:
+            found.append((family_of(name), series, one.active, one.test))
+
     for name in (one.name for one in phonemes()):
-        series = method_of(name)
-        if name in records:
-            record = records[name]
-            found.append((family_of(name), series, record["active"], record["errors"]["test"]))
+        add(name, method_of(name))
         paper = PUBLISHED.get(name)
         if paper is not None and paper.active:
-            found.append((family_of(name), f"{series}, paper", paper.active, paper.error))
+            found.append((family_of(name), f"{method_of(name)}, paper", paper.active, paper.error))
     for name in (one.name for one in structured() if one.name.endswith("-by-labels")):
-        if name in records:
-            record = records[name]
-            found.append((family_of(name), _STAGED, record["active"], record["errors"]["test"]))
+        add(name, _STAGED)
     return found
 
 
-def draw(records: Mapping[str, Record], path: Path) -> None:
+def draw(known: Mapping[str, Figures], path: Path) -> None:
     """Draw the figure.
 
     path: without its suffix, for a .png and an .svg file. Does nothing but say so where matplotlib
@@ -47,9 +48,9 @@ def draw(records: Mapping[str, Record], path: Path) -> None:
     axes = figure.subplots()
     table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
     colours = {_family(family): table[i] for i, family in enumerate(FAMILIES)}
-    for family, series, n_active, error in points(records):
+    for family, series, n_active, error in points(known):
         axes.plot(n_active, error, ls="", ms=8, **_marks(colours[family], series))
-    _legend(axes, colours, {series for _, series, _, _ in points(records)})
+    _legend(axes, colours, {series for _, series, _, _ in points(known)})
     axes.set(xscale="log", xlabel="active weights", ylabel="wrong phonemes of the test part, %")
     axes.grid(alpha=0.25)
     save(figure, path)

@@ -1,80 +1,48 @@
-"""The stored figures of experiments, as the tables want them."""
+"""Where figures are stored: those of runs that were made here, and those that the project keeps."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import srsly
-from bench.tables import number
 
 from .experiments import EXPERIMENTS
+from .figures import Figures, Record
 
-Record = Mapping[str, Any]
+KEPT = "lavergne/figures.jsonl"
+KEPT_EVALUATIONS = "lavergne/evaluations.json"
 
 
 def read_records(directory: Path) -> dict[str, Record]:
-    """The experiments that were run, by name, in the order of `EXPERIMENTS`: trials only where
-    there is nothing else.
-    """
+    """The experiments that were run here, by name: trials only where there is nothing else."""
     paths = {one.name: directory / f"{one.name}.json" for one in EXPERIMENTS}
     found = {name: srsly.read_json(path) for name, path in paths.items() if path.exists()}
     return {name: record for name, record in found.items() if not record["quick"]} or found
 
 
-def percent(value: float | None) -> str:
-    """An error rate."""
-    return "" if value is None else f"{value:.2f}"
+def read_evaluations(path: Path, is_trial: bool) -> Record:
+    """What was timed for table 2; empty where it was not, or is of a trial beside real figures."""
+    found: Record = srsly.read_json(path) if path.exists() else {}
+    return found if found and found["quick"] == is_trial else {}
 
 
-def polished(record: Record, key: str = "test") -> tuple[float, int] | None:
-    """Error after L-BFGS on the active weights, and its iterations: those that are best on the
-    development part. None where that was not tried.
-    """
-    tried = record["polished"]
-    if not tried:
-        return None
-    best = min(tried, key=lambda n: (tried[n]["dev"], int(n)))
-    return tried[best][key], int(best)
+def read_kept(project: Path) -> dict[str, Figures]:
+    """The figures that the project keeps, by name."""
+    path = project / KEPT
+    lines = srsly.read_jsonl(path) if path.exists() else ()
+    return {line["name"]: Figures(**line) for line in lines}
 
 
-def polished_cell(record: Record) -> str:
-    """`polished` as a cell."""
-    found = polished(record)
-    return "" if found is None else f"{found[0]:.2f} ({found[1]})"
+def in_order(figures: Mapping[str, Figures]) -> dict[str, Figures]:
+    """Figures in the order of `EXPERIMENTS`, without those of experiments that are gone."""
+    return {one.name: figures[one.name] for one in EXPERIMENTS if one.name in figures}
 
 
-def count(value: float) -> str:
-    """How many weights: millions and more rounded, as potential weights are only compared."""
-    for unit, name in ((1e9, "G"), (1e6, "M")):
-        if value >= unit:
-            return f"{number(value / unit)} {name}"
-    return f"{value:,.0f}"
-
-
-def iterations(record: Record) -> int:
-    """Outer iterations until the stop."""
-    return len(record["course"]["dev"])
-
-
-def lowest_iteration(record: Record) -> int:
-    """The outer iteration, from 1, with the lowest error of the development part."""
-    errors: list[float] = record["course"]["dev"]
-    return errors.index(min(errors)) + 1
-
-
-def passes(record: Record) -> float:
-    """Evaluations of all sequences until the stop."""
-    return float(sum(record["course"]["passes"]))
-
-
-def admitted(record: Record) -> int:
-    """Weights that training could have: of the last stage, of pairs that occur, or all."""
-    stages = record["course"]["stages"]
-    if stages:
-        return int(stages[-1]["admitted"][1])
-    return int(record["allowed" if record["experiment"]["observed_only"] else "potential"])
-
-
-def ending(record: Record) -> str:
-    """A mark where a run was cut."""
-    return "*" if record["course"]["ended"] in ("cap", "iterations") else ""
+def keep(figures: Mapping[str, Figures], evaluations: Record, project: Path) -> None:
+    """Write the figures that the project keeps, a line an experiment, and those of table 2."""
+    path = project / KEPT
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [asdict(one).items() for one in figures.values()]
+    srsly.write_jsonl(path, [{key: v for key, v in line if v is not None} for line in lines])
+    if evaluations:
+        srsly.write_json(project / KEPT_EVALUATIONS, evaluations)

@@ -1,15 +1,24 @@
 """Write LAVERGNE.md and its figure from the stored figures."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import srsly
 import typer
 from bench.publishing import publish
 
+from .figures import Figures, Record
 from .goals import goals
 from .plots import draw
-from .records import Record, read_records
+from .records import (
+    KEPT,
+    KEPT_EVALUATIONS,
+    in_order,
+    keep,
+    read_evaluations,
+    read_kept,
+    read_records,
+)
 from .sections import SECTIONS
 
 COMMAND = "python -m spacy project run lavergne project"
@@ -18,9 +27,11 @@ FIGURE = "errors"
 _HEAD = f"""# The tables of Lavergne, Cappé & Yvon (2010)
 
 Written by `{COMMAND}`; do not edit. What is measured is in `lavergne/experiments.py`; tables show
-the experiments that have been run. Those that are done are not run again, and one alone is run by
-`python -m lavergne.run metrics/lavergne DATA --only NAME` in `project`, with `.` and `scripts` on
-`PYTHONPATH`.
+the experiments that have been run. Their figures are kept in `{KEPT}`, those of table 2 in
+`{KEPT_EVALUATIONS}`: rows that were not measured here are taken from there, where a figure
+that is not known leaves its cell empty. Experiments that are done here are not run again, and one
+alone is run by `python -m lavergne.run metrics/lavergne DATA --only NAME` in `project`, with `.`
+and `scripts` on `PYTHONPATH`.
 
 - Letters are Nettalk's, 51 phonemes. Where no fold is named, training, stopping and testing are on
   16,007, 2,000 and 2,000 words, one deal of the words to ten folds; the paper's folds are not
@@ -49,18 +60,18 @@ _QUICK = """
 """
 
 
-def render(records: dict[str, Record], extra: Record) -> str:
-    """The whole report."""
-    parts = [_HEAD]
-    if any(record["quick"] for record in records.values()):
-        parts.append(_QUICK)
-    machines = {
-        f"{record['machine']['processor']}, {record['machine']['date']}": None
-        for record in records.values()
-    }
-    parts.append(f"Measured on: {'; '.join(machines)}.")
+def render(known: Mapping[str, Figures], extra: Record, is_trial: bool) -> str:
+    """The whole report.
+
+    extra: what was timed for table 2, see `read_evaluations`.
+    """
+    parts = [_HEAD, _QUICK] if is_trial else [_HEAD]
+    machines = [(one.processor, one.date) for one in known.values()]
+    if extra:
+        machines.append((extra["machine"]["processor"], extra["machine"]["date"]))
+    parts.append(f"Measured on: {'; '.join(dict.fromkeys(map(', '.join, machines)))}.")
     for title, write in (("Goals", goals), *SECTIONS):
-        text = write(records, extra)
+        text = write(known, extra)
         if text:
             parts.append(f"\n## {title}\n\n{text}")
     parts.append(f"\n## Errors and active weights\n\n![Errors and weights]({PLOTS}/{FIGURE}.svg)")
@@ -68,19 +79,23 @@ def render(records: dict[str, Record], extra: Record) -> str:
 
 
 def main(
-    figures: Annotated[Path, typer.Argument(help="Directory of the stored figures")],
-    project: Annotated[Path, typer.Argument(help="Where LAVERGNE.md belongs")],
+    metrics: Annotated[Path, typer.Argument(help="Directory of the figures of runs")],
+    project: Annotated[Path, typer.Argument(help="Where LAVERGNE.md and the kept figures belong")],
 ) -> None:
-    """Write the report; that of a trial stays beside the figures."""
-    records = read_records(figures)
-    timing = figures / "gradients.json"
-    extra = srsly.read_json(timing) if timing.exists() else {}
+    """Write the report, with the kept figures of what was not run; that of a trial has none of
+    them, and stays beside its figures.
+    """
+    metrics.mkdir(parents=True, exist_ok=True)
+    records = read_records(metrics)
     is_trial = any(record["quick"] for record in records.values())
-    if extra and extra["quick"] != is_trial:
-        extra = {}
-    text = render(records, extra)
-    draw(records, figures / FIGURE)
-    publish(text, "LAVERGNE.md", figures, project, PLOTS, is_trial)
+    known = {name: Figures.of(record) for name, record in records.items()}
+    extra = read_evaluations(metrics / "gradients.json", is_trial)
+    if not is_trial:
+        known = in_order(read_kept(project) | known)
+        extra = extra or read_evaluations(project / KEPT_EVALUATIONS, is_trial)
+        keep(known, extra, project)
+    draw(known, metrics / FIGURE)
+    publish(render(known, extra, is_trial), "LAVERGNE.md", metrics, project, PLOTS, is_trial)
 
 
 if __name__ == "__main__":

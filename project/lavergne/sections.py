@@ -1,10 +1,11 @@
 """The tables of the report, in the order of the paper."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from statistics import fmean, stdev
 
 from bench.tables import number, table
 
+from .cells import both, cost, count, numbered, percent, share, shown, whole
 from .corpora import N_FOLDS
 from .experiments import (
     FAMILIES,
@@ -20,20 +21,10 @@ from .experiments import (
     phonemes,
     structured,
 )
+from .figures import Figures, Record
 from .paper import L2_ERRORS, PUBLISHED, TAGS_PUBLISHED
-from .records import (
-    Record,
-    admitted,
-    count,
-    ending,
-    iterations,
-    lowest_iteration,
-    passes,
-    percent,
-    polished_cell,
-)
 
-Records = Mapping[str, Record]
+Known = Mapping[str, Figures]
 _METHODS = {
     "owlqn": "OWL-QN",
     "sgd": "SGD-L1",
@@ -54,30 +45,27 @@ def method_of(name: str) -> str:
     return _METHODS[name.split("-")[2]]
 
 
-def _cost(record: Record) -> list[str]:
-    return [f"{record['cpu']:,.0f}{ending(record)}", f"{record['peak_mb']:,.0f}"]
-
-
-def methods(records: Records, extra: Record) -> str:
+def methods(known: Known, extra: Record) -> str:
     """Table 4: three ways to learn."""
     rows = []
     for name in (one.name for one in phonemes()):
-        if name not in records:
+        if name not in known:
             continue
-        record, paper = records[name], PUBLISHED.get(name)
+        one, paper = known[name], PUBLISHED.get(name)
         rows.append(
             [
                 f"{family_of(name)}, {method_of(name)}",
-                *(percent(record["errors"][part]) for part in ("dev", "test")),
+                percent(one.dev),
+                percent(one.test),
                 percent(paper.error if paper else None),
-                f"{percent(record['best']['test'])} ({lowest_iteration(record)})",
-                polished_cell(record),
-                str(iterations(record)),
-                number(passes(record)),
-                f"{record['active']:,}",
+                numbered(one.best_test, one.best_iteration),
+                numbered(one.polished, one.polish_iterations),
+                whole(one.iterations),
+                "" if one.passes is None else number(one.passes),
+                whole(one.active),
                 f"{paper.active:,}" if paper and paper.active else "",
-                count(record["potential"]),
-                *_cost(record),
+                count(one.potential),
+                *cost(one),
                 f"{paper.minutes}" if paper and paper.minutes else "",
             ]
         )
@@ -88,90 +76,92 @@ def methods(records: Records, extra: Record) -> str:
     return table(header, rows)
 
 
-def pairs(records: Records, extra: Record) -> str:
+def pairs(known: Known, extra: Record) -> str:
     """Table 1: what it is worth to conjoin observations with pairs of labels."""
     rows = []
     for family in FAMILIES:
         n = family.rstrip("+")
         name = f"phonemes-{n}grm{family[len(n) :]}-owlqn"
-        both = name, f"{name}-unigrams"
-        if not all(one in records for one in both):
+        sides = name, f"{name}-unigrams"
+        if not all(side in known for side in sides):
             continue
         cells = [family_of(name)]
-        for one in both:
-            record, paper = records[one], PUBLISHED.get(one)
-            cells += [percent(record["errors"]["test"]), percent(paper.error if paper else None)]
-            cells += [count(record["potential"]), f"{record['active']:,}", *_cost(record)[:1]]
+        for side in sides:
+            one, paper = known[side], PUBLISHED.get(side)
+            cells += [percent(one.test), percent(paper.error if paper else None)]
+            cells += [count(one.potential), whole(one.active), *cost(one)[:1]]
         rows.append(cells)
     if not rows:
         return ""
-    side = ["test, %", "paper", "potential", "active", "s"]
-    return table(["", *(f"with: {c}" for c in side), *(f"without: {c}" for c in side)], rows)
+    header = ["test, %", "paper", "potential", "active", "s"]
+    return table(["", *(f"with: {c}" for c in header), *(f"without: {c}" for c in header)], rows)
 
 
-def _best_dense(records: Records, family: str) -> tuple[float, Record] | None:
-    """The l2 that is best on the development part without l1, and its record."""
+def _best_dense(known: Known, family: str) -> tuple[float, Figures] | None:
+    """The l2 that is best on the development part without l1, and its figures."""
     suffix = "-observed" if family == "5" else ""
     names = {l2: f"phonemes-{family}grm-owlqn-l2={l2:g}{suffix}" for l2 in L2_TRIED}
-    found = {l2: records[name] for l2, name in names.items() if name in records}
+    found = {l2: known[name] for l2, name in names.items() if name in known}
     if not found:
         return None
-    best = min(found, key=lambda l2: found[l2]["errors"]["dev"])
+
+    def error(l2: float) -> float:
+        dev = found[l2].dev
+        # One that is kept without it was the best of those that were tried.
+        return float("-inf") if dev is None else dev
+
+    best = min(found, key=error)
     return best, found[best]
 
 
-def penalties(records: Records, extra: Record) -> str:
+def penalties(known: Known, extra: Record) -> str:
     """Table 3: l2, l1, and both; and other l1."""
     rows = []
     for family in ("1", "3", "5"):
         name = f"phonemes-{family}grm-owlqn"
-        dense, sparse, both = (
-            _best_dense(records, family),
-            records.get(f"{name}-l1"),
-            records.get(name),
-        )
-        if not (dense and sparse and both):
+        dense = _best_dense(known, family)
+        sparse, elastic = known.get(f"{name}-l1"), known.get(name)
+        if not (dense and sparse and elastic):
             continue
         note = ", observed pairs only" if family == "5" else ""
         paper = PUBLISHED[f"{name}-l1"].error, {"1": 17.79, "3": 10.70, "5": 8.48}[family]
         rows.append(
             [
                 f"{family}-grm",
-                f"{percent(dense[1]['errors']['test'])} (l2 = {dense[0]:g}{note})",
+                f"{percent(dense[1].test)} (l2 = {dense[0]:g}{note})",
                 percent(L2_ERRORS[family]),
-                percent(sparse["errors"]["test"]),
+                percent(sparse.test),
                 percent(paper[0]),
-                percent(both["errors"]["test"]),
+                percent(elastic.test),
                 percent(paper[1]),
-                f"{dense[1]['active']:,}",
-                f"{both['active']:,}",
+                whole(dense[1].active),
+                whole(elastic.active),
             ]
         )
     header = ["", "l2", "paper", "l1", "paper", "both", "paper", "active, l2", "active, both"]
     text = table(header, rows) if rows else ""
-    return "\n\n".join(filter(None, [text, _tried(records)]))
+    return "\n\n".join(filter(None, [text, _tried(known)]))
 
 
-def _tried(records: Records) -> str:
+def _tried(known: Known) -> str:
     """Errors of the development part with other penalties."""
     rows = []
     for family in TUNED:
-        name = letters("phonemes", family).name
-        tried = {name: (L1, L2)}
-        tried |= {f"{name}-l1={l1:g}": (l1, L2) for l1 in L1_TRIED}
-        tried |= {f"{name}-more-l2={l2:g}": (L1, l2) for l2 in MORE_L2_TRIED}
-        found = [one for one in tried if one in records]
+        stem = letters("phonemes", family).name
+        tried = {stem: (L1, L2)}
+        tried |= {f"{stem}-l1={l1:g}": (l1, L2) for l1 in L1_TRIED}
+        tried |= {f"{stem}-more-l2={l2:g}": (L1, l2) for l2 in MORE_L2_TRIED}
+        found = [known[name] for name in tried if name in known]
         if len(found) < 2:
             continue
         rows += [
             [
-                f"{family_of(name)}, l1 = {tried[one][0]:g}, l2 = {tried[one][1]:g}",
-                *(percent(records[one]["errors"][part]) for part in ("dev", "test")),
-                *(percent(records[one]["best"][part]) for part in ("dev", "test")),
-                f"{records[one]['active']:,}",
-                *_cost(records[one]),
+                f"{family_of(stem)}, l1 = {tried[one.name][0]:g}, l2 = {tried[one.name][1]:g}",
+                *map(percent, (one.dev, one.test, one.best_dev, one.best_test)),
+                whole(one.active),
+                *cost(one),
             ]
-            for one in sorted(found, key=tried.__getitem__)
+            for one in sorted(found, key=lambda one: tried[one.name])
         ]
     if not rows:
         return ""
@@ -179,7 +169,7 @@ def _tried(records: Records) -> str:
     return "All other tables have the paper's l1 and l2.\n\n" + table(header, rows)
 
 
-def joint(records: Records, extra: Record) -> str:
+def joint(known: Known, extra: Record) -> str:
     """Table 5: phonemes with stress marks."""
     rows = []
     for family in FAMILIES:
@@ -188,20 +178,21 @@ def joint(records: Records, extra: Record) -> str:
         published = [PUBLISHED.get(f"{stem}-{solver}") for solver in ("sgd", "bcd")]
         for suffix in ("owlqn", "owlqn-by-labels", "sgd"):
             name = f"{stem}-{suffix}"
-            if name not in records:
+            if name not in known:
                 continue
-            record = records[name]
+            one = known[name]
             in_stages = ", in stages, by labels" if "by-labels" in name else ""
             rows.append(
                 [
                     f"{family_of(name)}, {method_of(name)}{in_stages}",
-                    *(_two(record["errors"], part) for part in ("dev", "test")),
-                    _two(record["best"], "test"),
-                    *(f"{p.error:.2f} / {p.part:.2f}" if p else "" for p in published),
-                    str(iterations(record)),
-                    f"{record['active']:,}",
-                    count(record["potential"]),
-                    *_cost(record),
+                    both(one.dev, one.dev_part),
+                    both(one.test, one.test_part),
+                    both(one.best_test, one.best_test_part),
+                    *(both(p.error, p.part) if p else "" for p in published),
+                    whole(one.iterations),
+                    whole(one.active),
+                    count(one.potential),
+                    *cost(one),
                     *(f"{p.minutes}" if p else "" for p in published),
                 ]
             )
@@ -212,31 +203,25 @@ def joint(records: Records, extra: Record) -> str:
     return table(header, rows)
 
 
-def _two(errors: Mapping[str, float], part: str) -> str:
-    return f"{errors[part]:.2f} / {errors[f'{part}_part']:.2f}"
-
-
-def stages(records: Records, extra: Record) -> str:
+def stages(known: Known, extra: Record) -> str:
     """Section 5.4, on letters."""
     rows = []
-    for one in structured():
-        whole = one.name.removesuffix("-by-tests").removesuffix("-by-labels")
-        whole = whole.removesuffix("-observed")
-        rule = one.name.removeprefix(whole).removeprefix("-").replace("by-", "by ")
-        for name, how in ((whole, "all at once"), (one.name, rule)):
-            if name not in records or one.name not in records:
+    for staged in (experiment.name for experiment in structured()):
+        plain = staged.removesuffix("-by-tests").removesuffix("-by-labels")
+        plain = plain.removesuffix("-observed")
+        rule = staged.removeprefix(f"{plain}-").replace("by-", "by ")
+        for name, how in ((plain, "all at once"), (staged, rule)):
+            if name not in known or staged not in known:
                 continue
-            record = records[name]
+            one = known[name]
             rows.append(
                 [
                     f"{family_of(name)}, {how}",
-                    percent(record["errors"]["test"]),
-                    percent(record["best"]["test"]),
-                    percent(record["errors"]["dev"]),
-                    count(admitted(record)),
-                    f"{100.0 * admitted(record) / record['potential']:.1f} %",
-                    f"{record['active']:,}",
-                    *_cost(record),
+                    *map(percent, (one.test, one.best_test, one.dev)),
+                    count(one.admitted),
+                    share(one.admitted, one.potential),
+                    whole(one.active),
+                    *cost(one),
                 ]
             )
     if not rows:
@@ -251,24 +236,23 @@ def stages(records: Records, extra: Record) -> str:
     )
 
 
-def merging(records: Records, extra: Record) -> str:
+def merging(known: Known, extra: Record) -> str:
     """What it saves to learn tests that are alike as one."""
     rows = []
-    for one in alike():
-        both = one.name.removesuffix("-merged"), one.name
-        if not all(name in records for name in both):
+    for experiment in alike():
+        sides = experiment.name.removesuffix("-merged"), experiment.name
+        if not all(name in known for name in sides):
             continue
-        for name, how in zip(both, ("apart", "as one"), strict=True):
-            record = records[name]
+        for name, how in zip(sides, ("apart", "as one"), strict=True):
+            one = known[name]
             rows.append(
                 [
                     f"{family_of(name)}, {how}",
-                    *(percent(record["errors"][part]) for part in ("dev", "test")),
-                    f"{record['course']['objective'][-1]:,.1f}",
-                    str(iterations(record)),
-                    f"{record['course']['n_active'][-1]:,}",
-                    f"{record['active']:,}",
-                    *_cost(record),
+                    percent(one.dev),
+                    percent(one.test),
+                    shown(one.objective, ",.1f"),
+                    *map(whole, (one.iterations, one.learnt, one.active)),
+                    *cost(one),
                 ]
             )
     if not rows:
@@ -282,27 +266,29 @@ def merging(records: Records, extra: Record) -> str:
     )
 
 
-def folds(records: Records, extra: Record) -> str:
+def folds(known: Known, extra: Record) -> str:
     """The ten folds, as far as they have been run."""
     rows = []
     for family in FOLDED:
         stem = letters("phonemes", family).name
         names = [f"{stem}-fold{fold}" for fold in range(N_FOLDS)]
-        found = {name: records[name] for name in names if name in records}
-        if len(found) < 2:
-            continue
+        found = [known[name] for name in names if name in known]
         paper = PUBLISHED.get(stem)
-        for which, label in (("errors", "at the stop"), ("best", "best dev")):
-            errors = {name: record[which]["test"] for name, record in found.items()}
+        stop = {one.name: one.test for one in found}
+        best = {one.name: one.best_test for one in found if one.best_test is not None}
+        seconds = [one.cpu for one in found if one.cpu is not None]
+        for label, errors in (("at the stop", stop), ("best dev", best)):
+            if len(errors) < 2:
+                continue
             rows.append(
                 [
                     f"{family_of(stem)}, {label}",
-                    f"{fmean(errors.values()):.2f}",
-                    f"{stdev(errors.values()):.2f}",
+                    percent(fmean(errors.values())),
+                    percent(stdev(errors.values())),
                     str(len(errors)),
                     percent(paper.error if paper else None),
                     *(percent(errors.get(name)) for name in names),
-                    f"{fmean(record['cpu'] for record in found.values()):,.0f}",
+                    whole(fmean(seconds) if seconds else None),
                 ]
             )
     if not rows:
@@ -316,22 +302,21 @@ def folds(records: Records, extra: Record) -> str:
     )
 
 
-def tags(records: Records, extra: Record) -> str:
+def tags(known: Known, extra: Record) -> str:
     """Parts of speech."""
-    names: Sequence[str] = [name for name in records if name.split("-")[0] in ("ewt", "brown")]
     rows = [
         [
             name,
-            *(percent(records[name]["errors"][part]) for part in ("dev", "test")),
-            percent(records[name]["best"]["test"]),
-            polished_cell(records[name]),
+            *map(percent, (one.dev, one.test, one.best_test)),
+            numbered(one.polished, one.polish_iterations),
             percent(TAGS_PUBLISHED.get(name)),
-            str(records[name]["labels"]),
-            f"{records[name]['active']:,}",
-            count(records[name]["potential"]),
-            *_cost(records[name]),
+            whole(one.labels),
+            whole(one.active),
+            count(one.potential),
+            *cost(one),
         ]
-        for name in names
+        for name, one in known.items()
+        if name.split("-")[0] in ("ewt", "brown")
     ]
     if not rows:
         return ""
@@ -344,7 +329,7 @@ def tags(records: Records, extra: Record) -> str:
     )
 
 
-def gradients(records: Records, extra: Record) -> str:
+def gradients(known: Known, extra: Record) -> str:
     """Table 2: what a sparse evaluation saves."""
     if not extra:
         return ""
@@ -371,7 +356,7 @@ def gradients(records: Records, extra: Record) -> str:
     )
 
 
-SECTIONS: tuple[tuple[str, Callable[[Records, Record], str]], ...] = (
+SECTIONS: tuple[tuple[str, Callable[[Known, Record], str]], ...] = (
     ("Tests of pairs of labels (table 1)", pairs),
     ("Sparse evaluation (table 2)", gradients),
     ("Penalties (table 3)", penalties),

@@ -1,0 +1,88 @@
+"""What the tables, the goals and the plot show of an experiment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of an experiment; None where one is not known.
+
+    name: of the experiment; processor, date: of the run; dev, test: percentages of wrong labels of
+    these parts, and *_part of wrong parts of labels, at the stop; best_*: the same of the weights
+    after best_iteration, the outer iteration, from 1, with the lowest error of the development
+    part; polished: error of the test part after polish_iterations of L-BFGS; iterations, passes:
+    until the stop; objective, learnt: the last value, and the active weights that training had;
+    active, admitted, potential: weights of the model, those it could have, those of all tests;
+    cpu: seconds; cut: whether a limit ended the run.
+    """
+
+    name: str
+    processor: str
+    date: str
+    test: float
+    dev: float | None = None
+    test_part: float | None = None
+    dev_part: float | None = None
+    best_test: float | None = None
+    best_dev: float | None = None
+    best_test_part: float | None = None
+    best_iteration: int | None = None
+    polished: float | None = None
+    polish_iterations: int | None = None
+    iterations: int | None = None
+    passes: float | None = None
+    objective: float | None = None
+    learnt: int | None = None
+    active: int | None = None
+    admitted: int | None = None
+    potential: int | None = None
+    labels: int | None = None
+    cpu: float | None = None
+    peak_mb: float | None = None
+    cut: bool | None = None
+
+    @classmethod
+    def of(cls, record: Record) -> "Figures":
+        """Sum up the record of a run."""
+        course, errors, best = record["course"], record["errors"], record["best"]
+        polished, polish_iterations = _polished(record)
+        return cls(
+            name=record["experiment"]["name"],
+            processor=record["machine"]["processor"],
+            date=record["machine"]["date"],
+            **{part: errors[part] for part in ("test", "dev", "test_part", "dev_part")},
+            **{f"best_{part}": best[part] for part in ("test", "dev", "test_part")},
+            best_iteration=course["dev"].index(min(course["dev"])) + 1,
+            polished=polished,
+            polish_iterations=polish_iterations,
+            iterations=len(course["dev"]),
+            passes=float(sum(course["passes"])),
+            objective=course["objective"][-1],
+            learnt=course["n_active"][-1],
+            admitted=_admitted(record),
+            **{one: record[one] for one in ("active", "potential", "labels", "cpu", "peak_mb")},
+            cut=course["ended"] in ("cap", "iterations"),
+        )
+
+
+def _polished(record: Record) -> tuple[float | None, int | None]:
+    """Error after L-BFGS on the active weights, and its iterations: those that are best on the
+    development part.
+    """
+    tried = record["polished"]
+    if not tried:
+        return None, None
+    best = min(tried, key=lambda n: (tried[n]["dev"], int(n)))
+    return tried[best]["test"], int(best)
+
+
+def _admitted(record: Record) -> int:
+    """Weights that training could have: of the last stage, of pairs that occur, or all."""
+    stages = record["course"]["stages"]
+    if stages:
+        return int(stages[-1]["admitted"][1])
+    return int(record["allowed" if record["experiment"]["observed_only"] else "potential"])
