@@ -128,7 +128,8 @@ def penalties() -> Iterator[Experiment]:
 
 
 def _dense(family: str, l2: float) -> Experiment:
-    one = letters("phonemes", family, settings={"history": 5}, polish=())
+    # All weights are in use, so that an iteration with 14 million takes many seconds.
+    one = letters("phonemes", family, settings={"history": 5}, polish=(), cap=900.0)
     return _changed(one, f"l2={l2:g}", l1=0.0, l2=l2)
 
 
