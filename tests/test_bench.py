@@ -1,4 +1,4 @@
-"""The benchmarks: what they hand to the peers, what they read from them, what they report."""
+"""The benchmarks: what they hand to the peers, what they read from them."""
 
 import importlib
 import shlex
@@ -23,21 +23,11 @@ data = importlib.import_module("bench.data")
 follow = importlib.import_module("bench.follow")
 objective = importlib.import_module("bench.objective")
 peer_files = importlib.import_module("bench.peer_files")
-records = importlib.import_module("bench.records")
 report = importlib.import_module("bench.report")
 startup = importlib.import_module("bench.startup")
-tables = importlib.import_module("bench.tables")
-targets = importlib.import_module("bench.targets")
 templates = importlib.import_module("bench.templates")
-timing = importlib.import_module("bench.timing")
 wapiti = importlib.import_module("bench.wapiti")
 
-MACHINE = {
-    "wapiti": "Wapiti v1",
-    "crf_learn": "not on PATH",
-    "packages": {"python-crfsuite": "1.0"},
-    "wapiti_build": "-O3",
-}
 SENTENCES = [
     [["the", "DT", "B"], ["cat", "NN", "I"], ["sat", "VB", "O"]],
     [["dogs", "NN", "B"]],
@@ -246,69 +236,6 @@ def test_templates_meet_words_for_the_first_time_and_again(tmp_path: Path) -> No
     assert places == {(name, tool, 15) for name in templates.SETS for tool in ("cold", "steady")}
     text = report.render({"templates": record}, [])
     assert "15 tokens, 5 distinct words." in text and "6 regular expressions | " in text
-
-
-# The report
-
-
-def cost_list(*seconds: float) -> list:
-    return [timing.Cost(value, value) for value in seconds]
-
-
-def stored(directory: Path, *, quick: bool) -> dict:
-    """Some records, written and read back."""
-    gradient = records.Record("gradient", quick, {"repeats": 3}, machine=MACHINE)
-    sides = {"sparsecrf": cost_list(0.3, 0.2, 0.25), "Wapiti": cost_list(2.0, 2.5, 3.0)}
-    gradient.add("conll2000", "all weights", sides)
-    gradient.write(directory / "gradient.json")
-    race = records.Record("objective", quick, machine=MACHINE)
-    what = objective.WHAT
-    race.measurements += [
-        records.Measurement("conll2000", what, "sparsecrf", wall=[9.0], cpu=[9.0]),
-        records.Measurement("conll2000", what, "Wapiti", wall=[900.0], at_least=True, note="x"),
-    ]
-    race.write(directory / "objective.json")
-    (directory / "objective-conll2000-1.svg").write_text("<svg/>")
-    return report.read_records(directory)
-
-
-def test_report_is_rendered_from_what_is_stored(tmp_path: Path) -> None:
-    text = report.render(stored(tmp_path, quick=False), ["objective-conll2000-1.svg"])
-    header = "|  | sparsecrf | Wapiti | CRF++ | Wapiti / ours |"
-    row = "| conll2000: all weights | 0.25 s (0.25) | 2.5 s (2.5) | not on PATH | 10.0x |"
-    assert f"{header}\n| --- | ---: | ---: | ---: | ---: |\n{row}" in text
-    assert "| conll2000: full gradient, Wapiti | 10.0x | 5x | 8x | aim reached |" in text
-    assert "| conll2000: time to 1e-3, Wapiti | > 100x | 15x | 30x | aim reached |" in text
-    assert "> 900 s" in text and "Wapiti, 1 thread(s): x." in text
-    assert "| nettalk-3grm: full gradient, Wapiti |  | 10x | 25x | not measured |" in text
-    assert "](bench/plots/objective-conll2000-1.svg)" in text
-    assert "trial" not in text and "Settings: repeats 3." in text
-
-
-def test_only_full_runs_reach_the_repository(tmp_path: Path) -> None:
-    metrics, project = tmp_path / "metrics", tmp_path / "project"
-    project.mkdir()
-    metrics.mkdir()
-    text = report.render(stored(metrics, quick=True), [])
-    assert "the figures mean nothing" in text
-    report.publish(text, report.NAME, metrics, project, report.PLOTS, quick=True)
-    assert (metrics / "BENCHMARKS.md").exists() and not list(project.iterdir())
-    report.publish(text, report.NAME, metrics, project, report.PLOTS, quick=False)
-    assert (project / "BENCHMARKS.md").read_text() == text
-    assert (project / report.PLOTS / "objective-conll2000-1.svg").exists()
-
-
-def test_ratios_and_verdicts() -> None:
-    fast = records.Measurement("d", "w", "sparsecrf", wall=[1.0])
-    slow = records.Measurement("d", "w", "Wapiti", wall=[4.0], at_least=True)
-    assert tables.ratio(fast, slow) == (4.0, True)
-    assert tables.ratio(slow, fast) is None
-    assert tables.ratio(fast, None) is None
-    assert targets.verdict(4.0, 5.0, 9.0, bound=True) == "not known"
-    assert targets.verdict(4.0, 5.0, 9.0) == "missed"
-    assert targets.verdict(6.0, 5.0, 9.0) == "reached"
-    assert tables.number(0.0000213) == "0.000021"
-    assert tables.number(12345.6) == "12,346"
 
 
 def test_goal_is_reached_or_bounded() -> None:

@@ -1,12 +1,13 @@
 """Write BENCHMARKS.md from the stored figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from . import crfpp, crfsuite, wapiti
+from .kept import NOTHING, SEPARATOR, Kept, read_kept
 from .machine import ABSENT
 from .publishing import publish
 from .records import Record, read_record
@@ -23,8 +24,9 @@ Written by `{command}`, and `bench-brown`; do not edit. Figures are medians of
 alternating repetitions: ours, peer, ours, peer, ... Seconds are those of the clock, with seconds of
 the processor, of all threads, in parentheses; M/s are millions of tokens a second. `x` says how
 many times more the peer took. `>` marks runs that were cut off before they got there: lower bounds.
-All repetitions are in `metrics/bench/`. Where training is compared the penalty is l1 = 0.5,
-l2 = 0.00001, and there is no start label, which peers do not have.
+Repetitions of what was measured here are in `metrics/bench/`. A full run keeps sections, and rows
+of targets, that were not measured again as they were published. Where training is compared the
+penalty is l1 = 0.5, l2 = 0.00001, and there is no start label, which peers do not have.
 """
 _QUICK = """
 **A trial on samples of the data, with few repetitions: the figures mean nothing.**
@@ -37,13 +39,18 @@ def read_records(directory: Path) -> dict[str, Record]:
     return {name: read_record(path) for name, path in paths.items() if path.exists()}
 
 
-def machine_table(records: Mapping[str, Record]) -> str:
-    """What the figures were measured on; where benchmarks differ in it, all that they say."""
-    found: dict[str, list[str]] = {}
+def machine_table(records: Mapping[str, Record], kept: Mapping[str, Sequence[str]]) -> str:
+    """What the figures were measured on; where benchmarks differ in it, all that they say.
+
+    kept: values of what was not measured again, by row; they come last.
+    """
+    found: dict[str, list[str]] = {name: [] for name in kept}
     for record in records.values():
         for name, value in _flat(record.machine).items():
             found.setdefault(name, []).append(value)
-    rows = [[name, "; ".join(dict.fromkeys(values))] for name, values in found.items()]
+    for name, published in kept.items():
+        found[name] += published
+    rows = [[name, SEPARATOR.join(dict.fromkeys(values))] for name, values in found.items()]
     return table(["measured on", ""], rows)
 
 
@@ -72,15 +79,18 @@ def absent_peers(record: Record) -> list[str]:
     return [name for name, is_absent in absent.items() if is_absent]
 
 
-def render(records: Mapping[str, Record], plots: list[str]) -> str:
-    """The whole report; plots: names of .svg files."""
+def render(records: Mapping[str, Record], plots: list[str], kept: Kept = NOTHING) -> str:
+    """The whole report; plots: names of .svg files; kept: what was published before."""
     parts = [_HEAD.format(command=COMMAND)]
     if any(record.quick for record in records.values()):
         parts.append(_QUICK)
-    parts += [machine_table(records), "\n## Targets\n", render_targets(records)]
+    parts += [machine_table(records, kept.machine)]
+    parts += ["\n## Targets\n", render_targets(records, kept.targets)]
     for section in SECTIONS:
         if section.name in records:
             parts.append(render_section(section, records[section.name], plots))
+        elif section.title in kept.sections:
+            parts.append("\n" + kept.sections[section.title])
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -100,11 +110,13 @@ def main(
     metrics: Annotated[Path, typer.Argument(help="Directory of the stored figures")],
     project: Annotated[Path, typer.Argument(help="Where BENCHMARKS.md belongs")],
 ) -> None:
-    """Write the report."""
+    """Write the report; unless it is a trial, with what was published and not measured again."""
     records = read_records(metrics)
     plots = sorted(path.name for path in metrics.glob("*.svg"))
     quick = any(record.quick for record in records.values())
-    publish(render(records, plots), NAME, metrics, project, PLOTS, quick)
+    titles = [section.title for section in SECTIONS if section.name not in records]
+    kept = NOTHING if quick else read_kept(project / NAME, titles)
+    publish(render(records, plots, kept), NAME, metrics, project, PLOTS, quick)
 
 
 if __name__ == "__main__":

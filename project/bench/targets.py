@@ -1,6 +1,6 @@
 """What was aimed at, as ratios, and what the stored figures say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import crfsuite, wapiti
@@ -95,6 +95,7 @@ TARGETS = (
     ),
     _against("nettalk-5grm: peak memory, Wapiti", "memory", _FIVE, PEAK, ARITHMETIC, 10, 20),
 )
+_STARTUP = "startup"
 # Seconds that start-up may take longer: what, at most, aim.
 ADDED = (
     (IMPORT, 0.02, 0.005),
@@ -123,20 +124,29 @@ def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> s
     return "not known" if bound else "missed"
 
 
-def render(records: Mapping[str, Record]) -> str:
-    """The table of targets."""
-    rows = []
+def render(records: Mapping[str, Record], kept: Mapping[str, Sequence[str]]) -> str:
+    """The table of targets; kept: rows that stand where there are no records, by first cell."""
+    rows: list[Sequence[str]] = []
     for target in TARGETS:
-        found = find(records, target)
-        said = verdict(found[0], target.at_least, target.aim, found[1]) if found else "not measured"
-        wanted = [f"{target.at_least:g}x", f"{target.aim:g}x"]
-        rows.append([target.text, show_ratio(found), *wanted, said])
-    started = records.get("startup")
-    added = started.details["added_seconds"] if started else {}
-    for what, most, aim in ADDED:
-        shown, said = "", "not measured"
-        if what in added:
-            shown = f"{added[what]:+.3f} s"
-            said = verdict(-added[what], -most, -aim)
-        rows.append([f"start-up: {what}", shown, f"{most:+g} s", f"{aim:+g} s", said])
+        row = _ratio_row(records, target)
+        measured = {target.ours.benchmark, target.other.benchmark} <= records.keys()
+        rows.append(row if measured else kept.get(row[0], row))
+    for added in ADDED:
+        row = _added_row(records, *added)
+        rows.append(row if _STARTUP in records else kept.get(row[0], row))
     return table(["against", "reached", "at least", "aim", ""], rows)
+
+
+def _ratio_row(records: Mapping[str, Record], target: Target) -> list[str]:
+    found = find(records, target)
+    said = verdict(found[0], target.at_least, target.aim, found[1]) if found else "not measured"
+    return [target.text, show_ratio(found), f"{target.at_least:g}x", f"{target.aim:g}x", said]
+
+
+def _added_row(records: Mapping[str, Record], what: str, most: float, aim: float) -> list[str]:
+    added = records[_STARTUP].details["added_seconds"] if _STARTUP in records else {}
+    shown, said = "", "not measured"
+    if what in added:
+        shown = f"{added[what]:+.3f} s"
+        said = verdict(-added[what], -most, -aim)
+    return [f"start-up: {what}", shown, f"{most:+g} s", f"{aim:+g} s", said]
