@@ -111,6 +111,7 @@ def main(
     project: Annotated[Path, typer.Argument(help="Where BENCHMARKS.md belongs")],
 ) -> None:
     """Write the report; unless it is a trial, with what was published and not measured again."""
+    metrics.mkdir(parents=True, exist_ok=True)
     records = read_records(metrics)
     plots = sorted(path.name for path in metrics.glob("*.svg"))
     quick = any(record.quick for record in records.values())
