@@ -15,7 +15,8 @@ from spacy.training.loop import train
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from spacy_sparsecrf.pipeline.tagger import DEFAULT_CONFIG, make_sparse_crf
+from spacy_sparsecrf.pipeline.defaults import DEFAULT_CONFIG
+from spacy_sparsecrf.pipeline.tagger import make_sparse_crf
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from .conftest import SHIPPED_CONFIG, Corpus

@@ -37,6 +37,16 @@ def test_import_blank_and_add_pipe_import_no_numba():
     )
 
 
+def test_where_no_component_is_made_nothing_of_one_is_imported():
+    run(
+        "import sys, spacy\n"
+        "spacy.blank('en')\n"
+        "found = [name for name in sys.modules if name.startswith('spacy_sparsecrf.')]\n"
+        "assert 'spacy_sparsecrf.pipeline.tagger' in found\n"
+        "assert len(found) < 15, found\n"
+    )
+
+
 def test_the_entry_point_makes_the_factory_known_to_spacy():
     run("import spacy; assert spacy.blank('en').has_factory('sparse_crf')")
 

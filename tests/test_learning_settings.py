@@ -12,8 +12,8 @@ from spacy.training import Example
 
 from spacy_sparsecrf.corpus import CorpusBuilder, without_rare
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.learning_settings import DEFAULTS, LearningSettings
-from spacy_sparsecrf.pipeline.tagger import DEFAULT_CONFIG
+from spacy_sparsecrf.pipeline.defaults import DEFAULT_CONFIG, DEFAULT_LEARNING
+from spacy_sparsecrf.pipeline.learning_settings import LearningSettings
 from spacy_sparsecrf.weighting import weighted
 
 from .learning_cases import loss_of, partial_problem
@@ -65,10 +65,10 @@ def trained(nlp: Language, examples: list[Example], n: int = 8) -> tuple[float, 
 
 def test_defaults_are_in_the_config_and_change_nothing():
     nlp = pipeline()
-    assert DEFAULT_CONFIG["learning"] == DEFAULTS
-    assert nlp.config["components"]["sparse_crf"]["learning"] == DEFAULTS
+    assert DEFAULT_CONFIG["learning"] == DEFAULT_LEARNING
+    assert nlp.config["components"]["sparse_crf"]["learning"] == DEFAULT_LEARNING
     again = Config().from_str(nlp.config.to_str())
-    assert again["components"]["sparse_crf"]["learning"] == DEFAULTS
+    assert again["components"]["sparse_crf"]["learning"] == DEFAULT_LEARNING
     assert trained(nlp, examples_of(nlp)) == trained(nlp, examples_of(nlp))
 
 

@@ -30,7 +30,8 @@ from spacy_sparsecrf.names import (
     write_hash,
     write_name,
 )
-from spacy_sparsecrf.pipeline.tagger import DEFAULT_CONFIG, make_sparse_crf
+from spacy_sparsecrf.pipeline.defaults import DEFAULT_CONFIG
+from spacy_sparsecrf.pipeline.tagger import make_sparse_crf
 
 from .conftest import Corpus
 from .feature_cases import EVERY_TEMPLATE, SENTENCE

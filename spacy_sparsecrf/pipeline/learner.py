@@ -21,7 +21,8 @@ from ..targets.base import Target
 from ..weighting import weighted
 from .compilation import announce_training
 from .compiling import Features, LabelIds, compile_corpus
-from .learning_settings import DEFAULTS, LearningSettings
+from .defaults import DEFAULT_LEARNING
+from .learning_settings import LearningSettings
 
 if TYPE_CHECKING:
     from .base import SparseCRF
@@ -78,7 +79,7 @@ def start_learner(
     """
     learning = pipe.learning
     for key in ("min_freq", "observed_only", "merge_tests", "constrained", "schedule"):
-        value, needed = getattr(learning, key), DEFAULTS[key]
+        value, needed = getattr(learning, key), DEFAULT_LEARNING[key]
         if value != needed:
             values = {"name": pipe.name, "key": key, "value": value, "needed": needed}
             raise SparseCRFError(Errors.SC384.format(**values))

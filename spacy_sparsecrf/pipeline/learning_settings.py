@@ -31,17 +31,8 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
 from ..stage import Stage
+from .defaults import DEFAULT_LEARNING
 from .schedule_settings import read_schedule, refuse
-
-DEFAULTS: dict[str, Any] = {
-    "min_freq": 1,
-    "observed_only": False,
-    "merge_tests": False,
-    "label_weights": {},
-    "doc_weight": "",
-    "constrained": False,
-    "schedule": [],
-}
 
 # What a config file has as a key when it is read again.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
@@ -77,7 +68,7 @@ class LearningSettings:
             raise SparseCRFError(text)
         if "label_weights" in block:
             block["label_weights"] = _weights_by_label(name, block["label_weights"])
-        _check(name, DEFAULTS | block)
+        _check(name, DEFAULT_LEARNING | block)
         block["schedule"] = read_schedule(name, block.get("schedule", []))
         if block["schedule"] and block.get("merge_tests"):
             refuse(name, "merge_tests", True, "false where there is a schedule")

@@ -5,7 +5,8 @@ from typing import Any
 from spacy.language import Language
 
 from ..features.defaults import ENTITY_TEMPLATES
-from .tagger import DEFAULT_CONFIG, make_sparse_crf
+from .defaults import DEFAULT_CONFIG
+from .tagger import make_sparse_crf
 
 NER_CONFIG: dict[str, Any] = {
     **DEFAULT_CONFIG,

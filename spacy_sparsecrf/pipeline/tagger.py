@@ -1,33 +1,19 @@
-"""The factory `sparse_crf`: one label for each token; and what all factories share."""
+"""The factory `sparse_crf`: one label for each token; and what all factories share.
+
+spaCy imports all factories whenever it makes a pipeline, this one or another: what a component is
+made of is imported when one is made.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 
 from ..targets.base import Target
-from .base import SparseCRF
-from .learning_settings import DEFAULTS
+from .defaults import DEFAULT_CONFIG
 
-DEFAULT_CONFIG = {
-    "features": {"@crf_features": "spacy_sparsecrf.Templates.v1"},
-    "target": {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1"},
-    "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
-    "model": "chain",
-    "clusters": 0,
-    "l1": 0.5,
-    "l2": 1e-5,
-    "sequences": "sents",
-    "dtype": "float32",
-    "precision": "float64",
-    "n_threads": 0,
-    "overwrite": False,
-    "threshold": 0.0,
-    "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
-    "learning": DEFAULTS,
-    "names": True,
-    "scorer": {"@scorers": "spacy.tagger_scorer.v1"},
-}
+if TYPE_CHECKING:
+    from .base import SparseCRF
 
 
 @Language.factory(
@@ -56,16 +42,17 @@ def make_sparse_crf(
     learning: dict[str, Any],
     names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> SparseCRF:
+) -> "SparseCRF":
     """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
 
     Learning `pos` or `morph` instead of `tag` needs [components.NAME.scorer] @scorers =
     "spacy.morphologizer_scorer.v1" and [training.score_weights] pos_acc = 1.0 or morph_acc = 1.0
     as well: a factory's scores are fixed. For an extension attribute `_.name` they are
     "spacy_sparsecrf.token_scorer.v1" with attr = "_.name", and name_acc. See `SparseCRF` for the
-    settings, and for what features and solver are: the modules that tell are not imported here,
-    at each start of spaCy.
+    settings, and for what features and solver are.
     """
+    from .base import SparseCRF
+
     return SparseCRF(
         nlp.vocab,
         name,
