@@ -214,6 +214,11 @@ def test_kernels_are_clocked_and_put_back() -> None:
     assert vars(working) == before
 
 
+def test_what_is_added_is_told_within_repetitions() -> None:
+    costs = [[startup.Cost(wall, 0.0) for wall in walls] for walls in ((1.2, 3.3, 2.1), (1, 3, 2))]
+    assert startup.added_seconds(*costs) == pytest.approx(0.2)
+
+
 def test_installed_and_hidden_differ_in_this_package_only(tmp_path: Path) -> None:
     found = {}
     for hidden in (True, False):

@@ -212,7 +212,7 @@ SECTIONS = (
         "Fresh processes from start to end. Hidden and installed: without the site module, on a "
         "directory of links to all that is installed, without and with this package. Byte code "
         "and kernels are cached by a run that does not count, but for the training run with "
-        "nothing compiled.",
+        "nothing compiled. What is added is the median of differences within a repetition.",
         (),
         startup,
     ),

@@ -13,7 +13,7 @@ import site
 import statistics
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -112,6 +112,14 @@ def compile_sides(scratch: Path, corpus: Path) -> dict[str, Callable[[], Cost]]:
     return {COLD: cold, WARM: lambda: run(scratch / "training-kernels")}
 
 
+def added_seconds(more: Sequence[Cost], less: Sequence[Cost]) -> float:
+    """The median of what one side took more than the other in the same repetition.
+
+    Machines grow faster and slower within minutes; both sides of a repetition less so.
+    """
+    return statistics.median(a.wall - b.wall for a, b in zip(more, less, strict=True))
+
+
 def main(
     output: Output,
     model: Annotated[Path, typer.Argument(help="Trained pipeline")],
@@ -139,8 +147,7 @@ def main(
         COLD: WARM,
     }
     record.details["added_seconds"] = {
-        a: statistics.median(c.wall for c in costs[a]) - statistics.median(c.wall for c in costs[b])
-        for a, b in pairs.items()
+        a: added_seconds(costs[a], costs[b]) for a, b in pairs.items()
     }
     record.write(output)
 
