@@ -129,7 +129,7 @@ def penalties() -> Iterator[Experiment]:
 
 def _dense(family: str, l2: float) -> Experiment:
     # All weights are in use, so that an iteration with 14 million takes many seconds.
-    one = letters("phonemes", family, settings={"history": 5}, polish=(), cap=900.0)
+    one = letters("phonemes", family, settings={"history": 5}, polish=(), cap=600.0)
     return _changed(one, f"l2={l2:g}", l1=0.0, l2=l2)
 
 
