@@ -44,6 +44,11 @@ def share(part: float | None, total: float | None) -> str:
     return "" if part is None or total is None else f"{100.0 * part / total:.1f} %"
 
 
+def mark(one: Figures) -> str:
+    """A mark where the run was cut."""
+    return "*" if one.cut else ""
+
+
 def cost(one: Figures) -> list[str]:
-    """Seconds, with a mark where the run was cut, and the peak of memory."""
-    return [f"{whole(one.cpu)}{'*' if one.cut else ''}", whole(one.peak_mb)]
+    """Seconds, with a mark, and the peak of memory."""
+    return [f"{whole(one.cpu)}{mark(one)}", whole(one.peak_mb)]

@@ -5,7 +5,7 @@ from statistics import fmean, stdev
 
 from bench.tables import number, table
 
-from .cells import both, cost, count, numbered, percent, share, shown, whole
+from .cells import both, cost, count, mark, numbered, percent, share, shown, whole
 from .corpora import N_FOLDS
 from .experiments import (
     FAMILIES,
@@ -128,7 +128,7 @@ def penalties(known: Known, extra: Record) -> str:
         rows.append(
             [
                 f"{family}-grm",
-                f"{percent(dense[1].test)} (l2 = {dense[0]:g}{note})",
+                f"{percent(dense[1].test)}{mark(dense[1])} (l2 = {dense[0]:g}{note})",
                 percent(L2_ERRORS[family]),
                 percent(sparse.test),
                 percent(paper[0]),
