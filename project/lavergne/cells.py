@@ -30,8 +30,8 @@ def count(value: float | None) -> str:
 
 def numbered(error: float | None, iterations: int | None) -> str:
     """An error rate, and the iteration that it is of, or their number."""
-    mark = "" if iterations is None else f" ({iterations})"
-    return "" if error is None else f"{error:.2f}{mark}"
+    known = error is not None and iterations is not None
+    return percent(error) + (f" ({iterations})" if known else "")
 
 
 def both(labels: float | None, parts: float | None) -> str:

@@ -46,7 +46,7 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """Compile a function that Python calls, and keep its code on disk; options: of `njit`."""
     if function is None:
         return partial(kernel, **options)
-    compiled: Any = njit(cache=True, nogil=True, **_OPTIONS, **options)(function)
+    compiled: Any = njit(nogil=True, **_OPTIONS, **options)(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
         make_cache: Callable[[Any], Any] = KernelCache
         compiled._cache = make_cache(function)
