@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.sag_rules import BALANCED
+from spacy_sparsecrf.kernels.sag_rules import BALANCED, Rules
 from spacy_sparsecrf.loss.memory import SequenceMemory
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag import SAG
@@ -180,14 +180,14 @@ def test_the_mean_step_of_saga_is_that_of_the_gradient(method):
     alpha = 0.5 / (curvatures.max() + decay) + 0.5 / (curvatures.mean() + decay)
     if method == "saga":
         alpha = 1.0 / (4.0 / alpha + n * decay)
-    rules = (BALANCED, method == "saga", 0.5, 1.0, 2.0, np.inf, 1.0)
+    rules = Rules(BALANCED, method == "saga", 0.5, 1.0, 2.0, np.inf, 1.0, 0.0, decay)
     mean = np.zeros_like(state.theta)
     for s in range(n):
         after = copy.deepcopy(state)
         arrays = (after.theta, after.total, after.nodes, after.pairs, after.curvatures)
         numbers = np.array([[0.9, (s + 0.5) / n]])
         memory = SequenceMemory.of(working)
-        assert memory.run(working, numbers, rules, (0.0, decay), (*arrays, after.common)) == 0
+        assert memory.run(numbers, rules, (*arrays, after.common)) == 0
         mean += p[s] * after.theta
     expected = state.theta - alpha / n * state.gradient
     if method == "saga":

@@ -5,11 +5,14 @@ the start label in it, and pairs [G, Y, Yp] of its groups (see `residuals`). Its
 and log Z follow from these alone, whatever the weights.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import inner
 from .exp import exp_shifted
 from .forward_backward import forward_backward
+from .groups import Chains, ContextRows, Groups, PairTables, TokenRows, Vectors
 from .memory import fill
 from .potentials import add_pairs, add_scores
 from .residuals import add_labels
@@ -18,6 +21,58 @@ from .residuals import add_pairs as add_pair_residuals
 # By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
 # of two, are then normal numbers.
 WIDEST = 300.0
+
+
+class ChainSpace(NamedTuple):
+    """Workspaces of `infer_chain`.
+
+    mask: [Y, Yp], 1 for pairs that may follow each other; psi: [groups + 1, Y + 1, Yp], of which
+    the first is the mask; shift, constant (whether there is no mask), matrix_of (ascending),
+    rewritten (false): [groups + 1]; where: [>= T] int32, the matrix of a token; products: [Y, Yp];
+    none: zeros [> T, > groups + 1], no_row, no_label, no_entry, no_head: empty: for tests and
+    entries in `forward_backward`, of which there are none.
+    """
+
+    mask: np.ndarray
+    constant: np.ndarray
+    none: np.ndarray
+    no_row: np.ndarray
+    no_label: np.ndarray
+    no_entry: np.ndarray
+    no_head: np.ndarray
+    psi: np.ndarray
+    shift: np.ndarray
+    where: np.ndarray
+    matrix_of: np.ndarray
+    rewritten: np.ndarray
+    products: np.ndarray
+
+
+class DualArrays(NamedTuple):
+    """A point of the dual: see `DualPoint`."""
+
+    node_theta: np.ndarray
+    pair_theta: np.ndarray
+    nodes: np.ndarray
+    pairs: np.ndarray
+    log_z: np.ndarray
+    steps: np.ndarray
+
+
+class Moves(NamedTuple):
+    """Workspaces of a step of one sequence.
+
+    change: [K] zeros; *_way, trial_*, fresh_*: [T, Yp] and [groups of a sequence, Y, Yp], the
+    direction, log-potentials and residuals of a trial.
+    """
+
+    change: np.ndarray
+    node_way: np.ndarray
+    pair_way: np.ndarray
+    trial_nodes: np.ndarray
+    trial_pairs: np.ndarray
+    fresh_nodes: np.ndarray
+    fresh_pairs: np.ndarray
 
 
 @inner
@@ -66,58 +121,49 @@ def is_wide(
 @inner
 def score_chain(
     s: int,
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    split: int,
-    seq_ptr: np.ndarray,
-    grp_context: np.ndarray,
-    corpus_context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
+    groups: Groups,
+    rows_of: ContextRows,
     theta: np.ndarray,
     matrix: np.ndarray,
     nodes: np.ndarray,
-    pairs: np.ndarray,
+    potentials: np.ndarray,
 ) -> None:
     """The log-potentials of sequence s at weights theta [K].
 
-    matrix: [Y + 1, Yp] workspace; nodes: [>= T, Yp], pairs: [>= groups, Y, Yp], out, padding 0. The
-    others: see `sag_pass`.
+    matrix: [Y + 1, Yp] workspace; nodes: [>= T, Yp], potentials: [>= groups, Y, Yp], of pairs, out,
+    padding 0.
     """
-    begin, first = offsets[s], seq_ptr[s]
-    for t in range(begin, offsets[s + 1]):
+    n_labels, split = chains.n_labels, tests.split
+    begin, first = chains.offsets[s], groups.seq_ptr[s]
+    for t in range(begin, chains.offsets[s + 1]):
         row = nodes[t - begin]
         fill(row, 0, len(row), 0.0)
         add_scores(
             row,
-            tok_rows,
-            tok_ptr[t],
-            tok_ptr[t + 1],
+            tests.tok_rows,
+            tests.tok_ptr[t],
+            tests.tok_ptr[t + 1],
             n_labels,
-            row_ptr,
-            row_labels,
+            tests.row_ptr,
+            tests.row_labels,
             theta[:split],
         )
     # The start row of the first token's context, then the groups.
-    for g in range(first - 1, seq_ptr[s + 1]):
-        c = corpus_context[begin] if g < first else grp_context[g]
+    for g in range(first - 1, groups.seq_ptr[s + 1]):
+        c = rows_of.context[begin] if g < first else groups.grp_context[g]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
         add_pairs(
             matrix,
-            ctx_rows,
-            ctx_ptr[c],
-            ctx_ptr[c + 1],
+            rows_of.ctx_rows,
+            rows_of.ctx_ptr[c],
+            rows_of.ctx_ptr[c + 1],
             n_labels,
-            n_previous,
-            pair_ptr,
-            pair_places,
+            pairs.n_previous,
+            pairs.pair_ptr,
+            pairs.pair_places,
             theta[split:],
         )
         if g < first:
@@ -126,7 +172,7 @@ def score_chain(
             continue
         for i in range(n_labels):
             for y in range(matrix.shape[1]):
-                pairs[g - first, i, y] = matrix[i, y]
+                potentials[g - first, i, y] = matrix[i, y]
 
 
 @inner
@@ -172,110 +218,83 @@ def _place(
 @inner
 def infer_chain(
     s: int,
-    n_labels: int,
-    offsets: np.ndarray,
-    labels: np.ndarray,
-    allowed: np.ndarray,
-    weight: float,
-    seq_ptr: np.ndarray,
-    grp_ptr: np.ndarray,
-    grp_tokens: np.ndarray,
+    chains: Chains,
+    groups: Groups,
     nodes: np.ndarray,
     pairs: np.ndarray,
-    mask: np.ndarray,
-    constant: np.ndarray,
-    none: np.ndarray,
-    no_row: np.ndarray,
-    no_label: np.ndarray,
-    no_entry: np.ndarray,
-    no_head: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    where: np.ndarray,
-    matrix_of: np.ndarray,
-    rewritten: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    marginals: np.ndarray,
-    walk: np.ndarray,
-    scales: np.ndarray,
-    matrix: np.ndarray,
-    products: np.ndarray,
+    space: ChainSpace,
+    vectors: Vectors,
     node_residual: np.ndarray,
     pair_residual: np.ndarray,
 ) -> float:
     """Log Z of sequence s, and its residuals, times its weight, by its log-potentials.
 
-    nodes: [>= T, Yp], pairs: [>= groups, Y, Yp]; mask: [Y, Yp], 1 for pairs that may follow each
-    other; none: zeros [> T, > groups + 1], no_row, no_label, no_entry, no_head: empty: for tests
-    and entries in `forward_backward`, of which there are none; psi: [groups + 1, Y + 1, Yp], of
-    which the first is the mask, constant: [groups + 1] whether there is none; where [>= T] int32,
-    matrix_of [groups + 1] int32, ascending, rewritten [groups + 1], false; matrix: [Y + 1, Yp];
-    products: [Y, Yp]; node_residual, pair_residual: out, shaped like nodes and pairs. The other
-    workspaces: see `forward_backward`.
+    nodes: [>= T, Yp], pairs: [>= groups, Y, Yp]; space, vectors: workspaces; node_residual,
+    pair_residual: out, shaped like nodes and pairs.
     """
-    begin, end = offsets[s], offsets[s + 1]
-    first, last = seq_ptr[s], seq_ptr[s + 1]
+    n_labels, weight, bounds = chains.n_labels, chains.weights[s], vectors.bounds
+    begin, end = chains.offsets[s], chains.offsets[s + 1]
+    first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
     length, n_groups = end - begin, last - first
-    _exponentiate(n_groups, n_labels, pairs, mask, psi, shift)
-    places = where[:length]
-    _place(first, last, grp_ptr, grp_tokens, places)
+    none, no_entry, psi = space.none, space.no_entry, space.psi
+    alpha, backward, marginals = vectors.alpha, vectors.backward, vectors.marginals
+    gold, log_z = chains.labels[begin:end], vectors.log_z[:1]
+    _exponentiate(n_groups, n_labels, pairs, space.mask, psi, space.shift)
+    places = space.where[:length]
+    _place(first, last, groups.grp_ptr, groups.grp_tokens, places)
     for t in range(length):
         for y in range(backward.shape[1]):
             backward[t, y] = nodes[t, y]
-    # bounds[0] stays 0: a literal would have numba compile the kernel called once more.
-    bounds = np.zeros(2, dtype=np.int64)
     bounds[1] = length
-    log_z = np.zeros(1)
     forward_backward(
         bounds[0],
         bounds[0] + 1,
         n_labels,
         bounds,
-        np.ones(1),
-        allowed[begin:end],
+        vectors.signs[:1],
+        chains.allowed[begin:end],
         none,
-        no_row,
-        no_head,
+        space.no_row,
+        space.no_head,
         none,
-        no_row,
+        space.no_row,
         none,
-        no_label,
+        space.no_label,
         log_z,
         places,
-        matrix_of,
+        space.matrix_of,
         psi,
-        shift,
-        constant,
+        space.shift,
+        space.constant,
         none,
         none,
         no_entry,
         no_entry,
         log_z,
-        rewritten,
+        space.rewritten,
         alpha,
         backward,
         marginals,
         log_z,
-        walk,
+        vectors.walk,
         bounds[0] + 1,
-        scales,
-        matrix,
+        vectors.scales,
+        vectors.scratch,
         True,
     )
     fill(node_residual.reshape(-1), 0, length * node_residual.shape[1], 0.0)
-    fill(pair_residual.reshape(-1), 0, n_groups * products.size, 0.0)
-    add_labels(weight, labels[begin:end], marginals[:length], node_residual)
+    fill(pair_residual.reshape(-1), 0, n_groups * space.products.size, 0.0)
+    add_labels(weight, gold, marginals[:length], node_residual)
     add_pair_residuals(
         weight,
         first,
         last,
-        grp_ptr,
-        grp_tokens,
+        groups.grp_ptr,
+        groups.grp_tokens,
         n_labels,
-        labels[begin:end],
+        gold,
         places,
-        matrix_of,
+        space.matrix_of,
         psi,
         none,
         none,
@@ -284,7 +303,7 @@ def infer_chain(
         log_z,
         alpha,
         backward,
-        products,
+        space.products,
         pair_residual,
     )
     return float(log_z[0])
@@ -307,23 +326,14 @@ def dot(n: int, one: np.ndarray, other: np.ndarray) -> float:
 
 
 @inner
-def gold_sum(
-    s: int,
-    offsets: np.ndarray,
-    labels: np.ndarray,
-    seq_ptr: np.ndarray,
-    grp_ptr: np.ndarray,
-    grp_tokens: np.ndarray,
-    nodes: np.ndarray,
-    pairs: np.ndarray,
-) -> float:
+def gold_sum(s: int, chains: Chains, groups: Groups, nodes: np.ndarray, pairs: np.ndarray) -> float:
     """Sum of nodes [>= T, Yp] and pairs [>= groups, Y, Yp] along the gold labels of sequence s."""
-    gold = labels[offsets[s] : offsets[s + 1]]
-    first, total = seq_ptr[s], 0.0
+    gold = chains.labels[chains.offsets[s] : chains.offsets[s + 1]]
+    first, total = groups.seq_ptr[s], 0.0
     for t in range(len(gold)):
         total += nodes[t, gold[t]]
-    for g in range(first, seq_ptr[s + 1]):
-        for j in range(grp_ptr[g], grp_ptr[g + 1]):
-            t = grp_tokens[j]
+    for g in range(first, groups.seq_ptr[s + 1]):
+        for j in range(groups.grp_ptr[g], groups.grp_ptr[g + 1]):
+            t = groups.grp_tokens[j]
             total += pairs[g - first, gold[t - 1], gold[t]]
     return total

@@ -7,79 +7,64 @@ import numpy as np
 from .compiled import inner
 from .entries import correct
 from .forward_backward import forward_backward
+from .groups import Chains, PairTables, Potentials, TokenRows, Vectors
 from .path_loss import path_loss
 from .potentials import context_matrices
 
 
 @inner
-def _build_potentials(
+def build_potentials(
     visit: int,
     context: np.ndarray,
     n_labels: int,
-    n_previous: int,
-    matrix_of: np.ndarray,
-    constant: np.ndarray,
-    mat_ptr: np.ndarray,
-    mat_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
+    pairs: PairTables,
     theta: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    stamp: np.ndarray,
+    potentials: Potentials,
 ) -> None:
     """Evaluate the matrices and entries of the contexts of an example, once each.
 
-    context: of its tokens; stamp: [M + C] int64, in and out: the visit at which each was evaluated
-    last.
+    visit: number of this visit, or of a run of visits at the same weights; context: of its tokens;
+    theta: bigram weights; potentials: in and out.
     """
-    n_matrices = len(constant)
+    stamp = potentials.stamp
+    n_matrices = len(pairs.constant)
     for token_context in context:
         # Of the type that these kernels are called with elsewhere.
         c: Any = np.int64(token_context)
-        m: Any = np.int64(matrix_of[c])
+        m: Any = np.int64(pairs.matrix_of[c])
         # Matrices of ones were built before, and stay.
-        if stamp[m] != visit and not constant[m]:
+        if stamp[m] != visit and not pairs.constant[m]:
             stamp[m] = visit
             context_matrices(
                 m,
                 m + 1,
                 n_labels,
-                n_previous,
-                mat_ptr,
-                mat_rows,
-                pair_ptr,
-                pair_places,
+                pairs.n_previous,
+                pairs.mat_ptr,
+                pairs.mat_rows,
+                pairs.pair_ptr,
+                pairs.pair_places,
                 theta,
-                psi,
-                shift,
+                potentials.psi,
+                potentials.shift,
             )
-        if stamp[n_matrices + c] != visit and ent_ptr[c] < ent_ptr[c + 1]:
+        if stamp[n_matrices + c] != visit and pairs.ent_ptr[c] < pairs.ent_ptr[c + 1]:
             stamp[n_matrices + c] = visit
             correct(
                 c,
                 c + 1,
-                matrix_of,
-                ent_ptr,
-                ent_start,
-                ent_previous,
-                ent_label,
-                weight_ptr,
-                weights,
+                pairs.matrix_of,
+                pairs.ent_ptr,
+                pairs.ent_start,
+                pairs.ent_previous,
+                pairs.ent_label,
+                pairs.weight_ptr,
+                pairs.weights,
                 theta,
-                psi,
-                value,
-                change,
-                rewritten,
+                potentials.psi,
+                potentials.value,
+                potentials.change,
+                potentials.rewritten,
             )
 
 
@@ -87,141 +72,75 @@ def _build_potentials(
 def infer_example(
     s: int,
     visit: int,
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    twin: np.ndarray,
-    labels: np.ndarray,
-    allowed: np.ndarray,
-    head_ptr: np.ndarray,
-    heads: np.ndarray,
-    table: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    constant: np.ndarray,
-    mat_ptr: np.ndarray,
-    mat_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_place: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
-    split: int,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
     theta: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    stamp: np.ndarray,
-    scratch: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    marginals: np.ndarray,
-    walk: np.ndarray,
-    scales: np.ndarray,
-    bounds: np.ndarray,
-    signs: np.ndarray,
-    log_z: np.ndarray,
+    potentials: Potentials,
+    vectors: Vectors,
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its constrained copy.
 
     An *example* is a sequence with gold labels, or one with missing labels and its copy, of which
-    the loss is log Z less the copy's log Z (see `Lattice`). visit: number of this visit, or of a
-    run of visits at the same weights; bounds: [2] int64, the first 0; signs: [2], 1 and -1;
-    log_z: [2] workspace; alpha, backward, marginals: [2, T, Yp], out, those of the sequence and
-    minus those of the copy; the marginals of the sequence are turned into the residuals of both
-    together, expected minus observed labels. The rest: see `sgd_pass`.
+    the loss is log Z less the copy's log Z (see `Lattice`). visit: see `build_potentials`; theta:
+    [K]; vectors: out, with two parts, those of the sequence and minus those of the copy; the
+    marginals of the sequence are turned into the residuals of both together, expected minus
+    observed labels.
     RETURNS: the loss, not weighted.
     """
-    begin, end = offsets[s], offsets[s + 1]
-    n = end - begin
+    begin, end = chains.offsets[s], chains.offsets[s + 1]
+    n, n_labels, copy = end - begin, chains.n_labels, chains.twin[s]
+    where, bounds = pairs.context[begin:end], vectors.bounds
+    build_potentials(visit, where, n_labels, pairs, theta[tests.split :], potentials)
     bounds[1] = n
-    where = context[begin:end]
-    _build_potentials(
-        visit,
-        where,
-        n_labels,
-        n_previous,
-        matrix_of,
-        constant,
-        mat_ptr,
-        mat_rows,
-        pair_ptr,
-        pair_places,
-        ent_ptr,
-        ent_start,
-        ent_previous,
-        ent_label,
-        weight_ptr,
-        weights,
-        theta[split:],
-        psi,
-        shift,
-        value,
-        change,
-        rewritten,
-        stamp,
-    )
-    for part in range(2):
-        at = begin if part == 0 else offsets[max(twin[s], 0)]
-        if part == 1 and twin[s] < 0:
-            break
+    for part in range(1 + (copy >= 0)):
+        at = begin if part == 0 else chains.offsets[copy]
         forward_backward(
             bounds[0],
             bounds[0] + 1,
             n_labels,
             bounds,
-            signs[part : part + 1],
-            allowed[at : at + n],
-            head_ptr[begin : end + 1],
-            heads,
-            table,
-            tok_ptr[begin : end + 1],
-            tok_rows,
-            row_ptr,
-            row_labels,
-            theta[:split],
+            vectors.signs[part : part + 1],
+            chains.allowed[at : at + n],
+            tests.head_ptr[begin : end + 1],
+            tests.heads,
+            tests.table,
+            tests.tok_ptr[begin : end + 1],
+            tests.tok_rows,
+            tests.row_ptr,
+            tests.row_labels,
+            theta[: tests.split],
             where,
-            matrix_of,
-            psi,
-            shift,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            change,
-            rewritten,
-            alpha[part],
-            backward[part],
-            marginals[part],
-            log_z[part : part + 1],
-            walk,
+            pairs.matrix_of,
+            potentials.psi,
+            potentials.shift,
+            pairs.constant,
+            pairs.ent_ptr,
+            pairs.ent_start,
+            pairs.ent_previous,
+            pairs.ent_label,
+            potentials.change,
+            potentials.rewritten,
+            vectors.alpha[part],
+            vectors.backward[part],
+            vectors.marginals[part],
+            vectors.log_z[part : part + 1],
+            vectors.walk,
             bounds[0] + 1,
-            scales,
-            scratch,
+            vectors.scales,
+            vectors.scratch,
             # False; a literal would have numba compile forward-backward once more.
             bounds[0] > 0,
         )
-    residual = marginals[0]
-    if twin[s] >= 0:
+    residual = vectors.marginals[0]
+    if copy >= 0:
         for i in range(n):
             for y in range(residual.shape[1]):
-                residual[i, y] += marginals[1, i, y]
-        return float(log_z[0] - log_z[1])
-    gold = labels[begin:end]
-    loss = path_loss(
-        gold, where, matrix_of, psi, ent_ptr, ent_place, value, alpha[0], backward[0], residual
-    )
+                residual[i, y] += vectors.marginals[1, i, y]
+        return float(vectors.log_z[0] - vectors.log_z[1])
+    gold = chains.labels[begin:end]
+    alpha, backward = vectors.alpha[0], vectors.backward[0]
+    loss = path_loss(gold, where, pairs, potentials, alpha, backward, residual)
     for i in range(n):
         residual[i, gold[i]] -= 1.0
     return float(loss)

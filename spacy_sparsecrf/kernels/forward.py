@@ -4,7 +4,7 @@ import numpy as np
 
 from .compiled import inner
 from .memory import fill
-from .path_loss import _pair
+from .path_loss import pair_potential
 from .potentials import add_scores
 from .products import evidence_of, forward_product, normalise, start_vector
 
@@ -76,6 +76,6 @@ def forward_loss(
             continue
         previous = n_labels if t == 0 else labels[t - 1]
         place = previous * len(evidence) + labels[t]
-        pair = _pair(psi[m], place, ent_place[first:last], value[first:last])
+        pair = pair_potential(psi[m], place, ent_place[first:last], value[first:last])
         loss -= np.log(max(pair, 1e-300)) + np.log(max(evidence[labels[t]], 1e-300))
     return loss

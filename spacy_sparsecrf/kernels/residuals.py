@@ -162,51 +162,6 @@ def scatter_sequence(
 
 
 @kernel
-def scatter_all(
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    seq_ptr: np.ndarray,
-    grp_context: np.ndarray,
-    context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    labels: np.ndarray,
-    pairs: np.ndarray,
-    unigram: np.ndarray,
-    bigram: np.ndarray,
-) -> None:
-    """`scatter_sequence` of all sequences; offsets, seq_ptr: [n + 1], tokens and groups of each."""
-    for s in range(len(seq_ptr) - 1):
-        begin, end = offsets[s], offsets[s + 1]
-        first, last = seq_ptr[s], seq_ptr[s + 1]
-        scatter_sequence(
-            n_labels,
-            n_previous,
-            tok_ptr[begin : end + 1],
-            tok_rows,
-            row_ptr,
-            row_labels,
-            grp_context[first:last],
-            context[begin],
-            ctx_ptr,
-            ctx_rows,
-            pair_ptr,
-            pair_places,
-            labels[begin:end],
-            pairs[first:last],
-            unigram,
-            bigram,
-        )
-
-
-@kernel
 def rows_of_sequences(
     offsets: np.ndarray,
     tok_ptr: np.ndarray,

@@ -1,13 +1,26 @@
 """Stochastic average gradient, a sequence at a time (Schmidt et al. 2015, algorithm 1)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import kernel
+from .groups import (
+    Chains,
+    ContextRows,
+    Groups,
+    PairTables,
+    Potentials,
+    Residuals,
+    TokenRows,
+    Vectors,
+)
 from .lazy import catch_up, catch_up_all
 from .lipschitz import search_curvature
 from .sag_rules import (
     BALANCED,
     UNIFORM,
+    Rules,
     curvature_share,
     draw,
     first_estimate,
@@ -18,88 +31,44 @@ from .sampling import set_leaf
 from .slopes import apply_change, refresh, square_norm
 
 
+class Progress(NamedTuple):
+    """Workspaces that are new to each pass.
+
+    sums, tops: tree of curvatures, filled; order: [n] int64; reached: [R] int64 zeros; shrunk,
+    moved: [steps + 1], zeros first (see `lazy`).
+    """
+
+    sums: np.ndarray
+    tops: np.ndarray
+    order: np.ndarray
+    reached: np.ndarray
+    shrunk: np.ndarray
+    moved: np.ndarray
+
+
 @kernel
 def sag_pass(
     draws: np.ndarray,
-    mode: int,
-    saga: bool,
-    fresh: float,
-    revisit: float,
-    grow: float,
-    least_norm: float,
-    caution: float,
-    l1: float,
-    decay: float,
-    n_labels: int,
-    n_previous: int,
-    offsets: np.ndarray,
-    labels: np.ndarray,
-    allowed: np.ndarray,
-    sequence_weights: np.ndarray,
-    copies: np.ndarray,
-    head_ptr: np.ndarray,
-    heads: np.ndarray,
-    table: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    constant: np.ndarray,
-    mat_ptr: np.ndarray,
-    mat_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_place: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
-    split: int,
-    seq_ptr: np.ndarray,
-    grp_ptr: np.ndarray,
-    grp_tokens: np.ndarray,
-    grp_context: np.ndarray,
-    corpus_context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    own_ptr: np.ndarray,
-    own_rows: np.ndarray,
-    all_ptr: np.ndarray,
+    rules: Rules,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
+    groups: Groups,
+    rows_of: ContextRows,
     theta: np.ndarray,
     total: np.ndarray,
-    nodes: np.ndarray,
-    pairs: np.ndarray,
+    stored: Residuals,
     curvatures: np.ndarray,
     common: np.ndarray,
-    sums: np.ndarray,
-    tops: np.ndarray,
-    order: np.ndarray,
-    reached: np.ndarray,
-    shrunk: np.ndarray,
-    moved: np.ndarray,
+    progress: Progress,
     gradient: np.ndarray,
     change_of: np.ndarray,
     trial: np.ndarray,
-    fresh_nodes: np.ndarray,
-    fresh_pairs: np.ndarray,
+    fresh: Residuals,
     products: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    stamp: np.ndarray,
+    potentials: Potentials,
     clock: np.ndarray,
-    scratch: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    marginals: np.ndarray,
-    walk: np.ndarray,
-    scales: np.ndarray,
+    vectors: Vectors,
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 
@@ -107,164 +76,80 @@ def sag_pass(
     residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
     lambda) w - (alpha / m) d, proximal for l1, which its weights and all others do when next seen.
 
-    draws: [steps, 2] float64, uniform in [0, 1); mode: UNIFORM, GROWING or BALANCED; saga: whether
-    steps are unbiased (proposition 1); fresh, revisit: see `first_estimate`; grow, least_norm: of
-    the search, which is left out where |g|^2 is not larger; caution: steps are divided by it; l1:
-    penalty of the summed loss; decay: lambda, penalty of the mean loss. Sequences s < n are drawn:
-    offsets [S + 1], labels [N], allowed [N, W], sequence_weights [S], copies [n] (constrained
-    copy, -1 = none). Weights are in the tables of `forward_backward`, `context_matrices` and
-    `entries.correct`; seq_ptr [n + 1], grp_ptr, grp_tokens, grp_context: groups (see `residuals`),
-    of contexts of the corpus; corpus_context [N], ctx_ptr, ctx_rows: bigram rows of those; own_ptr,
-    own_rows: rows of a sequence, of which all_ptr [R + 1] has the weights.
-    In and out: theta, total [K] (w and d), nodes [tokens, Yp] and pairs [G, Y, Yp] (residuals
-    stored), curvatures [n] (L_i, 0 = not seen yet), common [1] (UNIFORM: L_g, else the first L).
-    Workspaces: sums, tops (tree of curvatures, filled), order [n] int64, reached [R] zeros,
-    shrunk, moved [steps + 1] zeros first, gradient, change_of [K] zeros, trial [K], fresh_nodes
-    [T, Yp], fresh_pairs [groups of a sequence, Y, Yp], products [Y, Yp], clock [1], the others as
-    in `sgd_pass`.
+    draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures. In and
+    out: theta, total [K] (w and d), stored, curvatures [n] (L_i, 0 = not seen yet), common [1]
+    (UNIFORM: L_g, else the first L). Workspaces: gradient, change_of [K] zeros, trial [K], fresh
+    [T], [groups of a sequence], products [Y, Yp], clock [1] int64, potentials, vectors.
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
-    n, n_forward = len(copies), 0
-    n_seen = seen_first(curvatures, order)
+    mode, n, n_forward = rules.mode, len(curvatures), 0
+    sums, shrunk, moved = progress.sums, progress.shrunk, progress.moved
+    reached, l1, row_ptr = progress.reached, rules.l1, groups.row_ptr
+    n_seen = seen_first(curvatures, progress.order)
     for i in range(len(draws)):
         share = curvature_share(mode, n_seen, n)
-        s, probability = draw(draws[i], mode, n_seen, order, sums)
-        for j in range(own_ptr[s], own_ptr[s + 1]):
-            catch_up(own_rows[j], i, all_ptr, theta, total, l1, reached, shrunk, moved)
-        copy = copies[s]
+        s, probability = draw(draws[i], mode, n_seen, progress.order, sums)
+        for j in range(groups.own_ptr[s], groups.own_ptr[s + 1]):
+            row = groups.own_rows[j]
+            catch_up(row, i, row_ptr, theta, total, l1, reached, shrunk, moved)
         loss = refresh(
             s,
-            copy,
-            n_labels,
-            n_previous,
-            offsets,
-            labels,
-            allowed,
-            sequence_weights,
-            head_ptr,
-            heads,
-            table,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            context,
-            matrix_of,
-            constant,
-            mat_ptr,
-            mat_rows,
-            pair_ptr,
-            pair_places,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            ent_place,
-            weight_ptr,
-            weights,
-            split,
-            seq_ptr,
-            grp_ptr,
-            grp_tokens,
-            grp_context,
-            corpus_context,
-            ctx_ptr,
-            ctx_rows,
-            theta,
-            nodes,
+            chains,
+            tests,
             pairs,
+            groups,
+            rows_of,
+            theta,
+            stored,
             gradient,
             change_of,
-            fresh_nodes,
-            fresh_pairs,
+            fresh,
             products,
-            psi,
-            shift,
-            value,
-            change,
-            rewritten,
-            stamp,
+            potentials,
             clock,
-            scratch,
-            alpha,
-            backward,
-            marginals,
-            walk,
-            scales,
+            vectors,
         )
-        norm = square_norm(s, own_ptr, own_rows, all_ptr, gradient)
-        searched = norm > least_norm
+        norm = square_norm(s, groups, gradient)
+        searched = norm > rules.least_norm
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature = common[0]
         if mode != UNIFORM:
             by_mean = mode == BALANCED
             # Without a search, nothing would stop an estimate's fall.
-            factor = revisit if searched else 1.0
-            curvature = first_estimate(curvatures[s], mean, by_mean, common[0], fresh, factor)
+            factor = rules.revisit if searched else 1.0
+            curvature = first_estimate(curvatures[s], mean, by_mean, common[0], rules.fresh, factor)
         if searched:
             curvature, n_trials = search_curvature(
                 curvature,
                 loss,
                 norm,
-                grow,
+                rules.grow,
                 s,
-                copy,
-                n_labels,
-                n_previous,
-                offsets,
-                labels,
-                allowed,
-                sequence_weights,
-                tok_ptr,
-                tok_rows,
-                row_ptr,
-                row_labels,
-                context,
-                matrix_of,
-                constant,
-                mat_ptr,
-                mat_rows,
-                pair_ptr,
-                pair_places,
-                ent_ptr,
-                ent_start,
-                ent_previous,
-                ent_label,
-                ent_place,
-                weight_ptr,
-                weights,
-                split,
-                own_ptr,
-                own_rows,
-                all_ptr,
+                chains,
+                tests,
+                pairs,
+                groups,
                 theta,
                 gradient,
                 trial,
-                psi,
-                shift,
-                value,
-                change,
-                rewritten,
-                stamp,
+                potentials,
                 clock,
-                alpha,
-                marginals[0],
-                scratch,
+                vectors,
             )
             n_forward += n_trials
         n_seen += curvatures[s] == 0.0
         curvatures[s] = curvature
-        set_leaf(sums, tops, s, curvature)
-        largest, mean = tops[1], sums[1] / n_seen
+        set_leaf(sums, progress.tops, s, curvature)
+        largest, mean = progress.tops[1], sums[1] / n_seen
         if mode == UNIFORM:
             largest = curvature
             common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
-        step = step_size(share, largest, mean, decay, saga, n) / caution
-        move, kept = step / (n if saga else n_seen), 1.0 - step * decay
+        step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
+        move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
         shrunk[i + 1] = shrunk[i] + np.log(kept)
         moved[i + 1] = kept * moved[i] + move
         # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
-        pull = (1.0 / probability - 1.0) * move / kept if saga else 0.0
-        apply_change(s, own_ptr, own_rows, all_ptr, pull, theta, total, gradient, change_of)
-    catch_up_all(len(draws), all_ptr, theta, total, l1, reached, shrunk, moved)
+        pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
+        apply_change(s, groups, pull, theta, total, gradient, change_of)
+    catch_up_all(len(draws), row_ptr, theta, total, l1, reached, shrunk, moved)
     return n_forward

@@ -1,5 +1,7 @@
 """The rules of SAG: which sequence to draw, its curvature at first, the step (Schmidt 2015, 5)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import inner
@@ -7,6 +9,26 @@ from .sampling import draw_leaf
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
+
+
+class Rules(NamedTuple):
+    """How sequences are drawn, and how large steps are.
+
+    mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); fresh,
+    revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is left
+    out where |g|^2 is not larger; caution: steps are divided by it; l1: penalty of the summed loss;
+    decay: lambda, penalty of the mean loss.
+    """
+
+    mode: int
+    saga: bool
+    fresh: float
+    revisit: float
+    grow: float
+    least_norm: float
+    caution: float
+    l1: float
+    decay: float
 
 
 @inner

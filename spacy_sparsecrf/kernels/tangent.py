@@ -1,40 +1,52 @@
 """Products of a sequence's Hessian and a vector, by differentiating forward-backward."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import inner
+from .groups import Chains, ContextRows, PairTables, Potentials, TokenRows, Vectors
 from .memory import fill
 from .potentials import add_pairs, add_scores
+
+
+class TangentSpace(NamedTuple):
+    """Workspaces of `add_product`.
+
+    psi, slope, tangents: [Y + 1, Yp], potentials of a context, the derivatives of their logarithms,
+    and those of probabilities; slopes, past: [T, Yp]; rows: [4, Yp].
+    """
+
+    psi: np.ndarray
+    slope: np.ndarray
+    tangents: np.ndarray
+    slopes: np.ndarray
+    past: np.ndarray
+    rows: np.ndarray
 
 
 @inner
 def _load(
     c: int,
-    matrix: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    value: np.ndarray,
-    rows: np.ndarray,
     n_labels: int,
-    n_previous: int,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
+    pairs: PairTables,
+    potentials: Potentials,
+    rows: np.ndarray,
     direction: np.ndarray,
-    psi: np.ndarray,
-    slope: np.ndarray,
+    space: TangentSpace,
 ) -> None:
     """Write out the potentials of active context c, and the tangent of their logarithms.
 
-    matrix: [Y + 1, Yp] of the context; rows: its bigram rows; direction: [bigram weights]; psi,
-    slope: [Y + 1, Yp], out.
+    rows: its bigram rows; direction: [bigram weights]; space: psi and slope are written.
     """
+    psi, slope = space.psi, space.slope
+    matrix = potentials.psi[pairs.matrix_of[c]]
     for i in range(matrix.shape[0]):
         for y in range(matrix.shape[1]):
             psi[i, y] = matrix[i, y]
             slope[i, y] = 0.0
-    for e in range(ent_ptr[c], ent_ptr[c + 1]):
-        psi[ent_previous[e], ent_label[e]] = value[e]
+    for e in range(pairs.ent_ptr[c], pairs.ent_ptr[c + 1]):
+        psi[pairs.ent_previous[e], pairs.ent_label[e]] = potentials.value[e]
     first = len(rows) - len(rows)  # a literal 0 would compile `add_pairs` once more
     add_pairs(
         slope,
@@ -42,9 +54,9 @@ def _load(
         first,
         len(rows),
         n_labels,
-        n_previous,
-        pair_ptr,
-        pair_places,
+        pairs.n_previous,
+        pairs.pair_ptr,
+        pairs.pair_places,
         direction,
     )
 
@@ -82,20 +94,17 @@ def _pair_tangents(
     n_labels: int,
     alpha: np.ndarray,
     backward: np.ndarray,
-    psi: np.ndarray,
-    slope: np.ndarray,
-    slopes: np.ndarray,
-    past: np.ndarray,
+    space: TangentSpace,
     future: np.ndarray,
     mean: float,
-    tangents: np.ndarray,
     token: np.ndarray,
 ) -> None:
-    """Add dp(y', y) of the pair that ends at t to tangents [Y + 1, Yp], and dp(y) to token [Yp].
+    """Add dp(y', y) of the pair that ends at t to space.tangents, and dp(y) to token [Yp].
 
     dp(y', y) = p(y', y) (past[t - 1, y'] + f_t(y', y) + future[y] - mean), as Tsuboi 2011 has it;
     future [Yp]: E(f_{t+1} + ... | y_t).
     """
+    psi, slope, slopes, past = space.psi, space.slope, space.slopes, space.past
     first = n_labels if t == 0 else 0
     for i in range(first, n_labels + 1 if t == 0 else n_labels):
         before = 0.0 if t == 0 else past[t - 1, i]
@@ -103,7 +112,7 @@ def _pair_tangents(
         for y in range(n_labels):
             sure = slopes[t, y] + slope[i, y] + future[y]
             dp = weight * psi[i, y] * backward[t, y] * (before + sure - mean)
-            tangents[i, y] += dp
+            space.tangents[i, y] += dp
             token[y] += dp
 
 
@@ -147,111 +156,65 @@ def _scatter(
 
 @inner
 def add_product(
-    weight: float,
-    n_parts: int,
-    n_labels: int,
-    n_previous: int,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    token_context: np.ndarray,
-    ctx_ptr: np.ndarray,
-    ctx_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    split: int,
+    s: int,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
+    rows_of: ContextRows,
     direction: np.ndarray,
-    matrices: np.ndarray,
-    value: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    psi: np.ndarray,
-    slope: np.ndarray,
-    slopes: np.ndarray,
-    past: np.ndarray,
-    vectors: np.ndarray,
-    tangents: np.ndarray,
+    potentials: Potentials,
+    vectors: Vectors,
+    space: TangentSpace,
     product: np.ndarray,
 ) -> None:
-    """Add weight * (Hessian of an example's loss) direction to product [K].
+    """Add example s's weight * (Hessian of its loss) direction to product [K].
 
-    The example was inferred last: matrices, value, alpha, backward are what `infer_example` has
-    left. tok_ptr, context, token_context: of its tokens; direction: [K]. Workspaces: psi, slope,
-    tangents [Y + 1, Yp], slopes, past [T, Yp], vectors [4, Yp].
+    The example was inferred last: potentials and vectors are what `infer_example` has left.
+    direction: [K]; space: workspaces.
     """
-    n = len(context)
-    mass, future, before, token = vectors[0], vectors[1], vectors[2], vectors[3]
-    pair_direction = direction[split:]
+    begin, weight, n_labels = chains.offsets[s], chains.weights[s], chains.n_labels
+    n, split = chains.offsets[s + 1] - begin, tests.split
+    psi, slope, slopes, past = space.psi, space.slope, space.slopes, space.past
+    mass, future, before, token = space.rows[0], space.rows[1], space.rows[2], space.rows[3]
+    tangents, pair_direction = space.tangents, direction[split:]
     for t in range(n):
         fill(slopes[t], 0, slopes.shape[1], 0.0)
         add_scores(
             slopes[t],
-            tok_rows,
-            tok_ptr[t],
-            tok_ptr[t + 1],
+            tests.tok_rows,
+            tests.tok_ptr[begin + t],
+            tests.tok_ptr[begin + t + 1],
             n_labels,
-            row_ptr,
-            row_labels,
+            tests.row_ptr,
+            tests.row_labels,
             direction[:split],
         )
-    for part in range(n_parts):
+    for part in range(1 + (chains.twin[s] >= 0)):
+        alpha, backward = vectors.alpha[part], vectors.backward[part]
         loaded = -1
         # Forward, then backward over the tokens.
         for step in range(2 * n):
             t = step if step < n else 2 * n - 1 - step
-            o = token_context[t]
-            rows = ctx_rows[ctx_ptr[o] : ctx_ptr[o + 1]]
+            o = rows_of.context[begin + t]
+            rows = rows_of.ctx_rows[rows_of.ctx_ptr[o] : rows_of.ctx_ptr[o + 1]]
             if o != loaded:
                 loaded = o
-                c = context[t]
-                _load(
-                    c,
-                    matrices[matrix_of[c]],
-                    ent_ptr,
-                    ent_previous,
-                    ent_label,
-                    value,
-                    rows,
-                    n_labels,
-                    n_previous,
-                    pair_ptr,
-                    pair_places,
-                    pair_direction,
-                    psi,
-                    slope,
-                )
+                c = pairs.context[begin + t]
+                _load(c, n_labels, pairs, potentials, rows, pair_direction, space)
             if step < n:
-                _past(t, n_labels, alpha[part], psi, slope, slopes, past, mass)
+                _past(t, n_labels, alpha, psi, slope, slopes, past, mass)
                 continue
             if step == n:
                 fill(future, 0, n_labels, 0.0)
                 mean = 0.0
                 for y in range(n_labels):
-                    mean += alpha[part, t, y] * past[t, y]
+                    mean += alpha[t, y] * past[t, y]
             fill(token, 0, n_labels, 0.0)
             fill(tangents.reshape(-1), 0, tangents.size, 0.0)
-            _pair_tangents(
-                t,
-                n_labels,
-                alpha[part],
-                backward[part],
-                psi,
-                slope,
-                slopes,
-                past,
-                future,
-                mean,
-                tangents,
-                token,
-            )
-            _scatter(weight, rows, pair_ptr, pair_places, tangents.reshape(-1), product[split:])
-            unigram = tok_rows[tok_ptr[t] : tok_ptr[t + 1]]
-            _scatter(weight, unigram, row_ptr, row_labels, token, product)
+            _pair_tangents(t, n_labels, alpha, backward, space, future, mean, token)
+            moved = tangents.reshape(-1), product[split:]
+            _scatter(weight, rows, pairs.pair_ptr, pairs.pair_places, *moved)
+            unigram = tests.tok_rows[tests.tok_ptr[begin + t] : tests.tok_ptr[begin + t + 1]]
+            _scatter(weight, unigram, tests.row_ptr, tests.row_labels, token, product)
             if t > 0:
-                _retreat(t, n_labels, backward[part], psi, slope, slopes, future, before)
+                _retreat(t, n_labels, backward, psi, slope, slopes, future, before)

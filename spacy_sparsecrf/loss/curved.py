@@ -1,9 +1,13 @@
 """Gradients and Hessian-vector products of minibatches."""
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels.smd import add_gradient_and_product
+from ..kernels.tangent import TangentSpace
 from .stochastic import Examples
+from .tables import context_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -17,16 +21,17 @@ class CurvedMinibatches:
     def __init__(self, working: WorkingLoss) -> None:
         self._examples = Examples(working)
         self.sequences: Longs = self._examples.sequences
-        space, lattice = working.space, working.space.lattice
-        contexts = working.bigram.of(lattice.ctx_tests)
-        self._rows = (lattice.context, contexts.indptr, contexts.indices)
-        longest = int(np.diff(lattice.offsets).max())
+        space = working.space
+        self._rows = context_rows_of(working)
+        self._zeros = np.zeros(len(working.coordinates) + 1), np.zeros(2)
+        longest = int(np.diff(space.lattice.offsets).max())
         shape = working.pairs.psi.shape[1:]
-        self._workspaces = (
-            np.zeros(len(working.coordinates) + 1),
-            np.zeros(2),
-            *(np.zeros(shape) for _ in range(3)),
-            *(np.zeros((longest, space.padded)) for _ in range(2)),
+        self._tangents = TangentSpace(
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros((longest, space.padded)),
+            np.zeros((longest, space.padded)),
             np.zeros((4, space.padded)),
         )
         self._visit = 0
@@ -40,16 +45,17 @@ class CurvedMinibatches:
         RETURNS: the weighted sum of the examples' losses.
         """
         self._visit += 1
-        arguments = (
+        arguments: tuple[Any, ...] = (
             members,
             self._visit,
-            *self._rows,
             *self._examples.tables,
+            self._rows,
             theta,
             direction,
             gradient,
             product,
-            *self._workspaces,
+            *self._zeros,
             *self._examples.workspaces,
+            self._tangents,
         )
         return float(add_gradient_and_product(*arguments))

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.dual_chain import ChainSpace, DualArrays, Moves
 from ..kernels.dual_start import begin_chains
 from ..kernels.oeg import ascend
-from .memory import Numbers, SequenceMemory
-from .walks import one_sequence
+from .memory import SequenceMemory
+from .tables import new_vectors
 from .working import Floats, WorkingLoss
 
 # Of rounding errors in log Z and in inner products, in units of the precision.
@@ -33,10 +34,10 @@ class DualPoint:
     steps: Floats
 
     @property
-    def arrays(self) -> tuple[Numbers, ...]:
+    def arrays(self) -> DualArrays:
         """As the kernels take them."""
         pairs = self.node_theta, self.pair_theta, self.nodes, self.pairs
-        return (*pairs, self.log_z, self.steps)
+        return DualArrays(*pairs, self.log_z, self.steps)
 
 
 class Dual(SequenceMemory):
@@ -49,11 +50,12 @@ class Dual(SequenceMemory):
     twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
     """
 
-    def _make_workspaces(self, working: WorkingLoss) -> tuple[Numbers, ...]:
-        """What the kernels take from `change` on, which is zeros between passes."""
+    def _make_workspaces(self, working: WorkingLoss) -> tuple[Any, ...]:
+        """What the kernels take from `moves` on."""
         space, legal = working.space, working.space.lattice.legal
         n_labels, padded = space.n_labels, space.padded
-        longest = int(np.diff(self._offsets).max())
+        vectors = new_vectors(working)
+        longest = len(vectors.walk)
         most = int(np.diff(self._seq_ptr).max(initial=0))
         mask = np.zeros((n_labels, padded))
         mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
@@ -64,9 +66,8 @@ class Dual(SequenceMemory):
         constant[0] = legal is None
         nodes = [np.zeros((longest, padded)) for _ in range(3)]
         pairs = [np.zeros((most, n_labels, padded)) for _ in range(3)]
-        return (
-            np.zeros(len(working.coordinates)),
-            *(array for both in zip(nodes, pairs, strict=True) for array in both),
+        moves = (array for both in zip(nodes, pairs, strict=True) for array in both)
+        chain = ChainSpace(
             mask,
             constant,
             np.zeros(max(longest, most) + 2, dtype=np.int64),
@@ -79,44 +80,13 @@ class Dual(SequenceMemory):
             np.zeros(longest, dtype=np.int32),
             np.arange(most + 1, dtype=np.int32),
             np.zeros(most + 1, dtype=np.bool_),
-            *(np.zeros((longest, padded)) for _ in range(3)),
-            one_sequence(longest),
-            np.zeros(longest),
-            np.zeros((n_labels + 1, padded)),
             np.zeros((n_labels, padded)),
         )
+        return Moves(np.zeros(len(working.coordinates)), *moves), chain, vectors
 
-    def _arguments(self, working: WorkingLoss, theta: Floats, point: DualPoint) -> tuple[Any, ...]:
-        """What the kernels take from n_labels on."""
-        lattice = working.space.lattice
-        return (
-            self._n_labels,
-            lattice.n_previous,
-            self._offsets,
-            lattice.labels,
-            lattice.allowed,
-            lattice.weights,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            working.bigram.ptr,
-            working.bigram.places,
-            working.split,
-            self._seq_ptr,
-            self._grp_tokens.indptr,
-            self._grp_tokens.indices,
-            self._grp_context,
-            lattice.context,
-            self._ctx_rows.indptr,
-            self._ctx_rows.indices,
-            self._own.indptr,
-            self._own.indices,
-            self._row_ptr,
-            theta,
-            *point.arrays,
-            *self._workspaces,
-        )
+    def _arguments(self, theta: Floats, point: DualPoint) -> tuple[Any, ...]:
+        """What the kernels take from chains on."""
+        return (*self._tables, theta, point.arrays, *self._workspaces)
 
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float
@@ -132,7 +102,7 @@ class Dual(SequenceMemory):
         )
         tokens = np.arange(len(point.nodes))
         point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
-        return point, float(begin_chains(*self._arguments(working, theta, point)))
+        return point, float(begin_chains(*self._arguments(theta, point)))
 
     def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
         """The weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
@@ -140,7 +110,6 @@ class Dual(SequenceMemory):
 
     def ascend(
         self,
-        working: WorkingLoss,
         order: NDArray[np.int64],
         grow: float,
         l2: float,
@@ -153,6 +122,6 @@ class Dual(SequenceMemory):
         RETURNS: by how much D has grown, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        arguments = order, grow, float(small), l2, *self._arguments(working, theta, point)
+        arguments = order, grow, float(small), l2, *self._arguments(theta, point)
         gain, n = ascend(*arguments)
         return float(gain), int(n)

@@ -6,17 +6,26 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.residuals import rows_of_sequences, scatter_all
-from ..kernels.sag import sag_pass
+from ..kernels.groups import Groups, Residuals
+from ..kernels.residuals import rows_of_sequences
+from ..kernels.sag import Progress, sag_pass
+from ..kernels.sag_rules import Rules
 from ..kernels.sampling import set_leaves
+from ..kernels.slopes import scatter_all
 from .lattice import Csr, Lattice
-from .walks import one_sequence
+from .tables import (
+    chains_of,
+    context_rows_of,
+    new_potentials,
+    new_vectors,
+    pair_tables_of,
+    token_rows_of,
+)
 from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
 Memory = tuple[Floats, Floats, Numbers, Numbers, Floats, Floats]
 _Kind = TypeVar("_Kind", bound="SequenceMemory")
-Rules = tuple[int, bool, float, float, float, float, float]
 
 
 class SequenceMemory:
@@ -40,10 +49,22 @@ class SequenceMemory:
         self.n_sequences = len(lattice.twin) - int((lattice.twin >= 0).sum())
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         self._group(lattice)
-        self._ctx_rows = working.bigram.of(lattice.ctx_tests)
+        self._rows = context_rows_of(working)
         ptrs = (working.unigram.ptr, working.split + working.bigram.ptr[1:])
         self._row_ptr = np.concatenate(ptrs)
-        self._own = self._rows_of_sequences(working)
+        own = self._rows_of_sequences(working)
+        self._groups = Groups(
+            self._seq_ptr,
+            self._grp_tokens.indptr,
+            self._grp_tokens.indices,
+            self._grp_context,
+            own.indptr,
+            own.indices,
+            self._row_ptr,
+        )
+        parts = chains_of(working), token_rows_of(working), pair_tables_of(working)
+        # What kernels take of the corpus and the weights.
+        self._tables: tuple[Any, ...] = (*parts, self._groups, self._rows)
         self._workspaces = self._make_workspaces(working)
 
     @classmethod
@@ -76,7 +97,6 @@ class SequenceMemory:
 
     def _rows_of_sequences(self, working: WorkingLoss) -> Csr:
         """The rows that each sequence has, bigram rows after all others."""
-        lattice = working.space.lattice
         stamp = np.empty(len(self._row_ptr) - 1, dtype=np.int64)
         indptr = np.zeros(self.n_sequences + 1, dtype=np.int64)
         indices = np.empty(0, dtype=np.int32)
@@ -85,9 +105,9 @@ class SequenceMemory:
                 self._offsets,
                 working.token_rows.indptr,
                 working.token_rows.indices,
-                lattice.context,
-                self._ctx_rows.indptr,
-                self._ctx_rows.indices,
+                self._rows.context,
+                self._rows.ctx_ptr,
+                self._rows.ctx_rows,
                 len(working.unigram),
                 stamp,
                 indptr,
@@ -97,30 +117,19 @@ class SequenceMemory:
             indices = indices if len(indices) else np.empty(indptr[-1], dtype=np.int32)
         return Csr(indptr, indices)
 
-    def _make_workspaces(self, working: WorkingLoss) -> tuple[Numbers, ...]:
+    def _make_workspaces(self, working: WorkingLoss) -> tuple[Any, ...]:
         """What `sag_pass` takes from `gradient` on; the first two are zeros between passes."""
-        space, pairs = working.space, working.pairs
-        n_weights, n_entries = len(working.coordinates), pairs.contexts.n_entries
-        longest = int(np.diff(space.lattice.offsets).max())
+        space = working.space
+        vectors = new_vectors(working)
         most = int(np.diff(self._seq_ptr).max(initial=0))
-        matrix = pairs.psi.shape[1:]
-        psi, shift = pairs.new_matrices()
+        fresh = np.zeros_like(vectors.alpha), np.zeros((most, space.n_labels, space.padded))
         return (
-            *(np.zeros(n_weights) for _ in range(3)),
-            np.zeros((longest, space.padded)),
-            np.zeros((most, space.n_labels, space.padded)),
+            *(np.zeros(len(working.coordinates)) for _ in range(3)),
+            Residuals(*fresh),
             np.zeros((space.n_labels, space.padded)),
-            psi,
-            shift,
-            np.zeros(n_entries),
-            np.zeros(n_entries),
-            np.zeros(len(pairs.rewritten), dtype=np.bool_),
-            np.zeros(len(psi) + len(pairs.rewritten), dtype=np.int64),
+            new_potentials(working),
             np.zeros(1, dtype=np.int64),
-            np.zeros(matrix),
-            *(np.zeros((longest, space.padded)) for _ in range(3)),
-            one_sequence(longest),
-            np.zeros(longest),
+            vectors,
         )
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
@@ -132,101 +141,43 @@ class SequenceMemory:
 
     def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
         """The sum [K] of the stored gradients; nodes, pairs: see `empty`."""
-        lattice = working.space.lattice
         total = np.zeros(len(working.coordinates))
-        scatter_all(
-            self._n_labels,
-            lattice.n_previous,
-            self._offsets,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            self._seq_ptr,
-            self._grp_context,
-            lattice.context,
-            self._ctx_rows.indptr,
-            self._ctx_rows.indices,
-            working.bigram.ptr,
-            working.bigram.places,
-            nodes,
-            pairs,
-            total[: working.split],
-            total[working.split :],
-        )
+        arguments: tuple[Any, ...] = (*self._tables, Residuals(nodes, pairs), total)
+        scatter_all(*arguments)
         return total
 
-    def run(
-        self,
-        working: WorkingLoss,
-        draws: Floats,
-        rules: Rules,
-        rates: tuple[float, float],
-        memory: Memory,
-    ) -> int:
+    def run(self, draws: Floats, rules: Rules, memory: Memory) -> int:
         """Step over sequences.
 
-        draws: [steps, 2] float64, uniform in [0, 1); rules: mode, saga, fresh, revisit, grow,
-        least_norm, caution; rates: l1 and lambda; memory: theta, total, nodes, pairs, curvatures,
-        common, in and out: see `sag_pass`. RETURNS: the number of evaluations in line searches.
+        draws: [steps, 2] float64, uniform in [0, 1); memory: theta, total, nodes, pairs,
+        curvatures, common, in and out: see `sag_pass`.
+        RETURNS: the number of evaluations in line searches.
         """
-        lattice = working.space.lattice
-        contexts = working.pairs.contexts
+        theta, total, nodes, pairs, curvatures, common = memory
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
-        tree = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
-        set_leaves(*tree, memory[4])
-        n_forward: int = sag_pass(
-            draws,
-            *rules,
-            *rates,
-            self._n_labels,
-            lattice.n_previous,
-            lattice.offsets,
-            lattice.labels,
-            lattice.allowed,
-            lattice.weights,
-            lattice.twin[: self.n_sequences],
-            working.heads.tokens.indptr,
-            working.heads.tokens.indices,
-            working.heads.table,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            contexts.context,
-            contexts.matrix_of,
-            contexts.constant,
-            contexts.matrix_rows.indptr,
-            contexts.matrix_rows.indices,
-            working.bigram.ptr,
-            working.bigram.places,
-            contexts.ent_ptr,
-            contexts.ent_start,
-            contexts.ent_previous,
-            contexts.ent_label,
-            contexts.ent_place,
-            contexts.entry_weights.indptr,
-            contexts.entry_weights.indices,
-            working.split,
-            self._seq_ptr,
-            self._grp_tokens.indptr,
-            self._grp_tokens.indices,
-            self._grp_context,
-            lattice.context,
-            self._ctx_rows.indptr,
-            self._ctx_rows.indices,
-            self._own.indptr,
-            self._own.indices,
-            self._row_ptr,
-            *memory,
-            *tree,
+        sums, tops = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
+        set_leaves(sums, tops, curvatures)
+        progress = Progress(
+            sums,
+            tops,
             np.zeros(self.n_sequences, dtype=np.int64),
             np.zeros(len(self._row_ptr) - 1, dtype=np.int64),
             np.zeros(len(draws) + 1),
             np.zeros(len(draws) + 1),
+        )
+        arguments: tuple[Any, ...] = (
+            draws,
+            rules,
+            *self._tables,
+            theta,
+            total,
+            Residuals(nodes, pairs),
+            curvatures,
+            common,
+            progress,
             *self._workspaces,
         )
-        return n_forward
+        return int(sag_pass(*arguments))
 
 
 # They last as long as their losses: a solver has nothing but settings and states.

@@ -1,11 +1,11 @@
 """The chain loss a minibatch at a time."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..kernels.minibatch import minibatch_pass
+from ..kernels.minibatch import RowMarks, Rule, minibatch_pass
 from ..penalty import ElasticNet
 from .stochastic import Examples
+from .tables import context_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -26,11 +26,10 @@ class Minibatches:
         self.batch = batch
         share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
-        lattice, n_weights = working.space.lattice, len(working.coordinates)
-        contexts = working.bigram.of(lattice.ctx_tests)
+        n_weights = len(working.coordinates)
         pair_ptr = working.split + working.bigram.ptr
         self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
-        self._rows = (lattice.context, contexts.indptr, contexts.indices)
+        self._rows = context_rows_of(working)
         self._sums = (np.zeros(n_weights), np.zeros(n_weights + 1), np.zeros(2))
 
     def n_steps(self, order: Longs) -> int:
@@ -60,27 +59,23 @@ class Minibatches:
         if averaging:
             averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
         n_rows = len(self._weights_of) - 1
-        marks: NDArray[np.int64] = np.full(n_rows, -1)
-        arguments = (
+        marks = RowMarks(
+            self._weights_of,
+            np.full(n_rows, -1, dtype=np.int64),
+            np.zeros(n_rows, dtype=np.int64),
+            np.zeros(n_rows, dtype=np.int64),
+        )
+        loss: float = minibatch_pass(
             order,
             self.batch,
-            rule,
-            *self._rows,
-            self._weights_of,
-            *self._examples.tables,
             etas,
-            delta,
-            self.share.l1,
-            l2,
-            shrinkage,
-            averaged,
-            averaging,
+            Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging),
+            *self._examples.tables,
+            self._rows,
+            marks,
             theta,
             extra,
             *self._sums,
-            marks,
-            np.zeros(n_rows, dtype=np.int64),
-            np.zeros(n_rows, dtype=np.int64),
             *self._examples.workspaces,
         )
-        return float(minibatch_pass(*arguments))
+        return loss

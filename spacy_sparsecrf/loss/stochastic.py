@@ -1,14 +1,13 @@
 """The chain loss an example at a time: what stochastic solvers need."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.descent import penalise
+from ..kernels.groups import PairSums
 from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
-from .walks import one_sequence
+from .tables import chains_of, new_potentials, new_vectors, pair_tables_of, token_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -18,73 +17,22 @@ class Examples:
     working: the loss on the weights to learn, laid out for a stochastic solver. An *example* is
     a sequence with gold labels, or one with missing labels and its constrained copy.
     sequences: [S] int64, those that are examples; complete: [S] bool, whether all gold labels are
-    known; tables, workspaces: arguments of `kernels.sgd.sgd_pass`.
+    known; tables: the corpus and the weights; workspaces: arrays that a pass writes to and that
+    mean nothing between passes.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        lattice = working.space.lattice
-        copies = lattice.twin[lattice.twin >= 0]
-        self.sequences: Longs = np.setdiff1d(np.arange(len(lattice.twin)), copies)
-        self.complete: NDArray[np.bool_] = lattice.twin[self.sequences] < 0
-        contexts = working.pairs.contexts
-        self.tables: tuple[Any, ...] = (
-            working.space.n_labels,
-            lattice.n_previous,
-            lattice.offsets,
-            lattice.twin,
-            lattice.labels,
-            lattice.allowed,
-            lattice.weights,
-            working.heads.tokens.indptr,
-            working.heads.tokens.indices,
-            working.heads.table,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            contexts.context,
-            contexts.matrix_of,
-            contexts.constant,
-            contexts.matrix_rows.indptr,
-            contexts.matrix_rows.indices,
-            working.bigram.ptr,
-            working.bigram.places,
-            contexts.ent_ptr,
-            contexts.ent_start,
-            contexts.ent_previous,
-            contexts.ent_label,
-            contexts.ent_place,
-            contexts.entry_weights.indptr,
-            contexts.entry_weights.indices,
-            working.split,
-        )
-        self.workspaces = self._workspaces(working)
-
-    def _workspaces(self, working: WorkingLoss) -> tuple[NDArray[Any], ...]:
-        """Arrays that a pass writes to and that mean nothing between passes."""
-        space, pairs = working.space, working.pairs
-        longest = int(np.diff(space.lattice.offsets).max())
-        shape = pairs.psi.shape[1:]
-        psi, shift = pairs.new_matrices()
-        n_entries = pairs.contexts.n_entries
-        return (
-            np.arange(longest, dtype=np.int32),
-            psi,
-            shift,
-            np.zeros(n_entries),
-            np.zeros(n_entries),
-            np.zeros(len(pairs.rewritten), dtype=np.bool_),
-            np.zeros(len(psi) + len(pairs.rewritten), dtype=np.int64),
+        pairs, twin = working.pairs, working.space.lattice.twin
+        self.sequences: Longs = np.setdiff1d(np.arange(len(twin)), twin[twin >= 0])
+        self.complete: NDArray[np.bool_] = twin[self.sequences] < 0
+        self.tables = chains_of(working), token_rows_of(working), pair_tables_of(working)
+        vectors = new_vectors(working, (2,))
+        sums = PairSums(
+            np.arange(len(vectors.walk), dtype=np.int32),
             np.zeros(int(np.diff(pairs.contexts.ent_ptr).max(initial=0))),
-            np.zeros(shape),
-            np.zeros(shape),
-            *(np.zeros((2, longest, space.padded)) for _ in range(3)),
-            one_sequence(longest),
-            np.zeros(longest),
-            np.zeros(2, dtype=np.int64),
-            np.array([1.0, -1.0]),
-            np.zeros(2),
+            np.zeros(pairs.psi.shape[1:]),
         )
+        self.workspaces = new_potentials(working), vectors, sums
 
 
 class SequenceDescent:

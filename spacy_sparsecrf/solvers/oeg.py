@@ -123,7 +123,7 @@ class OEG(BatchSettings):
         state.n_passes += 1
         # Anew, so that the rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
-        gain, n_evaluations = dual.ascend(loss, order, self.grow, penalty.l2, state.theta, state)
+        gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         distance = optimality(penalty, state.theta, state.gradient)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from ..kernels.sag_rules import BALANCED, GROWING, UNIFORM
+from ..kernels.sag_rules import BALANCED, GROWING, UNIFORM, Rules
 from ..loss.memory import SequenceMemory
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -219,9 +219,8 @@ class SAG(BatchSettings):
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1
         return memory.run(
-            loss,
             draws,
-            (
+            Rules(
                 _MODES[self.sampling],
                 self.method == "saga",
                 self.fresh,
@@ -229,7 +228,8 @@ class SAG(BatchSettings):
                 self.grow,
                 self.least_norm,
                 state.caution,
+                penalty.l1,
+                penalty.l2 / n,
             ),
-            (penalty.l1, penalty.l2 / n),
             (state.theta, state.total, state.nodes, state.pairs, state.curvatures, state.common),
         )
