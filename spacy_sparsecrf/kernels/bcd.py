@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import measure_block, visit_block
+from .blocks import Blocks, BlockSpace, Kept, measure_block, visit_block
 from .compiled import inner, kernel
+from .groups import Chains, PairTables, Potentials, TokenRows
 from .memory import fill, lent
 from .refresh import refresh_block
 
@@ -139,39 +140,10 @@ def _begin_part(
 @kernel
 def descend_blocks(
     order: np.ndarray,
-    block_unigram: np.ndarray,
-    block_bigram: np.ndarray,
-    block_ptr: np.ndarray,
-    block_tokens: np.ndarray,
-    n_labels: int,
-    n_previous: int,
-    split: int,
-    sequence_of: np.ndarray,
-    offsets: np.ndarray,
-    sequence_weights: np.ndarray,
-    allowed: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    row_mat_ptr: np.ndarray,
-    row_matrices: np.ndarray,
-    row_ctx_ptr: np.ndarray,
-    row_contexts: np.ndarray,
-    mat_ptr: np.ndarray,
-    mat_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_place: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
+    blocks: Blocks,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
     observed: np.ndarray,
     l1: float,
     l2: float,
@@ -180,162 +152,64 @@ def descend_blocks(
     noise: float,
     theta: np.ndarray,
     kappa: np.ndarray,
-    psi: np.ndarray,
-    psi_shift: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    evidence: np.ndarray,
-    top: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    scale: np.ndarray,
-    alpha_end: np.ndarray,
-    beta_begin: np.ndarray,
-    partial: np.ndarray,
-    old: np.ndarray,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
-    product: np.ndarray,
-    scratch: np.ndarray,
-    counts: np.ndarray,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
 ) -> None:
     """Descend on blocks, one after the other; none raises the objective by more than its rounding.
 
     Of each, visit the sequences, propose new weights and evaluate the objective there. While it
     does not fall enough, kappa doubles; it halves again where the first trial does.
 
-    order: [n] int64, blocks; block_unigram, block_bigram: [B] int32, rows of a block, -1 = none;
-    block_ptr, block_tokens: CSR, tokens of a block. observed: [K] empirical counts; least_kappa,
-    common: see `_propose`; noise: rounding error of one token's log-potential. theta, kappa [K]: in
-    and out, kappa alike for a block's weights of one kind. Workspaces: old, gradient, curvature
-    [K]. The rest is as in `visit_block` and `refresh_block`, potentials being those at theta.
+    order: [n] int64, blocks; observed: [K] empirical counts; least_kappa, common: see `_propose`;
+    noise: rounding error of one token's log-potential. In and out: theta, kappa [K], kappa alike
+    for a block's weights of one kind; potentials, at theta; kept; space.
     """
-    alpha, beta, evidence, psi = lent(alpha), lent(beta), lent(evidence), lent(psi)
-    tok_rows, row_ptr, row_labels = lent(tok_rows), lent(row_ptr), lent(row_labels)
-    theta, scratch, product = lent(theta), lent(scratch), lent(product)
+    theta, tests, potentials = lent(theta), lent(tests), lent(potentials)
+    kept, space = lent(kept), lent(space)
+    split, work = tests.split, (space.old, space.gradient, space.curvature)
     unigrams, bigrams = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     kappas = np.zeros(2)
     for b in order:
-        u: Any = np.int64(block_unigram[b])
-        r: Any = np.int64(block_bigram[b])
-        tokens = block_tokens[block_ptr[b] : block_ptr[b + 1]]
-        work = old, gradient, curvature
-        kappas[0] = _begin_part(u, 0, row_ptr, observed, theta, kappa, least_kappa, unigrams, *work)
-        kappas[1] = _begin_part(
-            r, split, pair_ptr, observed, theta, kappa, least_kappa, bigrams, *work
-        )
+        u: Any = np.int64(blocks.unigram[b])
+        r: Any = np.int64(blocks.bigram[b])
+        tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
+        rest_of = observed, theta, kappa, least_kappa
+        kappas[0] = _begin_part(u, 0, tests.row_ptr, *rest_of, unigrams, *work)
+        kappas[1] = _begin_part(r, split, pairs.pair_ptr, *rest_of, bigrams, *work)
         visit_block(
             tokens,
             unigrams,
             bigrams,
-            sequence_of,
-            offsets,
-            sequence_weights,
-            row_labels,
-            pair_places,
-            split,
-            n_labels,
-            context,
-            matrix_of,
-            psi,
-            psi_shift,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            ent_place,
-            value,
-            change,
-            rewritten,
-            evidence,
-            top,
-            alpha,
-            beta,
-            scale,
-            alpha_end,
-            beta_begin,
-            partial,
-            gradient,
-            curvature,
-            product,
-            scratch,
-            counts,
+            blocks.sequence_of,
+            chains,
+            tests,
+            pairs,
+            potentials,
+            kept,
+            space,
         )
         for trial in range(_MAX_TRIALS):
             moved, promised, rest = False, 0.0, 0.0
             for i, part in enumerate((unigrams, bigrams)):
                 moved_here, promised_here = _propose(
-                    part, l1, l2, kappas[i], common, gradient, curvature, old, theta
+                    part,
+                    l1,
+                    l2,
+                    kappas[i],
+                    common,
+                    space.gradient,
+                    space.curvature,
+                    space.old,
+                    theta,
                 )
                 moved, promised = moved or moved_here, promised + promised_here
-                rest += _change_of_rest(part, l1, l2, observed, old, theta)
+                rest += _change_of_rest(part, l1, l2, observed, space.old, theta)
             if not moved and trial == 0:
                 break
-            refresh_block(
-                tokens,
-                u,
-                r,
-                n_labels,
-                n_previous,
-                allowed,
-                tok_ptr,
-                tok_rows,
-                row_ptr,
-                row_labels,
-                row_mat_ptr,
-                row_matrices,
-                row_ctx_ptr,
-                row_contexts,
-                mat_ptr,
-                mat_rows,
-                pair_ptr,
-                pair_places,
-                matrix_of,
-                ent_ptr,
-                ent_start,
-                ent_previous,
-                ent_label,
-                weight_ptr,
-                weights,
-                theta[:split],
-                theta[split:],
-                psi,
-                psi_shift,
-                value,
-                change,
-                rewritten,
-                evidence,
-                top,
-            )
+            refresh_block(tokens, u, r, blocks, chains, tests, pairs, theta, potentials, kept)
             log_z, size = measure_block(
-                tokens,
-                sequence_of,
-                offsets,
-                sequence_weights,
-                n_labels,
-                context,
-                matrix_of,
-                psi,
-                psi_shift,
-                constant,
-                ent_ptr,
-                ent_start,
-                ent_previous,
-                ent_label,
-                change,
-                rewritten,
-                evidence,
-                top,
-                alpha,
-                beta,
-                scale,
-                alpha_end,
-                beta_begin,
-                partial,
-                scratch,
-                counts,
+                tokens, blocks.sequence_of, chains, pairs, potentials, kept, space
             )
             if not moved:
                 break

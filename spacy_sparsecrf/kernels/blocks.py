@@ -4,12 +4,66 @@ The tokens of a block are those of its test, ascending; a *visit* is a run of th
 Forward and backward vectors are kept from block to block: see `truncated`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .compiled import inner
+from .groups import Chains, PairTables, Potentials, TokenRows
 from .truncated import extend_backward, extend_forward, overlap, partial_log_z
+
+
+class Blocks(NamedTuple):
+    """Where the blocks are, which have a row of unigram weights, of bigram weights, or both.
+
+    unigram, bigram: [B] int32, rows, -1 = none; ptr [B + 1], tokens: CSR, tokens of a block;
+    sequence_of: [N] int32; mat_ptr, matrices: CSR, matrices of a bigram row; ctx_ptr, contexts:
+    CSR, contexts with entries that depend on it.
+    """
+
+    unigram: np.ndarray
+    bigram: np.ndarray
+    ptr: np.ndarray
+    tokens: np.ndarray
+    sequence_of: np.ndarray
+    mat_ptr: np.ndarray
+    matrices: np.ndarray
+    ctx_ptr: np.ndarray
+    contexts: np.ndarray
+
+
+class Kept(NamedTuple):
+    """What is kept of all tokens from block to block.
+
+    evidence [N, Yp], top [N]: see `weigh_tokens`; alpha, beta [N, Yp], scale [N]: see
+    `extend_forward`; of sequence s, alpha and scale are true before alpha_end[s], beta from
+    beta_begin[s] on; partial: [S] float64, see `partial_log_z`.
+    """
+
+    evidence: np.ndarray
+    top: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    scale: np.ndarray
+    alpha_end: np.ndarray
+    beta_begin: np.ndarray
+    partial: np.ndarray
+
+
+class BlockSpace(NamedTuple):
+    """Workspaces.
+
+    old, gradient, curvature: [K], of the weights of the block that is visited; product: [Yp];
+    scratch: [Y + 1, Yp]; counts: [3] int64, added to: evaluations of a sequence, tokens that
+    forward steps and that backward steps went over.
+    """
+
+    old: np.ndarray
+    gradient: np.ndarray
+    curvature: np.ndarray
+    product: np.ndarray
+    scratch: np.ndarray
+    counts: np.ndarray
 
 
 @inner
@@ -98,83 +152,81 @@ def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
     return j
 
 
-@inner
+# In line, as they are called for each sequence: a call hands on all fields of all groups.
+@inner(inline="always")
+def _extend_forward(
+    s: int,
+    first: int,
+    last: int,
+    chains: Chains,
+    pairs: PairTables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
+) -> None:
+    """Compute forward vectors of the tokens first:last of sequence s."""
+    extend_forward(
+        chains.offsets[s],
+        first,
+        last,
+        chains.n_labels,
+        pairs.context,
+        pairs.matrix_of,
+        potentials.psi,
+        pairs.constant,
+        pairs.ent_ptr,
+        pairs.ent_start,
+        pairs.ent_previous,
+        pairs.ent_label,
+        potentials.change,
+        potentials.rewritten,
+        kept.evidence,
+        kept.alpha,
+        kept.scale,
+        space.scratch,
+    )
+    space.counts[1] += last - first
+    kept.alpha_end[s] = last
+
+
+@inner(inline="always")
 def _update_vectors(
     s: int,
     first: int,
     last: int,
-    offsets: np.ndarray,
-    n_labels: int,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    evidence: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    scale: np.ndarray,
-    alpha_end: np.ndarray,
-    beta_begin: np.ndarray,
-    product: np.ndarray,
-    scratch: np.ndarray,
-    counts: np.ndarray,
+    chains: Chains,
+    pairs: PairTables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
 ) -> None:
-    """Make forward vectors of sequence s true up to token `last`, backward ones from `first`.
-
-    The other arguments are as in `visit_block`.
-    """
-    if alpha_end[s] <= last:
-        extend_forward(
-            offsets[s],
-            alpha_end[s],
-            last + 1,
-            n_labels,
-            context,
-            matrix_of,
-            psi,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            change,
-            rewritten,
-            evidence,
-            alpha,
-            scale,
-            scratch,
-        )
-        counts[1] += last + 1 - alpha_end[s]
-        alpha_end[s] = last + 1
-    if beta_begin[s] > first:
+    """Make forward vectors of sequence s true up to token `last`, backward ones from `first`."""
+    if kept.alpha_end[s] <= last:
+        begin = kept.alpha_end[s]
+        _extend_forward(s, begin, last + 1, chains, pairs, potentials, kept, space)
+    if kept.beta_begin[s] > first:
         extend_backward(
-            offsets[s + 1],
+            chains.offsets[s + 1],
             first,
-            beta_begin[s],
-            n_labels,
-            context,
-            matrix_of,
-            psi,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            change,
-            rewritten,
-            evidence,
-            beta,
-            product,
-            scratch,
+            kept.beta_begin[s],
+            chains.n_labels,
+            pairs.context,
+            pairs.matrix_of,
+            potentials.psi,
+            pairs.constant,
+            pairs.ent_ptr,
+            pairs.ent_start,
+            pairs.ent_previous,
+            pairs.ent_label,
+            potentials.change,
+            potentials.rewritten,
+            kept.evidence,
+            kept.beta,
+            space.product,
+            space.scratch,
         )
-        counts[2] += beta_begin[s] - first
-        beta_begin[s] = first
+        space.counts[2] += kept.beta_begin[s] - first
+        kept.beta_begin[s] = first
 
 
 @inner
@@ -183,87 +235,42 @@ def visit_block(
     unigrams: np.ndarray,
     bigrams: np.ndarray,
     sequence_of: np.ndarray,
-    offsets: np.ndarray,
-    sequence_weights: np.ndarray,
-    row_labels: np.ndarray,
-    pair_places: np.ndarray,
-    split: int,
-    n_labels: int,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    psi_shift: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_place: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    evidence: np.ndarray,
-    top: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    scale: np.ndarray,
-    alpha_end: np.ndarray,
-    beta_begin: np.ndarray,
-    partial: np.ndarray,
-    expected: np.ndarray,
-    curvature: np.ndarray,
-    product: np.ndarray,
-    scratch: np.ndarray,
-    counts: np.ndarray,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
 ) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
     tokens: [n] int32; unigrams, bigrams: [2] int64, first and last of the block's weights of either
-    kind; split: number of unigram weights; sequence_of: [N] int32; offsets .. rewritten: as in
-    `forward_backward`, change being ent_change, ent_place and value those of `entries.correct`;
-    evidence, top: see `weigh_tokens`; alpha, beta, scale: see `extend_forward`, [N, Yp] and [N];
-    of sequence s, alpha and scale are true before alpha_end[s], beta from beta_begin[s] on.
-    partial: [S] float64, out, see `partial_log_z`; expected: [K] float64, added to: E; curvature:
-    [K] float64, added to: w p (1 - p) summed over tokens, those of negative weight left out.
-    Workspaces: product [Yp], scratch [Y + 1, Yp]; counts: [3] int64, added to: evaluations of a
-    sequence, tokens that forward steps and that backward steps went over.
+    kind; sequence_of: [N] int32; kept: in and out; space: to gradient E is added, to curvature w p
+    (1 - p) summed over tokens, those of negative weight left out.
     """
+    psi, ent_ptr, pair_places = potentials.psi, pairs.ent_ptr, pairs.pair_places
+    alpha, beta, context = kept.alpha, kept.beta, pairs.context
+    expected, curvature = space.gradient, space.curvature
     j = 0
     while j < len(tokens):
         s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, offsets[s + 1])
+        stop = _end_of_visit(tokens, j, chains.offsets[s + 1])
         # Of the type that the other kernels are called with elsewhere.
         first: Any = np.int64(tokens[j])
         last: Any = np.int64(tokens[stop - 1])
-        counts[0] += 1
-        _update_vectors(
-            s,
+        weight = chains.weights[s]
+        space.counts[0] += 1
+        _update_vectors(s, first, last, chains, pairs, potentials, kept, space)
+        kept.partial[s] = partial_log_z(
             first,
             last,
-            offsets,
-            n_labels,
             context,
-            matrix_of,
-            psi,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            change,
-            rewritten,
-            evidence,
+            pairs.matrix_of,
+            potentials.shift,
+            kept.top,
+            kept.scale,
             alpha,
             beta,
-            scale,
-            alpha_end,
-            beta_begin,
-            product,
-            scratch,
-            counts,
-        )
-        partial[s] = partial_log_z(
-            first, last, context, matrix_of, psi_shift, top, scale, alpha, beta
         )
         for i in range(j, stop):
             t = tokens[i]
@@ -271,24 +278,25 @@ def visit_block(
             _count_labels(
                 unigrams[0],
                 unigrams[1],
-                row_labels,
+                tests.row_labels,
                 0,
                 inverse,
-                sequence_weights[s],
+                weight,
                 alpha[t],
                 beta[t],
                 expected,
                 curvature,
             )
             c = context[t]
-            if t == offsets[s]:
+            if t == chains.offsets[s]:
+                start = chains.n_labels * psi.shape[2]
                 _count_labels(
-                    _first_start(bigrams, pair_places, split, n_labels * psi.shape[2]),
+                    _first_start(bigrams, pair_places, tests.split, start),
                     bigrams[1],
                     pair_places,
-                    split,
+                    tests.split,
                     inverse,
-                    sequence_weights[s],
+                    weight,
                     alpha[t],
                     beta[t],
                     expected,
@@ -300,15 +308,15 @@ def visit_block(
                 bigrams[0],
                 bigrams[1],
                 pair_places,
-                split,
-                inverse / scale[t],
-                sequence_weights[s],
-                psi[matrix_of[c]],
+                tests.split,
+                inverse / kept.scale[t],
+                weight,
+                psi[pairs.matrix_of[c]],
                 ent_ptr[c],
                 ent_ptr[c + 1],
-                ent_place,
-                value,
-                evidence,
+                pairs.ent_place,
+                potentials.value,
+                kept.evidence,
                 alpha,
                 beta,
                 expected,
@@ -321,30 +329,11 @@ def visit_block(
 def measure_block(
     tokens: np.ndarray,
     sequence_of: np.ndarray,
-    offsets: np.ndarray,
-    sequence_weights: np.ndarray,
-    n_labels: int,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    psi_shift: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    evidence: np.ndarray,
-    top: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    scale: np.ndarray,
-    alpha_end: np.ndarray,
-    beta_begin: np.ndarray,
-    partial: np.ndarray,
-    scratch: np.ndarray,
-    counts: np.ndarray,
+    chains: Chains,
+    pairs: PairTables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
 ) -> tuple[float, float]:
     """Change of the weighted log Z since `visit_block`, after `refresh_block`.
 
@@ -355,36 +344,25 @@ def measure_block(
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
         s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, offsets[s + 1])
+        stop = _end_of_visit(tokens, j, chains.offsets[s + 1])
         # Of the type that the other kernels are called with elsewhere.
         first: Any = np.int64(tokens[j])
         last: Any = np.int64(tokens[stop - 1])
-        extend_forward(
-            offsets[s],
+        _extend_forward(s, first, last + 1, chains, pairs, potentials, kept, space)
+        kept.beta_begin[s] = max(kept.beta_begin[s], last)
+        after = partial_log_z(
             first,
-            last + 1,
-            n_labels,
-            context,
-            matrix_of,
-            psi,
-            constant,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            change,
-            rewritten,
-            evidence,
-            alpha,
-            scale,
-            scratch,
+            last,
+            pairs.context,
+            pairs.matrix_of,
+            potentials.shift,
+            kept.top,
+            kept.scale,
+            kept.alpha,
+            kept.beta,
         )
-        alpha_end[s] = last + 1
-        beta_begin[s] = max(beta_begin[s], last)
-        after = partial_log_z(first, last, context, matrix_of, psi_shift, top, scale, alpha, beta)
-        total += sequence_weights[s] * (after - partial[s])
-        size += abs(sequence_weights[s]) * (last + 1 - first)
-        counts[0] += 1
-        counts[1] += last + 1 - first
+        total += chains.weights[s] * (after - kept.partial[s])
+        size += abs(chains.weights[s]) * (last + 1 - first)
+        space.counts[0] += 1
         j = stop
     return total, size

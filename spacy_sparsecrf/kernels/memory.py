@@ -31,20 +31,31 @@ def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.int64), codegen
 
 
-def _type_lent(typingctx: Any, array: Any) -> Any:
-    """The same array without its count of references, which views of it then leave alone.
+def _lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Code that forgets whose an array is, or the arrays of a group; other values stay."""
+    if isinstance(kind, types.Array):
+        lent = context.make_array(kind)(context, builder, value)
+        lent.meminfo = lent.meminfo.type(None)
+        lent.parent = lent.parent.type(None)
+        return lent._getvalue()
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        for i, part in enumerate(kind.types):
+            lent = _lend(context, builder, part, builder.extract_value(value, i))
+            value = builder.insert_value(value, lent, i)
+    return value
 
-    For the time of a kernel its caller owns the array; to count costs an atomic operation each
+
+def _type_lent(typingctx: Any, owned: Any) -> Any:
+    """The same array, or group, without counts of references, which views then leave alone.
+
+    For the time of a kernel its caller owns the arrays; to count costs an atomic operation each
     time that a row is passed on.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lent = context.make_array(signature.args[0])(context, builder, args[0])
-        lent.meminfo = lent.meminfo.type(None)
-        lent.parent = lent.parent.type(None)
-        return lent._getvalue()
+        return _lend(context, builder, signature.args[0], args[0])
 
-    return array(array), codegen
+    return owned(owned), codegen
 
 
 prefetch: Any = intrinsic(_type_prefetch)

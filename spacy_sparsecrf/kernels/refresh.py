@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .blocks import Blocks, Kept
 from .compiled import inner, kernel
 from .entries import correct
+from .groups import Chains, PairTables, Potentials, TokenRows
 from .memory import fill
 from .potentials import add_scores, context_matrices
 from .products import evidence_of
@@ -41,89 +43,65 @@ def refresh_block(
     tokens: np.ndarray,
     unigram: int,
     bigram: int,
-    n_labels: int,
-    n_previous: int,
-    allowed: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    row_mat_ptr: np.ndarray,
-    row_matrices: np.ndarray,
-    row_ctx_ptr: np.ndarray,
-    row_contexts: np.ndarray,
-    mat_ptr: np.ndarray,
-    mat_rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    matrix_of: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
+    blocks: Blocks,
+    chains: Chains,
+    tests: TokenRows,
+    pairs: PairTables,
     theta: np.ndarray,
-    pair_theta: np.ndarray,
-    psi: np.ndarray,
-    psi_shift: np.ndarray,
-    value: np.ndarray,
-    change: np.ndarray,
-    rewritten: np.ndarray,
-    evidence: np.ndarray,
-    top: np.ndarray,
+    potentials: Potentials,
+    kept: Kept,
 ) -> None:
     """Evaluate anew the potentials that depend on the weights of a block.
 
-    unigram, bigram: the block's rows, -1 = none; row_mat_*, row_ctx_*: CSR, matrices of a bigram
-    row, and contexts with entries that depend on it; theta, pair_theta: unigram and bigram weights;
-    the rest as in `weigh_tokens`, `context_matrices` and `entries.correct`.
+    tokens: of the block; unigram, bigram: its rows, -1 = none; theta: [K]; potentials, and evidence
+    and top of `kept`: in and out.
     """
     if unigram >= 0:
         weigh_tokens(
             tokens,
-            n_labels,
-            allowed,
-            tok_ptr,
-            tok_rows,
-            row_ptr,
-            row_labels,
-            theta,
-            evidence,
-            top,
+            chains.n_labels,
+            chains.allowed,
+            tests.tok_ptr,
+            tests.tok_rows,
+            tests.row_ptr,
+            tests.row_labels,
+            theta[: tests.split],
+            kept.evidence,
+            kept.top,
         )
     if bigram < 0:
         return
-    for j in range(row_mat_ptr[bigram], row_mat_ptr[bigram + 1]):
-        m: Any = np.int64(row_matrices[j])
+    pair_theta = theta[tests.split :]
+    for j in range(blocks.mat_ptr[bigram], blocks.mat_ptr[bigram + 1]):
+        m: Any = np.int64(blocks.matrices[j])
         context_matrices(
             m,
             m + 1,
-            n_labels,
-            n_previous,
-            mat_ptr,
-            mat_rows,
-            pair_ptr,
-            pair_places,
+            chains.n_labels,
+            pairs.n_previous,
+            pairs.mat_ptr,
+            pairs.mat_rows,
+            pairs.pair_ptr,
+            pairs.pair_places,
             pair_theta,
-            psi,
-            psi_shift,
+            potentials.psi,
+            potentials.shift,
         )
-    for j in range(row_ctx_ptr[bigram], row_ctx_ptr[bigram + 1]):
-        c: Any = np.int64(row_contexts[j])
+    for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
+        c: Any = np.int64(blocks.contexts[j])
         correct(
             c,
             c + 1,
-            matrix_of,
-            ent_ptr,
-            ent_start,
-            ent_previous,
-            ent_label,
-            weight_ptr,
-            weights,
+            pairs.matrix_of,
+            pairs.ent_ptr,
+            pairs.ent_start,
+            pairs.ent_previous,
+            pairs.ent_label,
+            pairs.weight_ptr,
+            pairs.weights,
             pair_theta,
-            psi,
-            value,
-            change,
-            rewritten,
+            potentials.psi,
+            potentials.value,
+            potentials.change,
+            potentials.rewritten,
         )

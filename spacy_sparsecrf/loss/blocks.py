@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.bcd import descend_blocks, order_levels
+from ..kernels.blocks import Blocks, BlockSpace, Kept
+from ..kernels.groups import Potentials
 from ..kernels.refresh import weigh_tokens
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
 from .lattice import Csr, Lattice
 from .rows import N_CHUNKS, Rows
+from .tables import chains_of, pair_tables_of, token_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 Ints = NDArray[np.int32]
@@ -29,8 +32,7 @@ class BlockLayout:
     Blocks are in descending order of their tokens.
 
     unigram, bigram: [B] int32, rows, -1 = none; tokens: of each block, ascending; sequence_of: [N]
-    int32; row_matrices, row_contexts: of a bigram row, the matrices that have it, and the contexts
-    whose entries depend on it.
+    int32; blocks: all of that, as kernels take it.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -50,23 +52,34 @@ class BlockLayout:
         self.tokens = tokens.take(order)
         self.unigram: Ints = rows[order].astype(np.int32)
         self.bigram: Ints = pairs[order].astype(np.int32)
-        self._lay_out_potentials(working)
         self._order_levels(len(lengths))
+        matrices, contexts = self._dependent_potentials(working)
+        self.blocks = Blocks(
+            self.unigram,
+            self.bigram,
+            self.tokens.indptr,
+            self.tokens.indices,
+            self.sequence_of,
+            matrices.indptr,
+            matrices.indices,
+            contexts.indptr,
+            contexts.indices,
+        )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def _lay_out_potentials(self, working: WorkingLoss) -> None:
-        """Find the matrices, and the contexts with entries, of bigram rows."""
+    def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
+        """The matrices that have each bigram row, and the contexts whose entries depend on it."""
         contexts, rows = working.pairs.contexts, working.bigram
-        self.row_matrices = contexts.matrix_rows.transposed(len(rows))
         columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
         n_contexts = len(contexts.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
         distinct = distinct[np.diff(contexts.ent_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
-        self.row_contexts = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
+        own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
+        return contexts.matrix_rows.transposed(len(rows)), own
 
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels, whose blocks have no sequence in common."""
@@ -127,12 +140,27 @@ class BlockDescent:
         self.theta, self._kappa = theta, kappa
         self._observed = working.observed
         n_tokens, lattice = space.lattice.n_tokens, space.lattice
-        self._evidence = np.zeros((n_tokens, space.padded), space.dtype)
-        self._alpha, self._beta = np.zeros_like(self._evidence), np.zeros_like(self._evidence)
-        self._top, self._scale = np.zeros(n_tokens), np.zeros(n_tokens)
-        # No vector is true at first.
-        self._known = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
-        self._partial = np.zeros(len(lattice.weights))
+        shape = n_tokens, space.padded
+        self._kept = Kept(
+            np.zeros(shape, space.dtype),
+            np.zeros(n_tokens),
+            np.zeros(shape, space.dtype),
+            np.zeros(shape, space.dtype),
+            np.zeros(n_tokens),
+            # No vector is true at first.
+            lattice.offsets[:-1].copy(),
+            lattice.offsets[1:].copy(),
+            np.zeros(len(lattice.weights)),
+        )
+        pairs = working.pairs
+        self._potentials = Potentials(
+            pairs.psi,
+            pairs.psi_shift,
+            pairs.ent_value,
+            pairs.ent_change,
+            pairs.rewritten,
+            np.zeros(0, dtype=np.int64),
+        )
         self._old, self.gradient, self.curvature = (np.zeros(len(theta)) for _ in range(3))
         self.counts = np.zeros(3, np.int64)
         self._evaluate_potentials()
@@ -173,8 +201,8 @@ class BlockDescent:
             working.unigram.ptr,
             working.unigram.places,
             self.theta[: working.split],
-            self._evidence,
-            self._top,
+            self._kept.evidence,
+            self._kept.top,
         )
 
     def descend(self, order: Longs) -> None:
@@ -183,66 +211,22 @@ class BlockDescent:
 
     def _descend(self, order: Longs) -> Longs:
         """Do `descend`, and return what to add to `counts`."""
-        working, layout, lattice = self._working, self._layout, self._working.space.lattice
-        pairs, contexts, space = working.pairs, working.pairs.contexts, working.space
-        counts = np.zeros(3, np.int64)
+        working, counts = self._working, np.zeros(3, np.int64)
+        space, shape = working.space, working.pairs.psi.shape[1:]
+        scratch = np.zeros(shape[1], space.dtype), np.zeros(shape, space.dtype)
         descend_blocks(
             order,
-            layout.unigram,
-            layout.bigram,
-            layout.tokens.indptr,
-            layout.tokens.indices,
-            space.n_labels,
-            lattice.n_previous,
-            working.split,
-            layout.sequence_of,
-            lattice.offsets,
-            lattice.weights,
-            lattice.allowed,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            layout.row_matrices.indptr,
-            layout.row_matrices.indices,
-            layout.row_contexts.indptr,
-            layout.row_contexts.indices,
-            contexts.matrix_rows.indptr,
-            contexts.matrix_rows.indices,
-            working.bigram.ptr,
-            working.bigram.places,
-            contexts.context,
-            contexts.matrix_of,
-            contexts.constant,
-            contexts.ent_ptr,
-            contexts.ent_start,
-            contexts.ent_previous,
-            contexts.ent_label,
-            contexts.ent_place,
-            contexts.entry_weights.indptr,
-            contexts.entry_weights.indices,
+            self._layout.blocks,
+            chains_of(working),
+            token_rows_of(working),
+            pair_tables_of(working),
             self._observed,
             *self._settings,
             self.theta,
             self._kappa,
-            pairs.psi,
-            pairs.psi_shift,
-            pairs.ent_value,
-            pairs.ent_change,
-            pairs.rewritten,
-            self._evidence,
-            self._top,
-            self._alpha,
-            self._beta,
-            self._scale,
-            *self._known,
-            self._partial,
-            self._old,
-            self.gradient,
-            self.curvature,
-            np.zeros(space.padded, space.dtype),
-            np.zeros(pairs.psi.shape[1:], space.dtype),
-            counts,
+            self._potentials,
+            self._kept,
+            BlockSpace(self._old, self.gradient, self.curvature, *scratch, counts),
         )
         return counts
 
