@@ -1,13 +1,10 @@
 """Made-up runs of the experiments after Lavergne et al. (2010)."""
 
 import importlib
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 experiments = importlib.import_module("lavergne.experiments")
 figures = importlib.import_module("lavergne.figures")

@@ -3,7 +3,6 @@
 import importlib
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from spacy.tokens import Doc, DocBin
 from weasel.util.config import load_project_config
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 brown = importlib.import_module("bench.brown")
 crfsuite = importlib.import_module("bench.crfsuite")

@@ -2,16 +2,11 @@
 
 import importlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from .toy import make_sentences
-
-PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 bench = importlib.import_module("bench.out_of_core")
 child = importlib.import_module("bench.out_of_core_child")

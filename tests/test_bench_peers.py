@@ -3,13 +3,8 @@
 import importlib
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 agreement = importlib.import_module("bench.agreement")
 crfpp = importlib.import_module("bench.crfpp")

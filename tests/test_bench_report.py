@@ -2,14 +2,11 @@
 
 import importlib
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 objective = importlib.import_module("bench.objective")
 records = importlib.import_module("bench.records")

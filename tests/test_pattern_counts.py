@@ -4,7 +4,6 @@ import importlib
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,10 +19,6 @@ from spacy_sparsecrf.features.wapiti import WapitiPatterns
 from .data import DATA, Sentence, needs, read_columns
 from .reference_patterns import expand, lines_of
 from .test_patterns import EVERYTHING
-
-PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 LETTERS = DATA / "nettalk.train.tsv.gz"
 CHUNKS = DATA / "conll2000.train7936.tsv.gz"

@@ -24,7 +24,6 @@ from spacy.training import Corpus
 from weasel.util.config import load_project_config
 
 PROJECT = Path(__file__).resolve().parents[1] / "project"
-sys.path[:0] = [str(PROJECT / "scripts"), str(PROJECT)]
 
 align = importlib.import_module("align")
 columns = importlib.import_module("columns")

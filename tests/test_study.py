@@ -1,8 +1,6 @@
 """The study of solvers: what it notes, and what it says of it."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +11,6 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
 
 from .reference import random_problem
-
-PROJECT = Path(__file__).resolve().parents[1] / "project"
-if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))
 
 contestants = importlib.import_module("study.contestants")
 gaps = importlib.import_module("study.gaps")
