@@ -13,7 +13,7 @@ from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
 from .lattice import Csr, Lattice
 from .rows import N_CHUNKS, Rows
-from .tables import chains_of, pair_tables_of, token_rows_of
+from .tables import tables_of
 from .working import Floats, Longs, WorkingLoss
 
 Ints = NDArray[np.int32]
@@ -213,13 +213,14 @@ class BlockDescent:
         """Do `descend`, and return what to add to `counts`."""
         working, counts = self._working, np.zeros(3, np.int64)
         space, shape = working.space, working.pairs.psi.shape[1:]
+        chains, tests, pairs = tables_of(working)
         scratch = np.zeros(shape[1], space.dtype), np.zeros(shape, space.dtype)
         descend_blocks(
             order,
             self._layout.blocks,
-            chains_of(working),
-            token_rows_of(working),
-            pair_tables_of(working),
+            chains,
+            tests,
+            pairs,
             self._observed,
             *self._settings,
             self.theta,

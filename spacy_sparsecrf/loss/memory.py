@@ -13,14 +13,7 @@ from ..kernels.sag_rules import Rules
 from ..kernels.sampling import set_leaves
 from ..kernels.slopes import scatter_all
 from .lattice import Csr, Lattice
-from .tables import (
-    chains_of,
-    context_rows_of,
-    new_potentials,
-    new_vectors,
-    pair_tables_of,
-    token_rows_of,
-)
+from .tables import context_rows_of, new_potentials, new_vectors, tables_of
 from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
@@ -53,7 +46,7 @@ class SequenceMemory:
         ptrs = (working.unigram.ptr, working.split + working.bigram.ptr[1:])
         self._row_ptr = np.concatenate(ptrs)
         own = self._rows_of_sequences(working)
-        self._groups = Groups(
+        groups = Groups(
             self._seq_ptr,
             self._grp_tokens.indptr,
             self._grp_tokens.indices,
@@ -62,9 +55,8 @@ class SequenceMemory:
             own.indices,
             self._row_ptr,
         )
-        parts = chains_of(working), token_rows_of(working), pair_tables_of(working)
         # What kernels take of the corpus and the weights.
-        self._tables: tuple[Any, ...] = (*parts, self._groups, self._rows)
+        self._tables: tuple[Any, ...] = (*tables_of(working), groups, self._rows)
         self._workspaces = self._make_workspaces(working)
 
     @classmethod

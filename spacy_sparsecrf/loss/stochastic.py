@@ -7,7 +7,7 @@ from ..kernels.descent import penalise
 from ..kernels.groups import PairSums
 from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
-from .tables import chains_of, new_potentials, new_vectors, pair_tables_of, token_rows_of
+from .tables import new_potentials, new_vectors, tables_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -25,7 +25,7 @@ class Examples:
         pairs, twin = working.pairs, working.space.lattice.twin
         self.sequences: Longs = np.setdiff1d(np.arange(len(twin)), twin[twin >= 0])
         self.complete: NDArray[np.bool_] = twin[self.sequences] < 0
-        self.tables = chains_of(working), token_rows_of(working), pair_tables_of(working)
+        self.tables = tables_of(working)
         vectors = new_vectors(working, (2,))
         sums = PairSums(
             np.arange(len(vectors.walk), dtype=np.int32),

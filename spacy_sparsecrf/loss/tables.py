@@ -56,6 +56,11 @@ def pair_tables_of(working: WorkingLoss) -> PairTables:
     )
 
 
+def tables_of(working: WorkingLoss) -> tuple[Chains, TokenRows, PairTables]:
+    """The corpus and the weights, as kernels take them first."""
+    return chains_of(working), token_rows_of(working), pair_tables_of(working)
+
+
 def context_rows_of(working: WorkingLoss) -> ContextRows:
     """The bigram rows of the corpus' contexts."""
     lattice = working.space.lattice
