@@ -1,4 +1,7 @@
-"""Threads over fixed chunks of work, so that results do not depend on how many threads run."""
+"""Threads over fixed chunks of work, so that results do not depend on how many threads run.
+
+Vector arithmetic whose result does not depend on how many threads a BLAS library uses.
+"""
 
 import os
 from collections.abc import Callable
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 from .errors import Errors, SparseCRFError
 
 ResultT = TypeVar("ResultT")
+
 Chunks = list[tuple[int, int]]
 
 
@@ -60,3 +64,8 @@ def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
     goals = cumulated[-1] * np.arange(1, n_chunks) / n_chunks
     bounds = np.unique(np.concatenate(([0], np.searchsorted(cumulated, goals), [n])))
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Inner product of two vectors [K]: einsum sums in one thread, `a @ b` in any number."""
+    return float(np.einsum("k,k->", a, b))

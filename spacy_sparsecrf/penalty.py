@@ -1,14 +1,13 @@
 """The elastic net: value, proximal map, pseudo-gradient, distance to the subdifferential."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import Errors, SparseCRFError
-from .vectors import dot
+from .parallel import dot
 
 Floats = NDArray[np.float64]
 
@@ -30,18 +29,9 @@ class ElasticNet:
             if not math.isfinite(value) or value < 0.0:
                 raise SparseCRFError(Errors.SC303.format(key=key, value=value))
 
-    def on(self, coordinates: NDArray[np.int64]) -> "ElasticNet":
-        """The penalty of the weights of some coordinates [K]: here the same of any."""
-        return self
-
-    @property
-    def curvature(self) -> float | Floats:
-        """Second derivative of the l2 term."""
-        return self.l2
-
     def slope(self, theta: Floats) -> Floats:
         """Gradient of the l2 term at the weights theta [K]."""
-        return self.curvature * theta
+        return self.l2 * theta
 
     def value(self, theta: Floats) -> float:
         """Penalty of the weights theta [K]."""
@@ -49,7 +39,7 @@ class ElasticNet:
 
     def prox(self, theta: Floats, step: float) -> Floats:
         """Minimise |w - theta|^2 / (2 step) + penalty(w): soft threshold, then shrink [K]."""
-        shrunk = np.maximum(np.abs(theta) - step * self.l1, 0.0) / (1.0 + step * self.curvature)
+        shrunk = np.maximum(np.abs(theta) - step * self.l1, 0.0) / (1.0 + step * self.l2)
         return np.copysign(shrunk, theta)
 
     def pseudo_gradient(self, theta: Floats, gradient: Floats) -> Floats:
@@ -69,33 +59,3 @@ class ElasticNet:
         theta: [K] weights; gradient: [K] of the loss. RETURNS: 0 exactly at a minimiser.
         """
         return float(np.abs(self.pseudo_gradient(theta, gradient)).max(initial=0.0))
-
-
-@dataclass(frozen=True)
-class MergedNet(ElasticNet):
-    """The elastic net of weights each of which stands for several that are equal.
-
-    shares: tells of coordinates [K] the share [K] that each of those has, 1 / their number.
-    """
-
-    shares: Callable[[NDArray[np.int64]], Floats]
-
-    def on(self, coordinates: NDArray[np.int64]) -> ElasticNet:
-        """The penalty of the weights of some coordinates [K]."""
-        return _SharedNet(self.l1, self.l2, self.shares(coordinates))
-
-
-@dataclass(frozen=True, eq=False)
-class _SharedNet(ElasticNet):
-    """l1 |w|_1 + sum_k shares_k (l2 / 2) w_k^2; shares: [K] float64."""
-
-    shares: Floats
-
-    @property
-    def curvature(self) -> Floats:
-        """Second derivatives of the l2 term: [K]."""
-        return self.l2 * self.shares
-
-    def value(self, theta: Floats) -> float:
-        """Penalty of the weights theta [K]."""
-        return float(self.l1 * np.abs(theta).sum() + 0.5 * dot(self.slope(theta), theta))

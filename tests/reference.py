@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 
 
 @dataclass

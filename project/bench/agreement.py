@@ -12,9 +12,9 @@ import typer
 
 from . import crfpp, crfsuite, wapiti
 from .data import Problem, load
+from .measurements import Record
 from .options import Corpora, Output, Quick
 from .ours import chain_loss, objective_at
-from .records import Record
 
 _ITERATIONS = 15
 # Relative: Wapiti prints two digits of the objective, CRFsuite six of each weight.

@@ -17,8 +17,8 @@ from columns import Rows
 from . import wapiti
 from .data import Problem, encode, read_rows, sample, sources
 from .gradient import costs_of_iterations
+from .measurements import OURS, Measurement, Record
 from .options import Output
-from .records import OURS, Measurement, Record
 
 DATA, TRAINING, TEN = "brown", "spacy train, to the stop", "ten iterations, extrapolated"
 _SHARE = 0.02

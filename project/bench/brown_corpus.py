@@ -1,22 +1,22 @@
 """Convert the Brown corpus to .spacy files: its full tags."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from columns import Rows, find, read_tsv
-from spacy.tokens import Doc, DocBin
+from columns import convert, read_tsv
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from wasabi import msg
 
-from .data import PROJECT, sample
+from .data import sample
 
 
-def make_docs(sentences: Sequence[Rows], vocab: Vocab) -> Iterator[Doc]:
-    """Yield one Doc a sentence."""
-    for rows in sentences:
+def read_docs(path: Path, vocab: Vocab, sentences: int) -> Iterator[Doc]:
+    """Yield one Doc a sentence of a sample; 0 = of all."""
+    for rows in sample(list(read_tsv(path)), sentences):
         yield Doc(vocab, words=[row[0] for row in rows], tags=[row[1] for row in rows])
 
 
@@ -27,12 +27,12 @@ def main(
 ) -> None:
     """Convert the three parts."""
     vocab = spacy.blank("en").vocab
-    output.mkdir(parents=True, exist_ok=True)
-    for part in ("train", "dev", "test"):
-        path = find(directories, [f"brown.{part}.tsv.gz"], base=PROJECT.parent)
-        rows = sample(list(read_tsv(path)), sentences)
-        DocBin(attrs=["TAG"], docs=make_docs(rows, vocab)).to_disk(output / f"brown-{part}.spacy")
-        msg.good(f"{path.name}: {len(rows)} sentences")
+    parts = {
+        output / f"brown-{part}.spacy": [f"brown.{part}.tsv.gz"]
+        for part in ("train", "dev", "test")
+    }
+    read = partial(read_docs, vocab=vocab, sentences=sentences)
+    convert(parts, directories, read, ["TAG"])
 
 
 if __name__ == "__main__":

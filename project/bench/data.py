@@ -14,7 +14,7 @@ from spacy.util import load_config
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 

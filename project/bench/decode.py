@@ -24,8 +24,8 @@ from spacy.tokens import Doc, DocBin
 
 from . import crfsuite
 from .crfsuite_features import Item, chunking_items, tagging_items
+from .measurements import OURS, Record
 from .options import Output, Quick, Repeats
-from .records import OURS, Record
 from .timing import Cost, alternate, measured
 
 TAGS, CHUNKS, WHAT = "ud-en-ewt test", "conll2000 test", "Doc to labels"

@@ -27,7 +27,7 @@ from spacy.training import Example
 from spacy.util import load_config
 from wasabi import msg
 
-from spacy_sparsecrf.decoding import Decoder
+from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import ENTITY_TEMPLATES
 
 from . import crfsuite

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Timer
 
-from .timing import reap
+from .timing import open_process, reap
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,7 @@ def follow(
     RAISES: subprocess.CalledProcessError where it fails of itself.
     """
     lines: list[str] = []
-    process = subprocess.Popen(
-        command,
-        cwd=directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-    )
+    process = open_process(command, cwd=directory)
     follower = _Follower(process, cap)
     assert process.stdout is not None
     try:

@@ -14,9 +14,9 @@ import typer
 from . import crfpp, crfsuite, wapiti
 from .data import Problem, load
 from .follow import Run
+from .measurements import OURS, Record
 from .options import Corpora, Output, Quick, Repeats
 from .ours import chain_loss, gradient, small_weights, train
-from .records import OURS, Record
 from .timing import Cost, alternate, median_cost
 
 DENSE, OBSERVED, WORKING = "all weights", "observed pairs", "working set"

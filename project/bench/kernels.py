@@ -3,9 +3,10 @@
 Sets of labels as large as those of phonemes with stress marks and of Brown's tags are drawn at
 random for the tests of the first chunks: what the kernels do depends on their number alone.
 
-Every compiled function that the loss calls is wrapped by a clock, so that nothing here depends
-on what it takes. Operations and bytes are those that the formulas need, whatever the kernel
-does: a model by name, none for kernels that are not in it.
+Timed are public calls: a value and gradient, outer iterations, an epoch. Operations and bytes are
+those that the formulas of the call need, whatever is done. Every compiled function that a module of
+the package calls from Python is wrapped by a clock meanwhile, whatever its name and its arguments:
+the rows below have their shares.
 """
 
 import sys
@@ -17,21 +18,19 @@ from typing import Any
 
 import numpy as np
 import typer
-from numba import njit
 from numba.core.dispatcher import Dispatcher
 from wasabi import msg
 
-from spacy_sparsecrf.loss.chain import ChainLoss
-
 from .data import Problem, load
+from .measurements import Record
 from .options import Corpora, Output, Quick
 from .ours import Epochs, chain_loss, small_weights, train
 from .peaks import all_peaks
-from .records import Record
-from .timing import measured, repeated
+from .timing import measured
 
 CHUNKS = "conll2000"
-CALLERS = "spacy_sparsecrf.loss."
+# Modules of the package call kernels; what kernels call is part of them.
+PACKAGE, KERNELS = "spacy_sparsecrf.", "spacy_sparsecrf.kernels"
 # Multiplications and additions of the polynomial exp: reduction, degree 12, scaling.
 EXP_FLOPS = 32
 _EVALUATIONS = 3
@@ -42,7 +41,11 @@ _LARGE_TOKENS = 40_000
 
 @dataclass(frozen=True)
 class Shape:
-    """What the models count with: tokens N, sequences S, labels Y and padded Yp, CSR entries."""
+    """What the formulas count with.
+
+    n, s, y: tokens, sequences, labels; padded: y padded to a multiple of 8; entries: tests of all
+    tokens; item: bytes of a number.
+    """
 
     n: int
     s: int
@@ -57,56 +60,52 @@ class Shape:
         return 2.0 * self.y * self.padded * (self.n - self.s)
 
 
-Model = Callable[[Shape], tuple[float, float]]
+# Operations and bytes of a call.
+Formula = Callable[[Shape], tuple[float, float]]
 
 
-def _chain(s: Shape) -> float:
-    """Operations of forward and backward products, exp and normalisation."""
-    return 2 * s.products + (EXP_FLOPS + 10) * s.n * s.padded
+def chain_and_pairs(s: Shape) -> tuple[float, float]:
+    """Forward and backward products, exp, normalisation, and sums over pairs of labels.
+
+    Five numbers of a token and label are read or written for the vectors, two for the sums.
+    """
+    flops = 3 * s.products + (EXP_FLOPS + 10) * s.n * s.padded
+    return flops, 7.0 * s.item * s.n * s.padded
 
 
-# Operations and bytes of one evaluation, or epoch, by the kernel's name: of all weights, ...
-DENSE_MODELS: dict[str, Model] = {
-    "forward_backward": lambda s: (
-        _chain(s) + s.entries * s.padded,
-        s.item * s.padded * (5.0 * s.n + s.entries),
-    ),
-    "pair_sums": lambda s: (s.products, 2.0 * s.item * s.n * s.padded),
-    "gather_unigrams": lambda s: (
-        1.0 * s.entries * s.padded,
-        s.entries * (4.0 + s.item * s.padded),
-    ),
-}
-DENSE_MODELS["add_rows"] = DENSE_MODELS["gather_unigrams"]
-# ... and of few weights, beside which the rest is large.
-SPARSE_MODELS: dict[str, Model] = {
-    "forward_backward": lambda s: (_chain(s), 5.0 * s.item * s.n * s.padded),
-    "pair_sums": DENSE_MODELS["pair_sums"],
-    "sgd_pass": lambda s: (_chain(s) + s.products, 5.0 * s.item * s.n * s.padded),
-}
+def all_weights(s: Shape) -> tuple[float, float]:
+    """The same, and a row of weights added to scores, and of the gradient added to, a test."""
+    flops, traffic = chain_and_pairs(s)
+    rows = 2.0 * s.entries * s.padded
+    return flops + rows, traffic + s.item * rows + 4.0 * s.entries
+
+
 DENSE, WORKING = "gradient, all weights", "gradient, working set"
 OBSERVED = "gradient, observed pairs of a test and a label, all pairs of labels"
 OUTER, EPOCH = "two outer iterations, with the warm start", "SGD-L1 epoch"
-# Nothing is counted of work that repeats kernels an unknown number of times.
-MODELS = {
-    DENSE: DENSE_MODELS,
-    WORKING: SPARSE_MODELS,
-    OBSERVED: SPARSE_MODELS,
-    OUTER: {},
-    EPOCH: SPARSE_MODELS,
+# Of few weights nothing is counted: the chain beside them is large. Nothing at all is of outer
+# iterations, which evaluate an unknown number of times.
+FORMULAS: dict[str, Formula] = {
+    DENSE: all_weights,
+    WORKING: chain_and_pairs,
+    OBSERVED: chain_and_pairs,
+    EPOCH: chain_and_pairs,
 }
 
 
-def shape_of(problem: Problem, loss: ChainLoss) -> Shape:
+def shape_of(problem: Problem, precision: str) -> Shape:
     """Count a problem, of which sequences without weight are left out."""
-    lattice, padded = loss.space.lattice, -(-problem.n_labels // 8) * 8
+    corpus, n_labels = problem.corpus, problem.n_labels
+    lengths = np.diff(corpus.offsets)
+    counted = corpus.weights > 0.0
+    entries = np.diff(corpus.uni_indptr)[np.repeat(counted, lengths)]
     return Shape(
-        lattice.n_tokens,
-        len(lattice.weights),
-        problem.n_labels,
-        padded,
-        len(lattice.tests.indices),
-        loss.space.dtype.itemsize,
+        n=int(lengths[counted].sum()),
+        s=int(counted.sum()),
+        y=n_labels,
+        padded=-(-n_labels // 8) * 8,
+        entries=int(entries.sum()),
+        item=np.dtype(precision).itemsize,
     )
 
 
@@ -125,25 +124,28 @@ class Clock:
     def __init__(self, kernel: Any, seconds: dict[str, float]) -> None:
         self._kernel, self._seconds = kernel, seconds
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the kernel."""
         with measured() as cost:
-            result = self._kernel(*arguments)
+            result = self._kernel(*arguments, **named)
         self._seconds[self._kernel.py_func.__name__] += cost.wall
         return result
 
 
 @contextmanager
 def clocked() -> Iterator[dict[str, float]]:
-    """Wrap the kernels that the loss calls; seconds of each by name, filled as they run."""
+    """Wrap the kernels that the package calls; seconds of each by name, filled as they run."""
     seconds: dict[str, float] = defaultdict(float)
-    wrapped = []
-    for caller in [name for name in sys.modules if name.startswith(CALLERS)]:
-        module = sys.modules[caller]
-        for name, value in list(vars(module).items()):
-            if isinstance(value, Dispatcher):
-                setattr(module, name, Clock(value, seconds))
-                wrapped.append((module, name, value))
+    names = [name for name in sys.modules if name.startswith(PACKAGE)]
+    callers = [sys.modules[name] for name in names if not name.startswith(KERNELS)]
+    wrapped = [
+        (module, name, value)
+        for module in callers
+        for name, value in vars(module).items()
+        if isinstance(value, Dispatcher)
+    ]
+    for module, name, kernel in wrapped:
+        setattr(module, name, Clock(kernel, seconds))
     try:
         yield seconds
     finally:
@@ -163,30 +165,28 @@ def rows(
     kernels: dict[str, float],
     total: float,
     shape: Shape,
-    models: dict[str, Model],
+    formula: Formula | None,
     peaks: dict[str, float],
 ) -> list[dict[str, Any]]:
     """A row of the table for all of the work, then one for each kernel, the slowest first."""
     each = total / shape.n * 1e6
-    table: list[dict[str, Any]] = [
-        {"kernel": f"all, {each:.3g} us a token", "seconds": total, "share": 1.0}
-    ]
-    for name, seconds in sorted(kernels.items(), key=lambda item: -item[1]):
-        row: dict[str, Any] = {"kernel": name, "seconds": seconds, "share": seconds / total}
-        if name in models and seconds > 0.0:
-            flops, traffic = models[name](shape)
-            row["gflops"], row["gbs"] = flops / seconds / 1e9, traffic / seconds / 1e9
-            row["of_peak"] = row["gflops"] / peaks["peak"]
-            row["of_triad"] = row["gbs"] / peaks["triad"]
-        table.append(row)
-    rest = total - sum(kernels.values())
-    return [*table, {"kernel": "Python and numpy", "seconds": rest, "share": rest / total}]
+    whole: dict[str, Any] = {"kernel": f"all, {each:.3g} us a token", "seconds": total}
+    if formula:
+        flops, traffic = formula(shape)
+        whole |= {"gflops": flops / total / 1e9, "gbs": traffic / total / 1e9}
+        whole["of_peak"] = whole["gflops"] / peaks["peak"]
+        whole["of_triad"] = whole["gbs"] / peaks["triad"]
+    parts = sorted(kernels.items(), key=lambda item: -item[1])
+    parts.append(("not in kernels", total - sum(kernels.values())))
+    shown = [whole, *({"kernel": name, "seconds": seconds} for name, seconds in parts)]
+    return [{**row, "share": row["seconds"] / total} for row in shown]
 
 
-def works(problem: Problem, loss: ChainLoss) -> dict[str, Callable[[], object]]:
+def works(problem: Problem) -> dict[str, Callable[[], object]]:
     """What is profiled: gradients of all weights and of a working set, screening, SGD."""
+    loss = chain_loss(problem)
     every = loss.restrict(loss.all_coordinates())
-    theta = small_weights(loss.n_potential)
+    theta = small_weights(problem.n_potential)
     recorder, _ = train(problem, steps=3)
     epochs = Epochs(problem)
     return {
@@ -197,45 +197,22 @@ def works(problem: Problem, loss: ChainLoss) -> dict[str, Callable[[], object]]:
     }
 
 
-def observed_gradient(problem: Problem, loss: ChainLoss) -> dict[str, Callable[[], object]]:
+def observed_gradient(problem: Problem, precision: str) -> dict[str, Callable[[], object]]:
     """What is profiled with many labels."""
+    loss = chain_loss(problem, precision=precision)
     n_unigram = len(problem.corpus.unigram_keys) * problem.n_labels
-    pairs = np.arange(n_unigram, loss.n_potential)
+    pairs = np.arange(n_unigram, problem.n_potential)
     working = loss.restrict(np.union1d(loss.observed_coordinates(), pairs))
     theta = small_weights(len(working.coordinates))
     return {OBSERVED: lambda: working.value_and_grad(theta)}
 
 
-def exp_speed() -> dict[str, float]:
-    """Nanoseconds an element, and GFLOP/s, of the exp of rows of 64."""
-    from spacy_sparsecrf.kernels.exp import exp_shifted
-
-    @njit(error_model="numpy")
-    def run(matrix: np.ndarray, shift: float) -> None:
-        for i in range(matrix.shape[0]):
-            exp_shifted(matrix[i], matrix.shape[1], shift)
-
-    matrix = np.random.default_rng(0).uniform(-20.0, 0.0, size=(1000, 64))
-    run(matrix.copy(), 1.0)
-    # The results, at most 1, are as good as arguments.
-    cost = repeated(lambda: run(matrix, 1.0), 50)
-    seconds = cost.wall / matrix.size
-    return {"ns an element": seconds * 1e9, "gflops": EXP_FLOPS / seconds / 1e9}
-
-
-def note(
-    record: Record,
-    name: str,
-    problem: Problem,
-    loss: ChainLoss,
-    jobs: dict[str, Callable[[], object]],
-) -> None:
+def note(record: Record, name: str, shape: Shape, jobs: dict[str, Callable[[], object]]) -> None:
     """Profile what is done with a problem."""
-    shape, peaks = shape_of(problem, loss), record.details["peaks"]
     for what, work in jobs.items():
         work()
         kernels, total = profile(work, _EVALUATIONS)
-        table = rows(kernels, total, shape, MODELS[what], peaks)
+        table = rows(kernels, total, shape, FORMULAS.get(what), record.details["peaks"])
         record.details[f"{name}, {what}"] = table
         msg.text(f"{name}, {what}: {total:.4g} s")
 
@@ -246,17 +223,12 @@ def main(output: Output, corpora: Corpora, quick: Quick = False) -> None:
     record.details["peaks"] = all_peaks()
     problems = {name: load(corpora / f"{name}.npz") for name in (CHUNKS, "nettalk-3grm")}
     for name, problem in problems.items():
-        loss = chain_loss(problem)
-        note(record, name, problem, loss, works(problem, loss))
+        note(record, name, shape_of(problem, "float64"), works(problem))
     for n_labels, precision in LARGE_SETS.items():
         problem = with_random_labels(problems[CHUNKS], n_labels)
-        loss = chain_loss(problem, precision=precision)
         name = f"{CHUNKS}, {n_labels} random labels, {precision}"
-        note(record, name, problem, loss, observed_gradient(problem, loss))
-    try:
-        record.details["exp"] = exp_speed()
-    except Exception as error:  # the kernel's signature is not part of what is promised
-        record.remarks.append(f"exp was not measured: {type(error).__name__}.")
+        jobs = observed_gradient(problem, precision)
+        note(record, name, shape_of(problem, precision), jobs)
     record.write(output)
 
 

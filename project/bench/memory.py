@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
+from reports.machine import available_memory
 
 from . import wapiti
 from .data import Problem, load
-from .machine import available_memory
+from .measurements import OURS, Measurement, Record
 from .options import Corpora, Output, Quick, Repeats
-from .records import OURS, Measurement, Record
 from .timing import run_process
 
 WHAT, LOADING, ARITHMETIC = "peak", "corpus only", f"{wapiti.NAME}, arithmetic"

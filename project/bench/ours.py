@@ -12,7 +12,7 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training import Training
+from spacy_sparsecrf.training.training import Training
 
 from .data import L1, L2, Problem
 from .follow import Point, Run

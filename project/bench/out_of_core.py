@@ -15,8 +15,8 @@ import typer
 from columns import find
 
 from .data import PROJECT, QUICK_SENTENCES
+from .measurements import OURS, Measurement, Record
 from .options import Output, Quick
-from .records import OURS, Measurement, Record
 from .timing import ProcessCost, run_process
 
 RESIDENT, ANONYMOUS, SECONDS = "peak, resident", "peak, anonymous", "seconds"

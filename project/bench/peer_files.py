@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spacy_sparsecrf.corpus import EncodedCorpus
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 
 from .data import Problem
 

@@ -1,26 +1,24 @@
 """Write BENCHMARKS.md from the stored figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+from reports.document import NOTHING, Document, Metrics, Project, Published, Section, read_published
+from reports.machine import ABSENT
+from reports.records import read_records
+from reports.tables import read_rows, table
 
 from . import crfpp, crfsuite, wapiti
-from .kept import NOTHING, SEPARATOR, Kept, read_kept
-from .machine import ABSENT
-from .publishing import publish
-from .records import Record, read_record
-from .sections import SECTIONS, Section, body_of
-from .tables import table
+from .measurements import Record, record_of
+from .sections import SECTIONS, Benchmark, body_of
 from .targets import render as render_targets
 
 COMMAND = "python -m spacy project run bench project"
-NAME = "BENCHMARKS.md"
-PLOTS = "bench/plots"
-_HEAD = """# Benchmarks
+_HEAD = f"""# Benchmarks
 
-Written by `{command}`, and `bench-brown`; do not edit. Figures are medians of
+Written by `{COMMAND}`, and `bench-brown`; do not edit. Figures are medians of
 alternating repetitions: ours, peer, ours, peer, ... Seconds are those of the clock, with seconds of
 the processor, of all threads, in parentheses; M/s are millions of tokens a second. `x` says how
 many times more the peer took. `>` marks runs that were cut off before they got there: lower bounds.
@@ -28,29 +26,32 @@ Repetitions of what was measured here are in `metrics/bench/`. A full run keeps 
 of targets, that were not measured again as they were published. Where training is compared the
 penalty is l1 = 0.5, l2 = 0.00001, and there is no start label, which peers do not have.
 """
-_QUICK = """
-**A trial on samples of the data, with few repetitions: the figures mean nothing.**
-"""
+DOCUMENT = Document(
+    "BENCHMARKS.md", _HEAD, "samples of the data, with few repetitions", "bench/plots"
+)
+_TARGETS = "Targets"
+_SEPARATOR = "; "
 
 
-def read_records(directory: Path) -> dict[str, Record]:
+def read(directory: Path) -> dict[str, Record]:
     """Read the records that are there, by name of the benchmark."""
-    paths = {section.name: directory / f"{section.name}.json" for section in SECTIONS}
-    return {name: read_record(path) for name, path in paths.items() if path.exists()}
+    stored = read_records(directory, [section.name for section in SECTIONS])
+    return {name: record_of(record) for name, record in stored.items()}
 
 
-def machine_table(records: Mapping[str, Record], kept: Mapping[str, Sequence[str]]) -> str:
+def machine_table(records: Mapping[str, Record], kept: str) -> str:
     """What the figures were measured on; where benchmarks differ in it, all that they say.
 
-    kept: values of what was not measured again, by row; they come last.
+    kept: the table of what was not measured again, whose values come last.
     """
-    found: dict[str, list[str]] = {name: [] for name in kept}
+    published = {name: value.split(_SEPARATOR) for name, value in read_rows(kept)}
+    found: dict[str, list[str]] = {name: [] for name in published}
     for record in records.values():
         for name, value in _flat(record.machine).items():
             found.setdefault(name, []).append(value)
-    for name, published in kept.items():
-        found[name] += published
-    rows = [[name, SEPARATOR.join(dict.fromkeys(values))] for name, values in found.items()]
+    for name, values in published.items():
+        found[name] += values
+    rows = [[name, _SEPARATOR.join(dict.fromkeys(values))] for name, values in found.items()]
     return table(["measured on", ""], rows)
 
 
@@ -79,45 +80,49 @@ def absent_peers(record: Record) -> list[str]:
     return [name for name, is_absent in absent.items() if is_absent]
 
 
-def render(records: Mapping[str, Record], plots: list[str], kept: Kept = NOTHING) -> str:
+def render(records: Mapping[str, Record], plots: Sequence[str], kept: Published = NOTHING) -> str:
     """The whole report; plots: names of .svg files; kept: what was published before."""
-    parts = [_HEAD.format(command=COMMAND)]
-    if any(record.quick for record in records.values()):
-        parts.append(_QUICK)
-    parts += [machine_table(records, kept.machine)]
-    parts += ["\n## Targets\n", render_targets(records, kept.targets)]
-    for section in SECTIONS:
-        if section.name in records:
-            parts.append(render_section(section, records[section.name], plots))
-        elif section.title in kept.sections:
-            parts.append("\n" + kept.sections[section.title])
-    return "\n".join(parts).rstrip() + "\n"
+    titles = {one.title for one in SECTIONS if one.name not in records}
+    # Without a section to keep, nothing in the report comes from what was published.
+    kept = kept if titles & kept.sections.keys() else NOTHING
+    trial = any(record.quick for record in records.values())
+    return DOCUMENT.render(
+        machine_table(records, kept.head), _sections(records, plots, kept), trial
+    )
 
 
-def render_section(section: Section, record: Record, plots: list[str]) -> str:
-    """Heading, text, tables, remarks, plots."""
-    absent = [name for name in section.peers if name in absent_peers(record)]
-    parts = [f"\n## {section.title}\n", section.text, "", body_of(section, record, absent)]
+def _sections(
+    records: Mapping[str, Record], plots: Sequence[str], kept: Published
+) -> Iterator[Section | str]:
+    """Targets, then the benchmarks; those that were not run as they are published."""
+    targets = {row[0]: row for row in read_rows(kept.sections.get(_TARGETS, ""))}
+    yield Section(_TARGETS, (render_targets(records, targets),))
+    for one in SECTIONS:
+        if one.name in records:
+            yield section_of(one, records[one.name], plots)
+        elif one.title in kept.sections:
+            yield kept.sections[one.title]
+
+
+def section_of(one: Benchmark, record: Record, plots: Sequence[str]) -> Section:
+    """Text, tables, remarks, plots."""
+    absent = [name for name in one.peers if name in absent_peers(record)]
     settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
-    parts += [f"\n{remark}" for remark in record.remarks]
-    parts += [f"\nSettings: {settings}."] if settings else []
-    if section.name == "objective":
-        parts += [f"\n![{name.removesuffix('.svg')}]({PLOTS}/{name})" for name in plots]
-    return "\n".join(parts)
+    told = [f"Settings: {settings}."] if settings else []
+    pictures = plots if one.name == "objective" else ()
+    pictures = [DOCUMENT.picture(name.removesuffix(".svg")) for name in pictures]
+    body = body_of(one, record, absent)
+    return Section(one.title, (one.text, body, *record.remarks, *told, *pictures))
 
 
-def main(
-    metrics: Annotated[Path, typer.Argument(help="Directory of the stored figures")],
-    project: Annotated[Path, typer.Argument(help="Where BENCHMARKS.md belongs")],
-) -> None:
+def main(metrics: Metrics, project: Project) -> None:
     """Write the report; unless it is a trial, with what was published and not measured again."""
     metrics.mkdir(parents=True, exist_ok=True)
-    records = read_records(metrics)
+    records = read(metrics)
+    trial = any(record.quick for record in records.values())
     plots = sorted(path.name for path in metrics.glob("*.svg"))
-    quick = any(record.quick for record in records.values())
-    titles = [section.title for section in SECTIONS if section.name not in records]
-    kept = NOTHING if quick else read_kept(project / NAME, titles)
-    publish(render(records, plots, kept), NAME, metrics, project, PLOTS, quick)
+    kept = NOTHING if trial else read_published(project / DOCUMENT.name)
+    DOCUMENT.publish(render(records, plots, kept), metrics, project, trial)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reports.tables import named, number, shown, table
+
 from . import crfpp, crfsuite, wapiti
+from .comparison import cell, comparison, notes
 from .decode import SAME, UNLABELLED
-from .records import Record
-from .tables import cell, comparison, notes, number, table
+from .floor import COMPILER, FLAGS, FLOOR
+from .floor import WHAT as FORWARD_BACKWARD
+from .measurements import OURS, Record
 from .templates import COLD, STEADY
 
 Body = Callable[[Record, Sequence[str]], str]
 
 
 @dataclass(frozen=True)
-class Section:
+class Benchmark:
     """A section: name of the benchmark, heading, text, peers that may be absent, and its body."""
 
     name: str
@@ -25,7 +29,7 @@ class Section:
     body: Body | None = None
 
 
-def body_of(section: Section, record: Record, absent: Sequence[str]) -> str:
+def body_of(section: Benchmark, record: Record, absent: Sequence[str]) -> str:
     """The tables of a section."""
     return (section.body or measurements)(record, absent)
 
@@ -87,7 +91,7 @@ def templates(record: Record, absent: Sequence[str]) -> str:
         cells = [one for one in record.measurements if one.what == what]
         speeds = [one.items / statistics.median(one.cpu) / 1e3 for one in cells]
         rows.append([what, *(f"{number(speed)} k/s" for speed in speeds)])
-    facts = ", ".join(f"{value:,} {name}" for name, value in record.details["corpus"].items())
+    facts = named(record.details["corpus"])
     return "\n\n".join([table(["", COLD, STEADY], rows), f"{facts}."])
 
 
@@ -128,17 +132,27 @@ def _kernel(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def floor(record: Record, absent: Sequence[str]) -> str:
+    """Microseconds a token, and how many times those of C ours takes."""
+    rows = []
+    for data in dict.fromkeys(one.data for one in record.measurements):
+        sides = [record.find(data, FORWARD_BACKWARD, tool) for tool in (OURS, FLOOR)]
+        ours, plain = (one and one.median / one.items * 1e6 for one in sides)
+        times = f"{ours / plain:.1f}x" if ours and plain else ""
+        rows.append([data, *(shown(cost) for cost in (ours, plain)), times])
+    return table(["us a token", OURS, FLOOR, "ours / C"], rows)
+
+
 def brown(record: Record, absent: Sequence[str]) -> str:
     """Time, memory and accuracy."""
     corpus, accuracy = record.details["corpus"], record.details["accuracy"]
-    facts = ", ".join(f"{value:,} {name}" for name, value in corpus.items())
     scores = ", ".join(f"{part} {100 * value:.2f} %" for part, value in accuracy.items())
-    return "\n\n".join([f"{facts}. Tags right: {scores}.", measurements(record, absent)])
+    return "\n\n".join([f"{named(corpus)}. Tags right: {scores}.", measurements(record, absent)])
 
 
 _W, _C, _P = wapiti.NAME, crfsuite.NAME, crfpp.NAME
 SECTIONS = (
-    Section(
+    Benchmark(
         "agreement",
         "The same problem",
         "The peers' input is written from our encoded corpus. Peers are trained for some "
@@ -147,7 +161,7 @@ SECTIONS = (
         (_W, _C, _P),
         agreement,
     ),
-    Section(
+    Benchmark(
         "gradient",
         "One gradient",
         "Ours: loss and gradient at small random weights. Peers: an iteration, which is one "
@@ -156,7 +170,7 @@ SECTIONS = (
         "agree for C = 1 only; an iteration takes as long.",
         (_W, _C, _P),
     ),
-    Section(
+    Benchmark(
         "objective",
         "Time to the best objective",
         "Seconds until the objective is within 0.1 % of the lowest that anyone reached, from the "
@@ -165,14 +179,14 @@ SECTIONS = (
         "only there is no working set.",
         (_W, _C),
     ),
-    Section(
+    Benchmark(
         "sgd",
         "An epoch of SGD-L1",
         f"{_W} has a weight for every test with every label, and leaves l2 out; ours has those "
         "of observed pairs, as in the warm start, and applies l2.",
         (_W,),
     ),
-    Section(
+    Benchmark(
         "threads",
         "Threads",
         "An outer iteration is ten quasi-Newton iterations on the working set and a screening "
@@ -180,7 +194,7 @@ SECTIONS = (
         (_W,),
         threads,
     ),
-    Section(
+    Benchmark(
         "memory",
         "Peak memory of training",
         "Resident memory of a process that trains from the encoded corpus; `corpus only` loads "
@@ -188,7 +202,7 @@ SECTIONS = (
         "weight: sixteen vectors.",
         (_W,),
     ),
-    Section(
+    Benchmark(
         "decode",
         "From Doc to labels",
         "One thread, gold tokens of test parts. Each repetition has a newly loaded pipeline that "
@@ -198,7 +212,7 @@ SECTIONS = (
         (_C,),
         decode,
     ),
-    Section(
+    Benchmark(
         "templates",
         "From Doc to tests",
         "Tokens of the test part of UD English EWT a second of the processor. Cold: with a new "
@@ -206,7 +220,7 @@ SECTIONS = (
         (),
         templates,
     ),
-    Section(
+    Benchmark(
         "startup",
         "Start-up",
         "Fresh processes from start to end. Hidden and installed: without the site module, on a "
@@ -216,7 +230,7 @@ SECTIONS = (
         (),
         startup,
     ),
-    Section(
+    Benchmark(
         "kernels",
         "Kernels and the machine's peaks",
         "Operations and bytes are those that the formulas need, whatever the kernel does, and "
@@ -224,7 +238,17 @@ SECTIONS = (
         (),
         kernels,
     ),
-    Section(
+    Benchmark(
+        "floor",
+        "The chain and its floor",
+        "Forward and backward vectors, marginals and log Z of sequences of 24 tokens, one thread, "
+        "one matrix of pair potentials, float64. Ours looks up a row of weights for each token. C "
+        f"is `bench/floor.c`, plain recursions on scores that are there, by {COMPILER} "
+        f"{' '.join(FLAGS)}.",
+        (),
+        floor,
+    ),
+    Benchmark(
         "brown",
         "Brown: 443 labels",
         "`spacy train` on all cores to its stop on the development part, reading and evaluation "
@@ -234,7 +258,7 @@ SECTIONS = (
         (_W,),
         brown,
     ),
-    Section(
+    Benchmark(
         "out_of_core",
         "A corpus in files",
         "Brown once and ten times over, with five templates, and 15 first letters of tags as "

@@ -13,9 +13,9 @@ import typer
 from . import wapiti
 from .data import Problem, load
 from .gradient import of_iterations
+from .measurements import OURS, Record
 from .options import Corpora, Output, Quick, Repeats
 from .ours import Epochs
-from .records import OURS, Record
 from .timing import Cost, alternate, median_cost
 
 WHAT = "SGD-L1 epoch"

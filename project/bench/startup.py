@@ -20,8 +20,8 @@ from typing import Annotated
 
 import typer
 
+from .measurements import OURS, Record
 from .options import Corpora, Output, Quick, Repeats
-from .records import OURS, Record
 from .timing import Cost, ProcessCost, alternate, run_process
 
 PACKAGE = "spacy_sparsecrf"

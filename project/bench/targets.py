@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.tables import table
+
 from . import crfsuite, wapiti
+from .comparison import ratio, show_ratio
 from .decode import BATCH, CHUNKS, EACH, TAGS, TOKENIZER, USUAL
 from .decode import WHAT as DECODING
 from .gradient import DENSE, SINGLE, WORKING
+from .measurements import OURS, Record
 from .memory import ARITHMETIC
 from .memory import WHAT as PEAK
 from .objective import WHAT as TO_BEST
 from .objective import WHAT_OBSERVED
-from .records import OURS, Record
 from .sgd import WHAT as EPOCH
 from .startup import BLANK_INSTALLED, COLD, FIRST_OURS, IMPORT
-from .tables import ratio, show_ratio, table
 from .threads import OUTER
 
 

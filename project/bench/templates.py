@@ -15,8 +15,8 @@ from spacy.tokens import Doc, DocBin
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 
+from .measurements import Record
 from .options import Output, Quick, Repeats
-from .records import Record
 from .timing import Cost, alternate, measured
 
 DATA = "ud-en-ewt test"

@@ -10,14 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
+from reports.machine import available_cores
 
 from . import wapiti
 from .data import Problem, load
 from .gradient import DENSE, WORKING, of_iterations, ours
-from .machine import available_cores
+from .measurements import OURS, Record
 from .options import Corpora, Output, Quick, Repeats, Threads, numbers
 from .ours import train
-from .records import OURS, Record
 from .timing import Cost, alternate, median_cost
 
 OUTER, ITERATION = "outer iteration", "iteration"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
 
@@ -80,6 +80,19 @@ def alternate(repeats: int, sides: Mapping[str, Callable[[], ResultT]]) -> dict[
     return results
 
 
+def open_process(command: Sequence[str], **options: Any) -> "subprocess.Popen[str]":
+    """Start a command whose output and error output are read as one text."""
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        **options,
+    )
+
+
 def run_process(command: Sequence[str], env: Mapping[str, str] | None = None) -> ProcessCost:
     """Run a command in a process of its own.
 
@@ -89,14 +102,7 @@ def run_process(command: Sequence[str], env: Mapping[str, str] | None = None) ->
     wanted = {**os.environ, **(env or {})}
     variables = {name: value for name, value in wanted.items() if value}
     start = time.perf_counter()
-    with subprocess.Popen(
-        command,
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-    ) as process:
+    with open_process(command, env=variables) as process:
         assert process.stdout is not None
         output = process.stdout.read()
         usage, code = reap(process)

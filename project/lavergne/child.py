@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 import srsly
 import typer
-from bench.machine import describe
 from bench.options import Quick
 from bench.timing import Stopwatch
+from reports.machine import describe
 from wasabi import msg
 
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.model import CRFModel
-from spacy_sparsecrf.pipeline.schedule_settings import read_schedule
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.pipeline.learning_settings import read_schedule
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.staged import StagedTraining, StageReport
-from spacy_sparsecrf.training import Training
+from spacy_sparsecrf.training.staged import StagedTraining, StageReport
+from spacy_sparsecrf.training.training import Training
 
 from .corpora import Parts, Scored, read_parts
 from .experiments import Experiment, by_name
@@ -66,7 +66,6 @@ def make_training(
         "l2": experiment.l2,
         "n_threads": 1,
         "observed_only": experiment.observed_only,
-        "merge_tests": experiment.merge_tests,
         "precision": experiment.precision,
     }
     data = experiment.data, experiment.fold

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from study.sets import encode
 
-from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
-from spacy_sparsecrf.decoding import Decoder
-from spacy_sparsecrf.model import CRFModel
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.model.model import CRFModel
 
 # The test part of the published split of Nettalk; the fold before it is for stopping.
 CANONICAL = 9

@@ -21,8 +21,7 @@ class Experiment:
     name: of its file; data: of a task; templates; solver, settings: see `crf_solvers`; l1, l2: the
     penalty; fold: to test on; polish: numbers of L-BFGS iterations after the stop, each tried from
     the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`;
-    merge_tests: see `loss.merging`; cap: seconds of the processor after which training stops; most:
-    outer iterations at most.
+    cap: seconds of the processor after which training stops; most: outer iterations at most.
     """
 
     name: str
@@ -36,7 +35,6 @@ class Experiment:
     polish: tuple[int, ...] = (5, 10)
     schedule: tuple[dict[str, Any], ...] = ()
     observed_only: bool = False
-    merge_tests: bool = False
     precision: str = "float64"
     cap: float = 3600.0
     most: int = 200
@@ -66,20 +64,26 @@ MORE_L2_TRIED = 0.01, 0.1
 L2_TRIED = 0.03, 0.1, 0.3, 1.0
 
 
+def parts_of(family: str) -> tuple[str, str]:
+    """The length of a family's windows, and what stands behind it: "5+" is 5 and +."""
+    n = family.rstrip("+-")
+    return n, family[len(n) :]
+
+
 def ngrm(family: str, pairs: bool = True) -> tuple[str, ...]:
     """Templates of windows of letters, such as "5+".
 
     pairs: whether they are conjoined with pairs of labels, and not only with labels.
     """
-    n = family.rstrip("+-")
-    window = f"ngrm({n}, orth){family[len(n) :]}"
+    n, variant = parts_of(family)
+    window = f"ngrm({n}, orth){variant}"
     return (f"*:{window}",) if pairs else ("b:", f"u:{window}")
 
 
 def letters(data: str, family: str, solver: str = "owlqn", **changes: Any) -> Experiment:
     """An experiment on Nettalk, named after what it does."""
-    n = family.rstrip("+-")
-    name = f"{data}-{n}grm{family[len(n) :]}-{solver}"
+    n, variant = parts_of(family)
+    name = f"{data}-{n}grm{variant}-{solver}"
     return replace(Experiment(name, data, ngrm(family), **SOLVERS[solver]), **changes)
 
 
@@ -89,8 +93,7 @@ def _changed(one: Experiment, suffix: str, **changes: Any) -> Experiment:
 
 def _stages(family: str, admit: str) -> tuple[dict[str, Any], ...]:
     """Windows enter by their length, where smaller ones are active."""
-    n = family.rstrip("+-")
-    variant = family[len(n) :]
+    n, variant = parts_of(family)
     lengths = range(1, int(n) + 1, 2)
     stages = []
     for length in lengths:
@@ -143,12 +146,6 @@ def structured() -> Iterator[Experiment]:
         yield _changed(letters("phonemes", family), "observed", observed_only=True)
 
 
-def alike() -> Iterator[Experiment]:
-    """Tests that are true of the same tokens have one weight."""
-    for family in ("5", "7", "5+", "5++"):
-        yield _changed(letters("phonemes", family), "merged", merge_tests=True)
-
-
 def joint() -> Iterator[Experiment]:
     """Table 5: phonemes with stress marks."""
     for family in FAMILIES:
@@ -195,7 +192,6 @@ EXPERIMENTS = (
     *without_pairs(),
     *penalties(),
     *structured(),
-    *alike(),
     *joint(),
     *folds(),
     *tags(),

@@ -1,10 +1,16 @@
-"""What the tables, the goals and the plot show of an experiment."""
+"""What the tables, the goals and the plot show of an experiment; and what the project keeps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-Record = Mapping[str, Any]
+import srsly
+from reports.records import Stored, read_lines, read_records, without_trials, write_lines
+
+from .experiments import EXPERIMENTS
+
+KEPT = "lavergne/figures.jsonl"
+KEPT_EVALUATIONS = "lavergne/evaluations.json"
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Figures:
     cut: bool | None = None
 
     @classmethod
-    def of(cls, record: Record) -> "Figures":
+    def of(cls, record: Stored) -> "Figures":
         """Sum up the record of a run."""
         course, errors, best = record["course"], record["errors"], record["best"]
         polished, polish_iterations = _polished(record)
@@ -69,7 +75,7 @@ class Figures:
         )
 
 
-def _polished(record: Record) -> tuple[float | None, int | None]:
+def _polished(record: Stored) -> tuple[float | None, int | None]:
     """Error after L-BFGS on the active weights, and its iterations: those that are best on the
     development part.
     """
@@ -80,9 +86,37 @@ def _polished(record: Record) -> tuple[float | None, int | None]:
     return tried[best]["test"], int(best)
 
 
-def _admitted(record: Record) -> int:
+def _admitted(record: Stored) -> int:
     """Weights that training could have: of the last stage, of pairs that occur, or all."""
     stages = record["course"]["stages"]
     if stages:
         return int(stages[-1]["admitted"][1])
     return int(record["allowed" if record["experiment"]["observed_only"] else "potential"])
+
+
+def read_runs(directory: Path) -> dict[str, Stored]:
+    """The experiments that were run here, by name: trials only where there is nothing else."""
+    return without_trials(read_records(directory, [one.name for one in EXPERIMENTS]))
+
+
+def read_evaluations(path: Path, trial: bool) -> Stored:
+    """What was timed for table 2; empty where it was not, or is of a trial beside real figures."""
+    found = read_records(path.parent, [path.stem]).get(path.stem, {})
+    return found if found and found["quick"] == trial else {}
+
+
+def read_kept(project: Path) -> dict[str, Figures]:
+    """The figures that the project keeps, by name."""
+    return {line["name"]: Figures(**line) for line in read_lines(project / KEPT)}
+
+
+def in_order(figures: Mapping[str, Figures]) -> dict[str, Figures]:
+    """Figures in the order of `EXPERIMENTS`, without those of experiments that are gone."""
+    return {one.name: figures[one.name] for one in EXPERIMENTS if one.name in figures}
+
+
+def keep(figures: Mapping[str, Figures], evaluations: Stored, project: Path) -> None:
+    """Write the figures that the project keeps, a line an experiment, and those of table 2."""
+    write_lines(project / KEPT, figures.values())
+    if evaluations:
+        srsly.write_json(project / KEPT_EVALUATIONS, dict(evaluations))

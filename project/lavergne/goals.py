@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.tables import table
+from reports.records import Stored
+from reports.tables import percent, shown, with_text
 
-from .cells import percent, shown
-from .figures import Figures, Record
+from .figures import Figures
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def is_met(goal: Goal, one: Figures) -> bool | None:
     )
 
 
-def goals(known: Mapping[str, Figures], extra: Record) -> str:
+def goals(known: Mapping[str, Figures], extra: Stored) -> str:
     """A row for each goal."""
     rows = []
     for goal in GOALS:
@@ -65,7 +65,5 @@ def goals(known: Mapping[str, Figures], extra: Record) -> str:
                     {True: "yes", False: "no", None: ""}[is_met(goal, one)],
                 ]
             )
-    if not rows:
-        return ""
     header = ["phoneme error of OWL-QN, %", "dev", "test", "best dev", "at most", "min", "at most"]
-    return table([*header, "GB", "at most", "met"], rows)
+    return with_text("", [*header, "GB", "at most", "met"], rows)

@@ -4,19 +4,20 @@ The paper times training with its sparse recursions and without. Here only weigh
 set are ever looked at; what that saves is told by the same evaluation with all weights in it.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import srsly
 import typer
-from bench.machine import describe
+from bench.data import Problem
 from bench.options import Quick
-from bench.timing import alternate, measured, median_cost
+from bench.ours import chain_loss, gradient
+from bench.timing import alternate, median_cost
+from reports.machine import describe
 
-from spacy_sparsecrf.corpus import EncodedCorpus
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 
 from .child import QUICK_SEQUENCES, Course, make_training, run
 from .experiments import letters, ngrm
@@ -62,23 +63,16 @@ def time_gradients(family: str, directories: list[str], quick: bool) -> dict[str
     training, parts, _ = make_training(experiment, directories, n, course)
     run(training, parts.dev, course, experiment.cap, _STEPS)
     coordinates, theta = training.weights
-    loss = ChainLoss(parts.corpus, len(parts.labels), Workers(1))
+    loss = chain_loss(Problem(family, parts.corpus, parts.labels))
     everything = loss.all_coordinates()
     spread = np.zeros(len(everything))
     spread[np.searchsorted(everything, coordinates)] = theta
     sides = {"active": (loss.restrict(coordinates), theta)}
     sides["all"] = loss.restrict(everything), spread
-
-    def evaluate(side: str) -> Any:
-        working, weights = sides[side]
-        with measured() as cost:
-            working.value_and_grad(weights)
-        return cost
-
     # The first evaluation writes to memory for the first time.
-    for side in sides:
-        evaluate(side)
-    costs = alternate(1 if quick else _REPEATS, {s: lambda s=s: evaluate(s) for s in sides})
+    for side in sides.values():
+        gradient(*side)
+    costs = alternate(1 if quick else _REPEATS, {s: partial(gradient, *sides[s]) for s in sides})
     return {
         **{f"{side}_s": median_cost(found).cpu for side, found in costs.items()},
         "active": len(coordinates),

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.publishing import new_figure, save
+from reports.plots import colours, label, new_figure, save
 
 from .experiments import FAMILIES, phonemes, structured
 from .figures import Figures
 from .paper import PUBLISHED
-from .sections import family_of, method_of
+from .sections import family_of, grm, method_of
 
 _MARKERS = {"OWL-QN": "o", "SGD-L1": "s", "BCD": "^", "OWL-QN, as published": "D"}
 _STAGED = "in stages, by labels"
@@ -43,22 +43,13 @@ def draw(known: Mapping[str, Figures], path: Path) -> None:
     figure = new_figure(9.0, 5.6)
     if figure is None:
         return
-    import matplotlib
-
     axes = figure.subplots()
-    table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
-    colours = {_family(family): table[i] for i, family in enumerate(FAMILIES)}
+    given = {family: colour for family, (colour, _) in colours(list(map(grm, FAMILIES))).items()}
     for family, series, n_active, error in points(known):
-        axes.plot(n_active, error, ls="", ms=8, **_marks(colours[family], series))
-    _legend(axes, colours, {series for _, series, _, _ in points(known)})
-    axes.set(xscale="log", xlabel="active weights", ylabel="wrong phonemes of the test part, %")
-    axes.grid(alpha=0.25)
+        axes.plot(n_active, error, ls="", ms=8, **_marks(given[family], series))
+    _legend(axes, given, {series for _, series, _, _ in points(known)})
+    label(axes, xscale="log", xlabel="active weights", ylabel="wrong phonemes of the test part, %")
     save(figure, path)
-
-
-def _family(family: str) -> str:
-    n = family.rstrip("+")
-    return f"{n}-grm{family[len(n) :]}"
 
 
 def _marks(colour: Any, series: str) -> dict[str, Any]:
@@ -69,8 +60,8 @@ def _marks(colour: Any, series: str) -> dict[str, Any]:
     return {"marker": marker, "markeredgecolor": colour, "markerfacecolor": face}
 
 
-def _legend(axes: Any, colours: Mapping[str, Any], series: set[str]) -> None:
-    for family, colour in colours.items():
+def _legend(axes: Any, given: Mapping[str, Any], series: set[str]) -> None:
+    for family, colour in given.items():
         axes.plot([], [], ls="", marker="o", color=colour, label=family)
     for name in sorted(series):
         axes.plot([], [], ls="", ms=8, label=name, **_marks("0.3", name))

@@ -1,29 +1,27 @@
-"""Write LAVERGNE.md and its figure from the stored figures."""
+"""Write LAVERGNE.md and its plot from the stored figures."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Iterator, Mapping
 
 import typer
-from bench.publishing import publish
+from reports.document import Document, Metrics, Project, Section
+from reports.records import Stored, is_trial
 
-from .figures import Figures, Record
-from .goals import goals
-from .plots import draw
-from .records import (
+from .figures import (
     KEPT,
     KEPT_EVALUATIONS,
+    Figures,
     in_order,
     keep,
     read_evaluations,
     read_kept,
-    read_records,
+    read_runs,
 )
+from .goals import goals
+from .plots import draw
 from .sections import SECTIONS
 
 COMMAND = "python -m spacy project run lavergne project"
-PLOTS = "lavergne/plots"
-FIGURE = "errors"
+PLOT = "errors"
 _HEAD = f"""# The tables of Lavergne, Cappé & Yvon (2010)
 
 Written by `{COMMAND}`; do not edit. What is measured is in `lavergne/experiments.py`; tables show
@@ -55,47 +53,43 @@ and `scripts` on `PYTHONPATH`.
   of the development part after each iteration. So is the peak of memory. Kernels were compiled
   before. The paper's minutes are of cores of 2010, all of them together.
 """
-_QUICK = """
-**A trial on a few words: the figures mean nothing.**
-"""
+DOCUMENT = Document("LAVERGNE.md", _HEAD, "a few words", "lavergne/plots")
 
 
-def render(known: Mapping[str, Figures], extra: Record, is_trial: bool) -> str:
+def render(known: Mapping[str, Figures], extra: Stored, trial: bool) -> str:
     """The whole report.
 
     extra: what was timed for table 2, see `read_evaluations`.
     """
-    parts = [_HEAD, _QUICK] if is_trial else [_HEAD]
     machines = [(one.processor, one.date) for one in known.values()]
     if extra:
         machines.append((extra["machine"]["processor"], extra["machine"]["date"]))
-    parts.append(f"Measured on: {'; '.join(dict.fromkeys(map(', '.join, machines)))}.")
+    measured = f"Measured on: {'; '.join(dict.fromkeys(map(', '.join, machines)))}."
+    return DOCUMENT.render(measured, _sections(known, extra), trial)
+
+
+def _sections(known: Mapping[str, Figures], extra: Stored) -> Iterator[Section]:
     for title, write in (("Goals", goals), *SECTIONS):
-        text = write(known, extra)
-        if text:
-            parts.append(f"\n## {title}\n\n{text}")
-    parts.append(f"\n## Errors and active weights\n\n![Errors and weights]({PLOTS}/{FIGURE}.svg)")
-    return "\n".join(parts).rstrip() + "\n"
+        if text := write(known, extra):
+            yield Section(title, (text,))
+    yield Section("Errors and active weights", (DOCUMENT.picture(PLOT, "Errors and weights"),))
 
 
-def main(
-    metrics: Annotated[Path, typer.Argument(help="Directory of the figures of runs")],
-    project: Annotated[Path, typer.Argument(help="Where LAVERGNE.md and the kept figures belong")],
-) -> None:
+def main(metrics: Metrics, project: Project) -> None:
     """Write the report, with the kept figures of what was not run; that of a trial has none of
     them, and stays beside its figures.
     """
     metrics.mkdir(parents=True, exist_ok=True)
-    records = read_records(metrics)
-    is_trial = any(record["quick"] for record in records.values())
-    known = {name: Figures.of(record) for name, record in records.items()}
-    extra = read_evaluations(metrics / "gradients.json", is_trial)
-    if not is_trial:
+    runs = read_runs(metrics)
+    trial = is_trial(runs)
+    known = {name: Figures.of(record) for name, record in runs.items()}
+    extra = read_evaluations(metrics / "gradients.json", trial)
+    if not trial:
         known = in_order(read_kept(project) | known)
-        extra = extra or read_evaluations(project / KEPT_EVALUATIONS, is_trial)
+        extra = extra or read_evaluations(project / KEPT_EVALUATIONS, trial)
         keep(known, extra, project)
-    draw(known, metrics / FIGURE)
-    publish(render(known, extra, is_trial), "LAVERGNE.md", metrics, project, PLOTS, is_trial)
+    draw(known, metrics / PLOT)
+    DOCUMENT.publish(render(known, extra, trial), metrics, project, trial)
 
 
 if __name__ == "__main__":

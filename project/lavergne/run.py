@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -43,8 +43,11 @@ def is_done(path: Path, experiment: Experiment, quick: bool) -> bool:
         return False
     stored: dict[str, Any] = srsly.read_json(path)
     same = srsly.json_dumps(asdict(experiment), sort_keys=True)
-    # Settings that there were not yet had their defaults.
-    then = asdict(Experiment(**stored["experiment"]))
+    # Settings that there were not yet had their defaults; those that are gone made experiments
+    # with other names.
+    known = {one.name for one in fields(Experiment)}
+    settings = {name: value for name, value in stored["experiment"].items() if name in known}
+    then = asdict(Experiment(**settings))
     return stored["quick"] == quick and same == srsly.json_dumps(then, sort_keys=True)
 
 

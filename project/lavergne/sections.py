@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from statistics import fmean, stdev
 
-from bench.tables import number, table
+from reports.records import Stored
+from reports.tables import count, number, percent, share, whole, with_text
 
-from .cells import both, cost, count, mark, numbered, percent, share, shown, whole
 from .corpora import N_FOLDS
 from .experiments import (
     FAMILIES,
@@ -16,12 +16,12 @@ from .experiments import (
     L2_TRIED,
     MORE_L2_TRIED,
     TUNED,
-    alike,
     letters,
+    parts_of,
     phonemes,
     structured,
 )
-from .figures import Figures, Record
+from .figures import Figures
 from .paper import L2_ERRORS, PUBLISHED, TAGS_PUBLISHED
 
 Known = Mapping[str, Figures]
@@ -33,11 +33,15 @@ _METHODS = {
 }
 
 
+def grm(family: str) -> str:
+    """A feature set, as the paper writes it."""
+    n, variant = parts_of(family)
+    return f"{n}-grm{variant}"
+
+
 def family_of(name: str) -> str:
     """The feature set of an experiment's name, as the paper writes it."""
-    word = name.split("-")[1]
-    n, _, variant = word.partition("grm")
-    return f"{n}-grm{variant}"
+    return grm(name.split("-")[1].replace("grm", "", 1))
 
 
 def method_of(name: str) -> str:
@@ -45,7 +49,28 @@ def method_of(name: str) -> str:
     return _METHODS[name.split("-")[2]]
 
 
-def methods(known: Known, extra: Record) -> str:
+def numbered(error: float | None, iterations: int | None) -> str:
+    """An error rate, and the iteration that it is of, or their number."""
+    known = error is not None and iterations is not None
+    return percent(error) + (f" ({iterations})" if known else "")
+
+
+def both(labels: float | None, parts: float | None) -> str:
+    """Error rates of labels and of their parts."""
+    return " / ".join(filter(None, [percent(labels), percent(parts)]))
+
+
+def mark(one: Figures) -> str:
+    """A mark where the run was cut."""
+    return "*" if one.cut else ""
+
+
+def cost(one: Figures) -> list[str]:
+    """Seconds, with a mark, and the peak of memory."""
+    return [f"{whole(one.cpu)}{mark(one)}", whole(one.peak_mb)]
+
+
+def methods(known: Known, extra: Stored) -> str:
     """Table 4: three ways to learn."""
     rows = []
     for name in (one.name for one in phonemes()):
@@ -73,15 +98,14 @@ def methods(known: Known, extra: Record) -> str:
         return ""
     header = ["", "dev, %", "test, %", "paper", "best dev (iteration)", "polished", "iterations"]
     header += ["passes", "active", "paper", "potential", "s", "MB", "paper, min"]
-    return table(header, rows)
+    return with_text("", header, rows)
 
 
-def pairs(known: Known, extra: Record) -> str:
+def pairs(known: Known, extra: Stored) -> str:
     """Table 1: what it is worth to conjoin observations with pairs of labels."""
     rows = []
     for family in FAMILIES:
-        n = family.rstrip("+")
-        name = f"phonemes-{n}grm{family[len(n) :]}-owlqn"
+        name = letters("phonemes", family).name
         sides = name, f"{name}-unigrams"
         if not all(side in known for side in sides):
             continue
@@ -91,10 +115,9 @@ def pairs(known: Known, extra: Record) -> str:
             cells += [percent(one.test), percent(paper.error if paper else None)]
             cells += [count(one.potential), whole(one.active), *cost(one)[:1]]
         rows.append(cells)
-    if not rows:
-        return ""
     header = ["test, %", "paper", "potential", "active", "s"]
-    return table(["", *(f"with: {c}" for c in header), *(f"without: {c}" for c in header)], rows)
+    sides = [f"{side}: {column}" for side in ("with", "without") for column in header]
+    return with_text("", ["", *sides], rows)
 
 
 def _best_dense(known: Known, family: str) -> tuple[float, Figures] | None:
@@ -114,7 +137,7 @@ def _best_dense(known: Known, family: str) -> tuple[float, Figures] | None:
     return best, found[best]
 
 
-def penalties(known: Known, extra: Record) -> str:
+def penalties(known: Known, extra: Stored) -> str:
     """Table 3: l2, l1, and both; and other l1."""
     rows = []
     for family in ("1", "3", "5"):
@@ -139,8 +162,7 @@ def penalties(known: Known, extra: Record) -> str:
             ]
         )
     header = ["", "l2", "paper", "l1", "paper", "both", "paper", "active, l2", "active, both"]
-    text = table(header, rows) if rows else ""
-    return "\n\n".join(filter(None, [text, _tried(known)]))
+    return "\n\n".join(filter(None, [with_text("", header, rows), _tried(known)]))
 
 
 def _tried(known: Known) -> str:
@@ -163,18 +185,15 @@ def _tried(known: Known) -> str:
             ]
             for one in sorted(found, key=lambda one: tried[one.name])
         ]
-    if not rows:
-        return ""
     header = ["", "dev, %", "test, %", "lowest dev", "test there", "active", "s", "MB"]
-    return "All other tables have the paper's l1 and l2.\n\n" + table(header, rows)
+    return with_text("All other tables have the paper's l1 and l2.", header, rows)
 
 
-def joint(known: Known, extra: Record) -> str:
+def joint(known: Known, extra: Stored) -> str:
     """Table 5: phonemes with stress marks."""
     rows = []
     for family in FAMILIES:
-        n = family.rstrip("+")
-        stem = f"joint-{n}grm{family[len(n) :]}"
+        stem = letters("joint", family).name.removesuffix("-owlqn")
         published = [PUBLISHED.get(f"{stem}-{solver}") for solver in ("sgd", "bcd")]
         for suffix in ("owlqn", "owlqn-by-labels", "sgd"):
             name = f"{stem}-{suffix}"
@@ -196,14 +215,12 @@ def joint(known: Known, extra: Record) -> str:
                     *(f"{p.minutes}" if p else "" for p in published),
                 ]
             )
-    if not rows:
-        return ""
     header = ["joint / phoneme, %", "dev", "test", "best dev", "paper, SGD", "paper, BCD"]
     header += ["iterations", "active", "potential", "s", "MB", "paper, SGD, min", "paper, BCD, min"]
-    return table(header, rows)
+    return with_text("", header, rows)
 
 
-def stages(known: Known, extra: Record) -> str:
+def stages(known: Known, extra: Stored) -> str:
     """Section 5.4, on letters."""
     rows = []
     for staged in (experiment.name for experiment in structured()):
@@ -224,49 +241,18 @@ def stages(known: Known, extra: Record) -> str:
                     *cost(one),
                 ]
             )
-    if not rows:
-        return ""
     distinct = list(dict.fromkeys(map(tuple, rows)))
     header = ["", "test, %", "best dev", "dev, %", "admitted", "share", "active", "s", "MB"]
-    return (
+    text = (
         "*By tests*: windows of three, five and seven letters enter where all the largest windows "
         "inside them are active, with all labels; *by labels*: with the labels only that these "
         "are active with; *observed*: all at once, but only pairs of a test and a label, or two, "
-        "that occur in training.\n\n" + table(header, distinct)
+        "that occur in training."
     )
+    return with_text(text, header, distinct)
 
 
-def merging(known: Known, extra: Record) -> str:
-    """What it saves to learn tests that are alike as one."""
-    rows = []
-    for experiment in alike():
-        sides = experiment.name.removesuffix("-merged"), experiment.name
-        if not all(name in known for name in sides):
-            continue
-        for name, how in zip(sides, ("apart", "as one"), strict=True):
-            one = known[name]
-            rows.append(
-                [
-                    f"{family_of(name)}, {how}",
-                    percent(one.dev),
-                    percent(one.test),
-                    shown(one.objective, ",.1f"),
-                    *map(whole, (one.iterations, one.learnt, one.active)),
-                    *cost(one),
-                ]
-            )
-    if not rows:
-        return ""
-    header = ["", "dev, %", "test, %", "objective", "iterations", "active, learnt", "active"]
-    return (
-        "Tests that are true of the same letters of the training words are learnt as one "
-        "(`merge_tests`), whose weight is then divided among them: *active, learnt* are such "
-        "weights, *active* those of the model. The minimum is the same; runs stop before it.\n\n"
-        + table([*header, "s", "MB"], rows)
-    )
-
-
-def folds(known: Known, extra: Record) -> str:
+def folds(known: Known, extra: Stored) -> str:
     """The ten folds, as far as they have been run."""
     rows = []
     for family in FOLDED:
@@ -291,18 +277,16 @@ def folds(known: Known, extra: Record) -> str:
                     whole(fmean(seconds) if seconds else None),
                 ]
             )
-    if not rows:
-        return ""
     header = ["test, %", "mean", "deviation", "folds", "paper"]
     header += [f"fold {fold}" for fold in range(N_FOLDS)]
-    return (
+    text = (
         "Each is for testing once, the one before it for stopping, the others for training. Fold 9 "
-        "is the test part of the other tables; runs end sooner here.\n\n"
-        + table([*header, "s each"], rows)
+        "is the test part of the other tables; runs end sooner here."
     )
+    return with_text(text, [*header, "s each"], rows)
 
 
-def tags(known: Known, extra: Record) -> str:
+def tags(known: Known, extra: Stored) -> str:
     """Parts of speech."""
     rows = [
         [
@@ -318,18 +302,16 @@ def tags(known: Known, extra: Record) -> str:
         for name, one in known.items()
         if name.split("-")[0] in ("ewt", "brown")
     ]
-    if not rows:
-        return ""
     header = ["", "dev, %", "test, %", "best dev", "polished", "paper, WSJ", "labels", "active"]
-    return (
+    text = (
         "UD English EWT with its XPOS, and Brown with the simple tags, in place of the Wall Street "
         "Journal, which is licensed: other text, so that figures do not compare. Default "
-        "templates; tests of the word itself have pairs of labels too, but for *unigrams*.\n\n"
-        + table([*header, "potential", "s", "MB"], rows)
+        "templates; tests of the word itself have pairs of labels too, but for *unigrams*."
     )
+    return with_text(text, [*header, "potential", "s", "MB"], rows)
 
 
-def gradients(known: Known, extra: Record) -> str:
+def gradients(known: Known, extra: Stored) -> str:
     """Table 2: what a sparse evaluation saves."""
     if not extra:
         return ""
@@ -347,23 +329,23 @@ def gradients(known: Known, extra: Record) -> str:
         for name, one in extra["rows"].items()
     ]
     header = ["", "active weights, ms", "all weights, ms", "ratio", "active", "all", "zeros of M"]
-    return (
+    text = (
         "There is no switch between sparse and dense recursions: only weights of the working set "
         "are ever looked at. So a value and gradient at the weights of a finished run is timed "
         "twice, on the active weights and on all of them. *Zeros of M*: pairs of labels at a token "
         "that have no active weight; the paper's column has minutes of whole runs: sparse, not "
-        "sparse (zeros).\n\n" + table([*header, "paper"], rows)
+        "sparse (zeros)."
     )
+    return with_text(text, [*header, "paper"], rows)
 
 
-SECTIONS: tuple[tuple[str, Callable[[Known, Record], str]], ...] = (
+SECTIONS: tuple[tuple[str, Callable[[Known, Stored], str]], ...] = (
     ("Tests of pairs of labels (table 1)", pairs),
     ("Sparse evaluation (table 2)", gradients),
     ("Penalties (table 3)", penalties),
     ("Methods (table 4)", methods),
     ("Phonemes with stress (table 5)", joint),
     ("Structured feature sets (section 5.4)", stages),
-    ("Tests that are alike", merging),
     ("Ten folds", folds),
     ("Parts of speech", tags),
 )

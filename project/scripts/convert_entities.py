@@ -3,18 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from columns import find, read_tsv
-from spacy.tokens import Doc, DocBin, Span
+from columns import Sources, convert, read_tsv
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.convert.schemes import Scheme, read_spans
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Name(str, Enum):
@@ -53,17 +52,16 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
 def main(
     name: Annotated[Name, typer.Argument(help="Corpus")],
     output: Annotated[Path, typer.Argument(help="Directory for NAME-{train,dev,test}.spacy")],
-    sources: Annotated[list[str], typer.Argument(help="Directories to look in, in this order")],
+    sources: Sources,
 ) -> None:
     """Convert the three parts; relative sources are taken from the repository root."""
     source = SOURCES[name]
     vocab = spacy.blank(source.lang).vocab
-    output.mkdir(parents=True, exist_ok=True)
-    for split in ("train", "dev", "test"):
-        path = find(sources, [f"{name.value}.{getattr(source, split)}.tsv.gz"], base=REPOSITORY)
-        docs = DocBin(attrs=["ENT_IOB", "ENT_TYPE"], docs=read_docs(path, vocab))
-        docs.to_disk(output / f"{name.value}-{split}.spacy")
-        print(f"{path}: {len(docs)} sentences")
+    parts = {
+        output / f"{name.value}-{split}.spacy": [f"{name.value}.{getattr(source, split)}.tsv.gz"]
+        for split in ("train", "dev", "test")
+    }
+    convert(parts, sources, partial(read_docs, vocab=vocab), ["ENT_IOB", "ENT_TYPE"])
 
 
 if __name__ == "__main__":

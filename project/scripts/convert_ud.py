@@ -1,16 +1,15 @@
 """Convert UD English EWT to .spacy files: gold tokens, XPOS as tags, FEATS as morphology."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from columns import find, read_conllu, read_tsv
-from spacy.tokens import Doc, DocBin
+from columns import Sources, convert, read_conllu, read_tsv
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
@@ -28,17 +27,15 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 def main(
     output: Annotated[Path, typer.Argument(help="Directory for ud-{train,dev,test}.spacy")],
-    sources: Annotated[list[str], typer.Argument(help="Directories to look in, in this order")],
+    sources: Sources,
 ) -> None:
     """Convert the three parts; relative sources are taken from the repository root."""
     vocab = spacy.blank("en").vocab
-    output.mkdir(parents=True, exist_ok=True)
-    for split in ("train", "dev", "test"):
-        names = (f"ud-en-ewt.{split}.tsv.gz", f"en_ewt-ud-{split}.conllu")
-        path = find(sources, names, base=REPOSITORY)
-        docs = DocBin(attrs=["TAG", "MORPH"], docs=read_docs(path, vocab))
-        docs.to_disk(output / f"ud-{split}.spacy")
-        print(f"{path}: {len(docs)} sentences")
+    parts = {
+        output / f"ud-{split}.spacy": [f"ud-en-ewt.{split}.tsv.gz", f"en_ewt-ud-{split}.conllu"]
+        for split in ("train", "dev", "test")
+    }
+    convert(parts, sources, partial(read_docs, vocab=vocab), ["TAG", "MORPH"])
 
 
 if __name__ == "__main__":

@@ -1,20 +1,14 @@
 """Score chunks on CoNLL-2000: precision, recall and F1 of whole chunks, as conlleval counts."""
 
-from pathlib import Path
-from typing import Annotated
-
 import spacy
 import srsly
 import typer
+from evaluate_spans import Data, Model, Output
 from functions import gold_tokens
 from seqeval.metrics import f1_score, precision_score, recall_score
 
 
-def main(
-    model: Annotated[Path, typer.Argument(help="Trained pipeline")],
-    data: Annotated[Path, typer.Argument(help=".spacy file with given tags")],
-    output: Annotated[Path, typer.Argument(help="JSON file for the scores")],
-) -> None:
+def main(model: Model, data: Data, output: Output) -> None:
     """Predict the chunks of Docs that have their part-of-speech tags, and score them."""
     nlp = spacy.load(model)
     examples = list(gold_tokens(data, given_tags=True)(nlp))

@@ -8,12 +8,12 @@ import srsly
 import typer
 from functions import gold_tokens
 
+Model = Annotated[Path, typer.Argument(help="Trained pipeline")]
+Data = Annotated[Path, typer.Argument(help=".spacy file with given tags")]
+Output = Annotated[Path, typer.Argument(help="JSON file for the scores")]
 
-def main(
-    model: Annotated[Path, typer.Argument(help="Trained pipeline")],
-    data: Annotated[Path, typer.Argument(help=".spacy file with given tags")],
-    output: Annotated[Path, typer.Argument(help="JSON file for the scores")],
-) -> None:
+
+def main(model: Model, data: Data, output: Output) -> None:
     """Predict the spans of Docs that have their part-of-speech tags, and score them."""
     nlp = spacy.load(model)
     scores = nlp.evaluate(gold_tokens(data, given_tags=True)(nlp))

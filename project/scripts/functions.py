@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import registry
+
+from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 GIVEN_TAGS = "given_tags"
 
@@ -15,29 +16,18 @@ GIVEN_TAGS = "given_tags"
 def gold_tokens(path: Path, given_tags: bool = False) -> Callable[[Language], Iterator[Example]]:
     """Read a .spacy file into Examples whose predicted Docs have the gold tokens.
 
-    Docs are unpacked once and kept: training with a batch solver evaluates after every
-    iteration, and unpacking would be a good part of it.
-
     path: a DocBin.
     given_tags: whether predicted Docs come with the tags in `user_data["given_tags"]`, as
-        observations for a component that predicts other ones (chunks from parts of speech).
+        observations for a component that predicts other ones (chunks from parts of speech): gold
+        tags are the latter there, so that the reader below cannot hand them over by name.
     """
-    kept: dict[int, list[Doc]] = {}
+    read = make_annotated_corpus(path, gold_tokens=True)
 
-    def read(nlp: Language) -> Iterator[Example]:
-        if id(nlp.vocab) not in kept:
-            docs = DocBin().from_disk(path).get_docs(nlp.vocab)
-            kept[id(nlp.vocab)] = [doc for doc in docs if len(doc)]
-        for gold in kept[id(nlp.vocab)]:
-            yield Example(_unannotated(gold, given_tags), gold)
+    def read_given(nlp: Language) -> Iterator[Example]:
+        for example in read(nlp):
+            tags = example.reference.user_data[GIVEN_TAGS]
+            for token, tag in zip(example.predicted, tags, strict=True):
+                token.tag_ = tag
+            yield example
 
-    return read
-
-
-def _unannotated(gold: Doc, given_tags: bool) -> Doc:
-    return Doc(
-        gold.vocab,
-        words=[token.text for token in gold],
-        spaces=[bool(token.whitespace_) for token in gold],
-        tags=list(gold.user_data[GIVEN_TAGS]) if given_tags else None,
-    )
+    return read_given if given_tags else read

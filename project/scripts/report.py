@@ -12,8 +12,8 @@ from spacy.language import Language
 from spacy.util import registry
 from wasabi import msg
 
-from spacy_sparsecrf.corpus import CorpusBuilder
-from spacy_sparsecrf.pipeline.base import SparseCRF
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.pipeline.component import SparseCRF
 
 DOCS_PER_BATCH = 1000
 

@@ -81,7 +81,6 @@ SPARSE_RACE = (
     Contestant("OWL-QN, as published", "OWLQN", {"classic": True, "history": 5}, _LAVERGNE),
     Contestant("OWL-QN", "OWLQN", {}, "ours"),
     Contestant("OWL-QN, warm start", "OWLQN", {"warm_start_epochs": 6}, "ours"),
-    Contestant("orthant Newton", "OrthantNewton", {}, "ours"),
     Contestant("RPROP+", "RPROP", {}, "Wapiti"),
     Contestant("BCD", "BCD", {}, _LAVERGNE),
     Contestant("SGD-L1", "SGDL1", {}, _LAVERGNE),

@@ -4,20 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.publishing import new_figure, save
+from reports.plots import colours, label, new_figure, save
 
 from .gaps import gaps
 
 _FLOOR = 1e-9
 _STYLES = ("-", "--", ":", "-.")
-
-
-def colours(names: list[str]) -> dict[str, tuple[Any, str]]:
-    """A colour and a line style for each contestant: ten colours, then again, dashed."""
-    import matplotlib
-
-    table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
-    return {name: (table[i % len(table)], _STYLES[i // len(table)]) for i, name in enumerate(names)}
 
 
 def draw(record: Mapping[str, Any], path: Path) -> None:
@@ -31,14 +23,13 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
         return
     grid = figure.subplots(2, 2, sharey="row")
     names = list(record["courses"])
-    for column, (axis, label) in enumerate((("passes", "passes"), ("cpu", "processor seconds"))):
-        for name, (colour, style) in colours(names).items():
-            line = {"color": colour, "ls": style, "lw": 1.3, "label": name}
+    for column, (axis, unit) in enumerate((("passes", "passes"), ("cpu", "processor seconds"))):
+        for name, (colour, again) in colours(names).items():
+            line = {"color": colour, "ls": _STYLES[again], "lw": 1.3, "label": name}
             draw_gaps(grid[0, column], record, name, axis, line)
             draw_errors(grid[1, column], record, name, axis, line)
         for row in (0, 1):
-            grid[row, column].set(xscale="log", xlabel=label)
-            grid[row, column].grid(alpha=0.25)
+            label(grid[row, column], xscale="log", xlabel=unit)
     grid[0, 0].set(yscale="log", ylabel="(objective - minimum) / minimum")
     grid[1, 0].set_ylabel("wrong test labels, %")
     lowest = min(error for course in record["courses"].values() for _, error in course["errors"])

@@ -14,15 +14,15 @@ from typing import Annotated, Any
 
 import srsly
 import typer
-from bench.machine import describe
 from bench.options import Quick
 from bench.timing import Stopwatch
+from reports.machine import describe
 from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.training import Training
+from spacy_sparsecrf.training.training import Training
 
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Contestant, Race
 from .sets import DataSet, read

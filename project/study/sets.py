@@ -17,10 +17,10 @@ from columns import Rows, find, read_tsv
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus import CorpusBuilder, EncodedCorpus, Observations
-from spacy_sparsecrf.decoding import Decoder
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.model import CRFModel
+from spacy_sparsecrf.model.model import CRFModel
 
 # Spanish names: the window of words that Altun et al. call S3, in the language of templates.
 _WINDOW = ("orth", "suffix(3)", "shape")

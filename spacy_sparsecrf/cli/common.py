@@ -9,7 +9,7 @@ import typer
 from spacy.language import Language
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.base import SparseCRF
+from ..pipeline.component import SparseCRF
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")

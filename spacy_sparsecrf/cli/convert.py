@@ -38,7 +38,7 @@ def convert(
         typer.Option(
             help="What the columns are, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
             "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
-            "(an attribute of your own) (default: orth first, tag last)"
+            "(an attribute of your own) (default: orth first, and the label by its values)"
         ),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
@@ -62,6 +62,9 @@ def convert(
         vocab = spacy.blank(lang).vocab
         if target.suffix == SPACY:
             opened = open_source(source, kind, names, attribute)
+            if kind in SEPARATORS and not names and opened.columns:
+                taken = ",".join(opened.columns)
+                msg.info(f"Columns are taken for {taken} by their values (see --columns)")
             n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
             msg.good(f"{n} docs are in {target}")
             return

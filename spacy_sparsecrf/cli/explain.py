@@ -8,12 +8,19 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..explanation import DocExplanation, LabelExplanation, ModelExplanation
-from ..names import escape
+from ..model.explanation import DocExplanation, LabelExplanation, ModelExplanation
+from ..model.names import escape
 from .common import Component, Model, load, reported
-from .html import render
-from .model_html import render_model
-from .shown import boundary, contribution_row, runner_up, signed, strongest, weight_row
+from .explanations import (
+    contribution_row,
+    pair_row,
+    render_model,
+    render_tokens,
+    runner_up,
+    strongest,
+    strongest_pairs,
+    weight_row,
+)
 
 WIDTH = 60  # of a column; longer names stick out
 
@@ -23,7 +30,10 @@ def explain(
     text: Annotated[str, typer.Option(help="Explain the labels of this text instead")] = "",
     component: Component = "",
     n: Annotated[
-        int, typer.Option("-n", min=1, help="Number of tests for, and against, a label")
+        int,
+        typer.Option(
+            "-n", min=1, help="Number of tests, and of labels before, for and against a label"
+        ),
     ] = 5,
     html: Annotated[
         Path | None, typer.Option(help="Write a page instead of text", show_default=False)
@@ -42,11 +52,11 @@ def explain(
             if html is None:
                 _print_tokens(tokens, n)
                 return
-            page = render(tokens, n, title=f"{pipe.name}: {text[:60]}")
+            page = render_tokens(tokens, n, title=f"{pipe.name}: {text[:60]}")
         else:
             learnt = pipe.explain(n)
             if html is None:
-                _print_model(learnt, pipe.name)
+                _print_model(learnt, pipe.name, n)
                 return
             page = render_model(learnt, title=pipe.name)
         html.write_text(page, encoding="utf8")
@@ -59,14 +69,15 @@ def _doc_before(nlp: Language, name: str, text: str) -> Doc:
     return nlp(text, disable=names[names.index(name) :])
 
 
-def _print_model(explanation: ModelExplanation, name: str) -> None:
+def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     msg.divider(f"{name}: {explanation.n_active} weights")
-    if explanation.transitions:
-        rows = [
-            (boundary(t.previous), escape(t.label), signed(t.weight))
-            for t in explanation.transitions
-        ]
-        msg.table(rows, header=("before", "label", "weight"), divider=True, aligns=("l", "l", "r"))
+    shown = strongest_pairs(explanation.transitions, n)
+    if shown:
+        header = ("before", "label", "weight")
+        msg.table([*map(pair_row, shown)], header=header, divider=True, aligns=("l", "l", "r"))
+    n_more = len(explanation.transitions) - len(shown)
+    if n_more:
+        msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
         _print_label(label)
 

@@ -8,7 +8,7 @@ import tqdm
 import typer
 from wasabi import msg
 
-from ..convert.lines import read_lines
+from ..convert.columns import read_lines
 from .common import Component, Model, load, reported
 
 

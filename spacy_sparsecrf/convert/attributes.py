@@ -69,7 +69,7 @@ def why_not(column: str, value: str) -> str:
         return ""
     if column == "pos" and value not in _PARTS_OF_SPEECH:
         return _REASONS[column]
-    if column == "morph" and not all(_is_feature(part) for part in value.split("|")):
+    if column == "morph" and not all(map(_is_feature, value.split("|"))):
         return _REASONS[column]
     if column == SPACE and value not in ("0", "1"):
         return _REASONS[column]

@@ -1,15 +1,32 @@
-"""The formats that can be read, by name."""
+"""The formats that can be read, by name: columns, CoNLL-U and CRFsuite's.
 
-from collections.abc import Sequence
+CoNLL-U has the syntactic words of Universal Dependencies; in CRFsuite's a line is a label and
+attributes, of which one tells the word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
 from .attributes import IGNORED, WORDS
-from .columns import BLANKS, TAB, read_columns
-from .conllu import read_conllu
-from .crfsuite import read_crfsuite
-from .lines import Source
+from .columns import (
+    BLANKS,
+    TAB,
+    Row,
+    Sentence,
+    Source,
+    read_columns,
+    read_lines,
+    sentences,
+    wrong_width,
+)
+
+_CONLLU_WIDTH = 10
+CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
+_FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Format(str, Enum):
@@ -71,3 +88,73 @@ def open_source(
     if len(labels) > 1:
         raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
     return read_crfsuite(path, attribute, *labels)
+
+
+def read_conllu(path: Path) -> Source:
+    """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
+
+    Empty nodes are left out. The words of a multiword token stand for it: no space follows but
+    after its last. spaCy's own reader knows neither files nor lines to name in messages.
+    RAISES: SparseCRFError, when read, for a line that is none of a word.
+    """
+
+    def split(number: int, line: str) -> Row:
+        row = Row(number, line.split("\t"))
+        if len(row.values) != _CONLLU_WIDTH:
+            raise wrong_width(path, row, _CONLLU_WIDTH, "as in all CoNLL-U", "one tab each")
+        return row
+
+    lines = ((number, line) for number, line in read_lines(path) if not line.startswith("#"))
+    words = (list(_words(path, rows)) for rows in sentences(lines, split))
+    return Source(path, CONLLU_COLUMNS, (found for found in words if found))
+
+
+def _words(path: Path, rows: Sentence) -> Iterator[Row]:
+    range_end, range_space = 0, "1"
+    for line, values in rows:
+        number, form, lemma, pos, tag, morph, *_, misc = values
+        space = "0" if "SpaceAfter=No" in misc.split("|") else "1"
+        if "." in number:
+            continue
+        if "-" in number:
+            range_end, range_space = _integer(path, line, number, number.split("-")[1]), space
+            continue
+        position = _integer(path, line, number, number)
+        if position <= range_end:
+            space = range_space if position == range_end else "0"
+        yield Row(line, [form, lemma, pos, tag, morph, space])
+
+
+def _integer(path: Path, line: int, value: str, digits: str) -> int:
+    if digits.isascii() and digits.isdigit():
+        return int(digits)
+    values = {"path": path, "line": line, "value": value, "column": "ID"}
+    reason = "a number, a range such as 3-4, or an empty node such as 3.1 is expected"
+    raise SparseCRFError(Errors.SC616.format(**values, reason=reason))
+
+
+def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source:
+    """Read the labels of a CRFsuite file, and of its attributes those that are words.
+
+    attribute: the name of those, as "w[0]" for w[0]=the; label: what the labels are. A colon and a
+    weight behind an attribute are dropped; in names and values, a backslash takes the meaning from
+    the colon or backslash behind it.
+    RAISES: SparseCRFError, when read, for a token without such an attribute.
+    """
+
+    def split(number: int, line: str) -> Row:
+        gold, *fields = map(_unescape, line.split("\t"))
+        for field in fields:
+            if attribute and field.startswith(f"{attribute}="):
+                return Row(number, [field.removeprefix(f"{attribute}="), gold])
+        known = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
+        values = {"path": path, "line": number, "wanted": attribute or "NAME"}
+        raise SparseCRFError(Errors.SC617.format(**values, known=known))
+
+    return Source(path, ("orth", label), sentences(read_lines(path), split))
+
+
+def _unescape(field: str) -> str:
+    """The name of an attribute, without weight and backslashes."""
+    match = _FIELD.match(field)
+    return _ESCAPED.sub(r"\1", match[1] if match else field)

@@ -1,7 +1,6 @@
 """Sentences in columns -> Docs."""
 
 from collections.abc import Iterator
-from itertools import islice
 
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
@@ -18,7 +17,8 @@ from .attributes import (
     span_key,
     why_not,
 )
-from .lines import Row, Sentence, Source
+from .columns import Row, Sentence, Source
+from .guessing import DOCSTART
 from .schemes import MISSING, BadLabelError, Scheme, Spans, read_spans
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
@@ -30,18 +30,35 @@ def read_docs(
 ) -> Iterator[Doc]:
     """Make Docs of a file.
 
-    n_sentences: in a Doc, which knows where they start; scheme: of the labels of entities and
+    n_sentences: in a Doc, at most, which knows where they start; a line whose word is -DOCSTART- is
+    no token, but ends the Doc before it; scheme: of the labels of entities and
     other spans.
     RAISES: SparseCRFError that names file and line of a value that cannot be, and if there are no
     tokens.
     """
     register(source.columns)
     is_empty = True
-    while sentences := [*islice(source.sentences, n_sentences)]:
+    for sentences in _parts(source, n_sentences):
         is_empty = False
         yield _Maker(source, vocab, scheme, sentences).doc()
     if is_empty:
         raise SparseCRFError(Errors.SC612.format(path=source.path))
+
+
+def _parts(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
+    """Put sentences together, at most so many, and none of two documents."""
+    word = source.columns.index(WORDS) if source.columns else 0
+    part: list[Sentence] = []
+    for sentence in source.sentences:
+        begins = sentence[0].values[word] == DOCSTART
+        if part and (begins or len(part) == n_sentences):
+            yield part
+            part = []
+        rows = sentence[1:] if begins else sentence
+        if rows:
+            part.append(rows)
+    if part:
+        yield part
 
 
 class _Maker:

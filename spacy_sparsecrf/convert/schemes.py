@@ -38,10 +38,10 @@ def read_spans(labels: Sequence[str], scheme: Scheme) -> Spans:
     labels: of its tokens; a missing one belongs to no span.
     RAISES: BadLabelError.
     """
-    return [*_Reader(scheme).read(labels)]
+    return [*_SpanReader(scheme).read(labels)]
 
 
-class _Reader:
+class _SpanReader:
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
         self._letters = _LETTERS[scheme]

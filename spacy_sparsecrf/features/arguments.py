@@ -15,18 +15,24 @@ phrases that are words need no quotation marks. Several dollar signs in a row ar
 that spaCy saves and loads a config, it doubles them.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import Errors, SparseCRFError
-from .attributes import AFFIX, EXPRESSION, EXTENSION, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
+from .attributes import (
+    AFFIX,
+    EXPRESSION,
+    EXTENSION,
+    LONGEST_NGRAM,
+    NAMES,
+    NGRAMS,
+    PHRASE,
+    SPAN,
+    VALUE,
+    VECTOR,
+)
+from .cursor import Cursor
 from .expressions import find_fault
-from .ngrams import LONGEST
-
-if TYPE_CHECKING:
-    from .templates import _Reader
 
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
 _PIECE = re.compile(r"\\.|.", re.DOTALL)
@@ -74,82 +80,84 @@ def quote(text: str) -> str:
     return '"' + "".join('\\"' if piece == '"' else piece for piece in pieces) + '"'
 
 
-def parse_read(reader: _Reader, name: str) -> Read:
-    """Parse the arguments of an attribute whose name was read, or fail."""
+def parse_read(cursor: Cursor) -> Read:
+    """Parse an attribute with its arguments, or fail."""
+    start = cursor.at
+    name = cursor.take(_WORD)
+    if name not in NAMES:
+        cursor.fail(f"an attribute, one of {', '.join(NAMES)}", at=start)
+    return _parse_arguments(cursor, name)
+
+
+def _parse_arguments(cursor: Cursor, name: str) -> Read:
+    """Parse the arguments of an attribute whose name was read."""
     if name in AFFIX:
-        _expect(reader, "(", f" and a length, as in {name}(3)")
-        length = reader.take_integer(1, "a length")
-        _expect(reader, ")")
+        cursor.expect("(", f" and a length, as in {name}(3)")
+        length = cursor.take_integer(1, "a length")
+        cursor.expect(")")
         return Read(name, length)
     if name in EXPRESSION:
-        _expect(reader, "(", f""" and a regular expression, as in {name}("^[0-9]+$")""")
-        argument = _parse_expression(reader)
-        _expect(reader, ")")
+        cursor.expect("(", f""" and a regular expression, as in {name}("^[0-9]+$")""")
+        argument = _parse_expression(cursor)
+        cursor.expect(")")
         return Read(name, argument=argument)
     if name == NGRAMS:
-        return _parse_ngrams(reader)
+        return _parse_ngrams(cursor)
     if name in (SPAN, PHRASE):
-        _expect(reader, "(", f""" and a name, as in {name}("places")""")
-        argument = reader.take(_WORD) or _parse_text(reader, "a name, alone or")[0]
-        _expect(reader, ")")
+        cursor.expect("(", f""" and a name, as in {name}("places")""")
+        argument = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0]
+        cursor.expect(")")
         return Read(name, argument=argument)
     if name == VECTOR:
-        if not reader.take_char("("):
+        if not cursor.take_char("("):
             return Read(name)
-        bins = reader.take_integer(2, "a number of bins", MOST_BINS)
-        _expect(reader, ")")
+        bins = cursor.take_integer(2, "a number of bins", MOST_BINS)
+        cursor.expect(")")
         return Read(name, bins)
     if name == EXTENSION:
-        return Read(name, argument=_parse_extension(reader))
+        return Read(name, argument=_parse_extension(cursor))
     if name == VALUE:
-        _expect(reader, "(", f" and an extension attribute, as in {name}({EXTENSION}.score)")
-        if not reader.take_char(EXTENSION):
-            reader.fail(f"an extension attribute, as in {EXTENSION}.score")
-        argument = _parse_extension(reader)
-        _expect(reader, ")")
+        cursor.expect("(", f" and an extension attribute, as in {name}({EXTENSION}.score)")
+        if not cursor.take_char(EXTENSION):
+            cursor.fail(f"an extension attribute, as in {EXTENSION}.score")
+        argument = _parse_extension(cursor)
+        cursor.expect(")")
         return Read(name, argument=argument)
     return Read(name)
 
 
-def _parse_extension(reader: _Reader) -> str:
+def _parse_extension(cursor: Cursor) -> str:
     """Parse what follows the first sign of `"_" "." name`."""
-    _expect(reader, ".", " and the name of an extension attribute, as in _.is_city")
-    return reader.take(_WORD) or reader.fail("the name of an extension attribute")
+    cursor.expect(".", " and the name of an extension attribute, as in _.is_city")
+    return cursor.take(_WORD) or cursor.fail("the name of an extension attribute")
 
 
-def _parse_ngrams(reader: _Reader) -> Read:
+def _parse_ngrams(cursor: Cursor) -> Read:
     """Parse `"(" low "," high [ "," text ] ")"`."""
-    _expect(reader, "(", f" and two lengths, as in {NGRAMS}(2,4)")
-    low = reader.take_integer(1, "a length", LONGEST)
-    _expect(reader, ",", f" and the length of the longest n-grams, as in {NGRAMS}(2,4)")
-    high = reader.take_integer(low, "the length of the longest n-grams", LONGEST)
+    cursor.expect("(", f" and two lengths, as in {NGRAMS}(2,4)")
+    low = cursor.take_integer(1, "a length", LONGEST_NGRAM)
+    cursor.expect(",", f" and the length of the longest n-grams, as in {NGRAMS}(2,4)")
+    high = cursor.take_integer(low, "the length of the longest n-grams", LONGEST_NGRAM)
     marks = ""
-    if reader.take_char(","):
-        start = reader.at
-        marks = _parse_text(reader, "two characters that mark the ends of words,")[0]
+    if cursor.take_char(","):
+        start = cursor.at
+        marks = _parse_text(cursor, "two characters that mark the ends of words,")[0]
         if len(marks) != 2:
-            reader.at = start
-            reader.fail("two characters that mark the ends of words")
-    if not reader.take_char(")"):
-        reader.fail("')'" if marks else "',' or ')'")
+            cursor.fail("two characters that mark the ends of words", at=start)
+    if not cursor.take_char(")"):
+        cursor.fail("')'" if marks else "',' or ')'")
     return Read(NGRAMS, low, marks, high)
 
 
-def _expect(reader: _Reader, char: str, more: str = "") -> None:
-    if not reader.take_char(char):
-        reader.fail(f"'{char}'{more}")
-
-
-def _parse_text(reader: _Reader, what: str) -> tuple[str, list[int]]:
+def _parse_text(cursor: Cursor, what: str) -> tuple[str, list[int]]:
     """Parse a text that is not empty.
 
     RETURNS: the text, and the positions in the template of its characters and of its end.
     """
-    start = reader.at
-    quoted = reader.take(_TEXT)
+    start = cursor.at
+    quoted = cursor.take(_TEXT)
     if len(quoted) <= 2:
-        reader.at = start
-        reader.fail(f"{what} between quotation marks")
+        cursor.fail(f"{what} between quotation marks", at=start)
     text = ""
     positions: list[int] = []
     for match in _PIECE.finditer(quoted, 1, len(quoted) - 1):
@@ -161,10 +169,10 @@ def _parse_text(reader: _Reader, what: str) -> tuple[str, list[int]]:
     return text, [*positions, start + len(quoted) - 1]
 
 
-def _parse_expression(reader: _Reader) -> str:
+def _parse_expression(cursor: Cursor) -> str:
     """Parse a text that is a regular expression."""
-    text, positions = _parse_text(reader, "a regular expression")
-    where = {"number": reader.number, "template": reader.text}
+    text, positions = _parse_text(cursor, "a regular expression")
+    where = {"number": cursor.number, "template": cursor.text}
     try:
         fault = find_fault(text)
     except ImportError as error:

@@ -1,14 +1,15 @@
 """What templates can read from a token.
 
 A word attribute is a function of the token's string, a line below and its name in `WORD` (or in
-`AFFIX` if it takes a length), a regular expression (see `expressions`), or n-grams (see `ngrams`);
+`AFFIX` if it takes a length), a regular expression (see `expressions`), or its character n-grams;
 an annotation is an attribute that spaCy stores with the token. Others are read in Python (see
-`annotations`), which is slower. A value "" or 0 or False is no value: nothing is tested there.
+`tokens`), which is slower. A value "" or 0 or False is no value: nothing is tested there.
 """
 
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from spacy.attrs import (  # type: ignore[import-not-found]
@@ -27,6 +28,8 @@ from spacy.lang import lex_attrs
 Value: TypeAlias = str | int
 
 HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
+LONGEST_NGRAM = 10  # in characters
+LONG_WORD = 2 * LONGEST_NGRAM  # characters from which the middle of a word is left out
 
 
 def prefix(n: int, text: str) -> str:
@@ -56,13 +59,48 @@ def has_upper(text: str) -> bool:
 
 def fold(text: str) -> str:
     """The text without accents and without case: "Été" and "ETE" are both "ete"."""
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in parts if not unicodedata.combining(char)).casefold()
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
 
 
 def short_shape(text: str) -> str:
     """The shape with each run of one sign collapsed: "Xx." for both "Ms." and "Messrs."."""
     return re.sub(r"(.)\1+", r"\1", lex_attrs.word_shape(text), flags=re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Ngrams:
+    """All n-grams of a word, each distinct one once, in the order of n and of their positions.
+
+    Of words of more than LONG_WORD characters they are those of the first and of the last
+    LONG_WORD / 2 characters: that bounds how many values a word can have.
+
+    shortest, longest: n, in characters (code points), 1..LONGEST_NGRAM.
+    marks: "", or two characters that are put before and behind the word.
+    """
+
+    shortest: int
+    longest: int
+    marks: str = ""
+
+    @property
+    def width(self) -> int:
+        """The most n-grams that a word can have."""
+        size = LONG_WORD + len(self.marks)
+        return sum(size - n + 1 for n in range(self.shortest, self.longest + 1))
+
+    def __call__(self, text: str) -> list[str]:
+        """Find the n-grams of a word."""
+        pieces = [text] if len(text) <= LONG_WORD else [text[:LONGEST_NGRAM], text[-LONGEST_NGRAM:]]
+        pieces[0] = self.marks[:1] + pieces[0]
+        pieces[-1] += self.marks[1:]
+        found = [
+            piece[i : i + n]
+            for n in range(self.shortest, self.longest + 1)
+            for piece in pieces
+            for i in range(len(piece) - n + 1)
+        ]
+        return list(dict.fromkeys(found))
 
 
 WORD: dict[str, Callable[[str], Value]] = {
@@ -97,7 +135,7 @@ EXPRESSION: tuple[str, ...] = ("regex", "match")
 """Word attributes of a regular expression: whether it is found, and the first text that matches."""
 
 NGRAMS = "ngrams"
-"""Word attribute with several values: character n-grams, see `ngrams`."""
+"""Word attribute with several values: see `Ngrams`."""
 
 ANNOTATION: dict[str, int] = {
     "norm": NORM,
@@ -117,7 +155,7 @@ ANNOTATION: dict[str, int] = {
 
 EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
 TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR)
-"""What is read in Python, see `annotations`: `_.name span("key") phrase("name") vector(bins)`."""
+"""What is read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`."""
 
 VALUE = "value"
 """A number as such, `value(_.name)`; so is each dimension of `vector` without bins."""

@@ -1,20 +1,72 @@
-"""Names of tests by where they were on: at which token, in which column of hashes."""
+"""Names of tests by their cell among hashes: at which token, in which column they were on.
+
+A name tells the values that were read. The numbers of attributes that are read in Python stand for
+values that only their Docs knew: `TokenValues` remembers them.
+"""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
-from ..names import Outside, write_name, write_pattern_name
-from ..readings import Readings
-from .attributes import NUMBERS, Value
-from .column_reader import ColumnReader, Shown
+from ..corpus.readings import Readings
+from ..model.names import Outside, write_name, write_pattern_name
+from .arguments import Read
+from .attributes import EXTENSION, NUMBERS, PHRASE, VECTOR, Ngrams, Value
 from .featurizer import Featurizer
-from .ngrams import Ngrams
+from .patterns.columns import ColumnFeaturizer, Shown, texts_of
+from .patterns.views import text_of
 from .plan import seed_of
-from .token_values import TokenValues
-from .views import text_of
+
+
+class TokenValues:
+    """Remembers the values that attributes have had in Docs, by their numbers.
+
+    Strings need not be known to a vocab, see `tokens`.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Read, dict[int, Value]] = {}
+
+    def add(self, read: Read, docs: Sequence[Doc], numbers: NDArray[np.uint64]) -> None:
+        """Remember the values that an attribute has in Docs.
+
+        numbers: [N] of their N tokens, as they were read.
+        """
+        if read.name == VECTOR:
+            return
+        known = self._known.setdefault(read, {0: ""})
+        if read.name == PHRASE:
+            known.update((int(get_string_id(sign)), sign) for sign in "BILU")
+        elif read.name == EXTENSION:
+            # Each distinct value is read once more: getters may be slow.
+            distinct, first = np.unique(numbers, return_index=True)
+            ends = [*accumulate(map(len, docs))]
+            for number, t in zip(distinct.tolist(), first.tolist(), strict=True):
+                if number not in known:
+                    known[number] = _value(_token(docs, ends, t), read.argument)
+        else:
+            known.update(texts_of(read, docs))
+
+    def value(self, read: Read, number: int) -> Value:
+        """The value that a number stands for. RAISES: KeyError if none is known."""
+        return number if read.name == VECTOR else self._known[read][number]
+
+
+def _token(docs: Sequence[Doc], ends: Sequence[int], t: int) -> Token:
+    """Token t of all the tokens of Docs; ends: how many there are up to the end of each."""
+    i = int(np.searchsorted(ends, t, side="right"))
+    return docs[i][t - ends[i]]
+
+
+def _value(token: Token, name: str) -> Value:
+    value = token._.get(name)
+    return value if isinstance(value, str) else int(value or 0)
 
 
 class Place(NamedTuple):
@@ -31,14 +83,14 @@ class Place(NamedTuple):
 class CellNames:
     """Names tests of templates.
 
-    features: made the hashes; part: what was read; vocab: of the tokens; tokens: what was read in
-    Python.
+    features: made the hashes; readings: what was read; vocab: of the tokens; tokens: what was read
+    in Python.
     """
 
     def __init__(
-        self, features: Featurizer, part: Readings, vocab: Vocab, tokens: TokenValues
+        self, features: Featurizer, readings: Readings, vocab: Vocab, tokens: TokenValues
     ) -> None:
-        self._part = part
+        self._readings = readings
         self._strings = vocab.strings
         self._readers = features.readers(vocab)
         self._annotations = features.annotations
@@ -49,13 +101,13 @@ class CellNames:
 
     def name(self, t: int, p: int) -> str:
         """Name the test p of token t. RAISES: KeyError for a value that is not known."""
-        seed = int(self._part.templates.tests.seeds[p])
+        seed = int(self._readings.templates.tests.seeds[p])
         texts = map(str, self._templates[seed].tests)
         return write_name(zip(texts, map(self._value, self._places(t, p)), strict=True))
 
     def _places(self, t: int, p: int) -> list[Place]:
         """The tokens that the parts of the test p of token t read."""
-        tests, offsets = self._part.templates.tests, self._part.offsets
+        tests, offsets = self._readings.templates.tests, self._readings.offsets
         s = int(np.searchsorted(offsets, t, side="right"))
         first, last = int(offsets[s - 1]), int(offsets[s])
         found = []
@@ -71,10 +123,10 @@ class CellNames:
 
     def _inside(self, at: int, column: int) -> Value:
         """The value that token `at` has in a column."""
-        n_lexical = self._part.templates.n_lexical
+        n_lexical = self._readings.templates.n_lexical
         if column >= n_lexical:
             return self._stored(at, column - n_lexical)
-        word = int(self._part.annotations[at, 0])
+        word = int(self._readings.annotations[at, 0])
         if word not in self._words:
             self._words[word] = [*_row(self._readers, self._strings[word])]
         value = self._words[word][column]
@@ -84,7 +136,7 @@ class CellNames:
 
     def _stored(self, at: int, column: int) -> Value:
         """The value that token `at` has in a column of annotations."""
-        number = int(self._part.annotations[at, column])
+        number = int(self._readings.annotations[at, column])
         if column >= len(self._annotations):
             read = self._token_columns[column - len(self._annotations)]
             return self._tokens.value(read, number)
@@ -109,9 +161,9 @@ class PatternCellNames(CellNames):
     """Names features of patterns; the arguments are those of `CellNames`."""
 
     def __init__(
-        self, features: ColumnReader, part: Readings, vocab: Vocab, tokens: TokenValues
+        self, features: ColumnFeaturizer, readings: Readings, vocab: Vocab, tokens: TokenValues
     ) -> None:
-        super().__init__(features, part, vocab, tokens)
+        super().__init__(features, readings, vocab, tokens)
         self._plan = features.patterns
         seen = self._plan.seen.items()
         self._seen = [(column, see) for column, of_column in seen for see in of_column]
@@ -138,9 +190,9 @@ class PatternCellNames(CellNames):
 
 
 def cell_names(
-    features: Featurizer, part: Readings, vocab: Vocab, tokens: TokenValues
+    features: Featurizer, readings: Readings, vocab: Vocab, tokens: TokenValues
 ) -> CellNames:
-    """What names the tests of a part; the arguments are those of `CellNames`."""
-    if isinstance(features, ColumnReader):
-        return PatternCellNames(features, part, vocab, tokens)
-    return CellNames(features, part, vocab, tokens)
+    """What names the tests of readings; the arguments are those of `CellNames`."""
+    if isinstance(features, ColumnFeaturizer):
+        return PatternCellNames(features, readings, vocab, tokens)
+    return CellNames(features, readings, vocab, tokens)

@@ -1,24 +1,68 @@
 """Regular expressions as word attributes, by the package `regex`.
 
 It knows all of Unicode's properties, and can be told to give up: a pattern such as `(a|aa)+$` takes
-time exponential in the length of some words.
+time exponential in the length of some words. To watch the clock takes several times as long as a
+search in a word, and few expressions need it: without repetitions inside repetitions, which can
+take exponential time, the number of steps is bounded by a polynomial in the length of the text,
+whose value is known before the search (`longest_text`).
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SparseCRFError
-from .expression_cost import longest_text
 
 if TYPE_CHECKING:
     from .attributes import Value
 
 SECONDS = 1.0  # of computing, for one search in one word
 MOST_ITEMS = 100_000  # of a pattern, with repetitions written out: `regex` writes them out
+MOST_STEPS = 5_000_000  # of a search without a clock: a small part of a second
+MOST_CHARACTERS = 1000  # for which they are counted
 
+# For `find_fault`: a pattern with `\$`, and one of a pattern's items.
 _DOLLAR = re.compile(r"(?:\\[^$]|[^\\])*\\\$", re.DOTALL)
 _ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
+
+# For `longest_text`: one of the pieces of a pattern that are known there.
+_CLASS = r"\\[dDwWsS]|\\[pP](?:\{[^{}\\]*\}|[A-Z])|\\[^\w\s]"
+_SET = rf"\[\^?(?!\])(?:{_CLASS}|[^\[\]\\])+\]"
+_PIECE = re.compile(
+    rf"(?P<nothing>\(\?i\))|(?P<open>\(\?:|\((?!\?))|(?P<bar>\|)|"
+    rf"(?:(?P<close>\))|{_CLASS}|\\[bBAZ]|{_SET}|[^\\()\[\]{{}}*+?|])"
+    r"(?P<repeated>(?:[*+?]|\{(?P<least>[0-9]{0,6})(?P<comma>,?)(?P<most>[0-9]{0,6})\})[?+]?)?"
+)
+_SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+class Expression:
+    """Searches words for a pattern that has no fault.
+
+    text: whether the value is the first text that matches, "" where none does, rather than 1 or 0.
+    number, template: for the message.
+    """
+
+    def __init__(self, pattern: str, *, text: bool, number: int, template: str) -> None:
+        self._search = searcher(pattern)
+        self._text = text
+        self._where = {"number": number, "template": template}
+
+    def __call__(self, word: str) -> "Value":
+        """Search a word.
+
+        RAISES: SparseCRFError if that takes too long.
+        """
+        try:
+            found = self._search(word)
+        except TimeoutError:
+            message = Errors.SC112.format(**self._where, seconds=SECONDS, text=word[:60])
+            raise SparseCRFError(message) from None
+        if self._text:
+            return str(found.group()) if found else ""
+        return int(found is not None)
 
 
 def find_fault(pattern: str) -> tuple[str, int] | None:
@@ -80,28 +124,82 @@ def searcher(pattern: str, flags: int = 0) -> Callable[[str], Any]:
     return find
 
 
-class Expression:
-    """Searches words for a pattern that has no fault.
+class Repetition(NamedTuple):
+    """How often something may be there; most: None for any number."""
 
-    text: whether the value is the first text that matches, "" where none does, rather than 1 or 0.
-    number, template: for the message.
-    """
+    least: int = 1
+    most: int | None = 1
 
-    def __init__(self, pattern: str, *, text: bool, number: int, template: str) -> None:
-        self._search = searcher(pattern)
-        self._text = text
-        self._where = {"number": number, "template": template}
+    def choices(self, length: int) -> int:
+        """The most numbers of times that it can be there in a text of so many characters."""
+        most = length if self.most is None else min(self.most, length)
+        return max(1, most - self.least + 1)
 
-    def __call__(self, word: str) -> "Value":
-        """Search a word.
 
-        RAISES: SparseCRFError if that takes too long.
+class _Cost:
+    """What bounds the steps of a search."""
+
+    def __init__(self) -> None:
+        self.n_items = 1
+        self.n_branches = 1
+        self.repetitions: list[Repetition] = []
+
+    def steps(self, length: int) -> int:
+        """The most steps in a text of so many characters: from each of its positions, along each
+        way through branches and repetitions, through all items.
         """
-        try:
-            found = self._search(word)
-        except TimeoutError:
-            message = Errors.SC112.format(**self._where, seconds=SECONDS, text=word[:60])
-            raise SparseCRFError(message) from None
-        if self._text:
-            return str(found.group()) if found else ""
-        return int(found is not None)
+        ways = prod(repetition.choices(length) for repetition in self.repetitions)
+        return (length + 1) * self.n_branches * ways * self.n_items
+
+
+def longest_text(pattern: str) -> int:
+    """The length in characters of texts in which a search cannot take long, -1 where not known.
+
+    pattern: for the package `regex`, without faults. Known are groups that are repeated once at
+    most, classes, sets, alternatives and repetitions; not known are other groups that begin with
+    `(?`, references, and sets in sets.
+    """
+    cost = _cost(pattern)
+    if cost is None:
+        return -1
+    return bisect_right(range(MOST_CHARACTERS + 1), MOST_STEPS, key=cost.steps) - 1
+
+
+def _cost(pattern: str) -> _Cost | None:
+    """What a search costs; None where that is not known."""
+    cost, branches, end = _Cost(), [1], 0
+    while end < len(pattern):
+        piece = _PIECE.match(pattern, end)
+        if piece is None:
+            return None
+        end = piece.end()
+        if piece["open"]:
+            branches.append(1)
+        elif piece["bar"]:
+            branches[-1] += 1
+        elif not piece["nothing"]:
+            repetition = _repetition(piece)
+            if repetition is None or (piece["close"] and repetition.most not in (0, 1)):
+                return None
+            if piece["close"]:
+                cost.n_branches *= branches.pop()
+            cost.repetitions.append(repetition)
+            # To begin a repetition and to end it are steps too.
+            cost.n_items += max(1, repetition.least) + 2
+    cost.n_branches *= branches.pop()
+    return cost
+
+
+def _repetition(piece: re.Match[str]) -> Repetition | None:
+    """How often an item or a group is repeated; None where that is not known."""
+    signs = piece["repeated"]
+    if not signs:
+        return Repetition()
+    if signs[0] in _SIGNS:
+        return Repetition(*_SIGNS[signs[0]])
+    least, comma, most = piece["least"], piece["comma"], piece["most"]
+    if not least and not most:
+        return None
+    if not comma:
+        return Repetition(int(least), int(least))
+    return Repetition(int(least or 0), int(most) if most else None)

@@ -1,6 +1,6 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,25 +10,22 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus import NO_VALUES, Observations
+from ..corpus.encoded import NO_VALUES, Observations
+from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
-from ..names import write_name
-from ..readings import Readings
+from ..model.names import write_name
 from ..registry import crf_features
-from .annotations import TokenReader
 from .arguments import Read
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import Plan, make_plan, names_of_values
-from .readers import token_reader, word_reader
 from .templates import parse_templates
-from .values import read_values
-from .vectors import vector_width
+from .tokens import TokenReader, check_mode, read_tokens, token_reader
+from .values import read_values, vector_width
 
 if TYPE_CHECKING:
-    from .lexemes import LexemeTable
-    from .readers import Reader
+    from .lexemes import LexemeTable, Reader
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -47,6 +44,8 @@ class Featurizer:
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
     boundaries: how many distances from a sequence are told apart where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
+    The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
+    are read by it (see `coverage`).
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
 
@@ -75,6 +74,7 @@ class Featurizer:
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
         self._token_readers: list[TokenReader] | None = None
+        self.watch: Callable[[Plan, NDArray[np.uint64]], None] | None = None
 
     def _check_names(self) -> None:
         """Check that there is a list for each name that templates read."""
@@ -161,10 +161,10 @@ class Featurizer:
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
         values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
-        for part in readings:
-            values.append(part.values)
-            hashes.append(part.hash(templates.tests))
-            offsets.append(offsets[-1][-1] + part.offsets[1:])
+        for of_vocab in readings:
+            values.append(of_vocab.values)
+            hashes.append(of_vocab.hash(templates.tests))
+            offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
         return Observations(
             hashes=np.concatenate(hashes),
             offsets=np.concatenate(offsets),
@@ -179,32 +179,30 @@ class Featurizer:
         """Read the values that are to be tested, for who need not see every test.
 
         docs, sequences: as for `__call__`.
-        RETURNS: the readings of all their tokens, in order, in parts of one vocab each.
+        RETURNS: the readings of all their tokens, in order, for each run of Docs of one vocab.
         Raises SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
-        # These import numba.
-        from .tokens import check_mode, read_tokens
-
         check_mode(sequences)
         self._find_width(docs)
-        plan = self._plan
-        parts = []
-        for of_vocab in by_vocab(docs):
-            offsets, values = read_tokens(of_vocab, plan.annotations, sequences)
-            if len(values):
-                vocab = of_vocab[0].vocab
-                words = np.ascontiguousarray(values[:, 0])
-                found = self._lexemes(vocab).find(words, vocab.strings)
-                rows, lexical, lexicon = found
-                if plan.tokens:
-                    values = self._read_more(of_vocab, values)
-                part = Readings(plan.templates, offsets, rows, lexical, values, lexicon)
-                if plan.values:
-                    reals = read_values(plan.values, of_vocab, offsets, self._vector_width)
-                    part = part._replace(values=reals)
-                parts.append(part)
-        return parts
+        runs = [run for run in by_vocab(docs) if any(map(len, run))]
+        return [self._read(run, sequences) for run in runs]
+
+    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
+        """Read Docs of one vocab, with at least one token; see `readings`."""
+        plan, vocab = self._plan, docs[0].vocab
+        offsets, values = read_tokens(docs, plan.annotations, sequences)
+        words = np.ascontiguousarray(values[:, 0])
+        rows, lexical, lexicon = self._lexemes(vocab).find(words, vocab.strings)
+        if plan.tokens:
+            values = self._read_more(docs, values)
+        if self.watch is not None:
+            self.watch(plan, values)
+        readings = Readings(plan.templates, offsets, rows, lexical, values, lexicon)
+        if not plan.values:
+            return readings
+        reals = read_values(plan.values, docs, offsets, self._vector_width)
+        return readings._replace(values=reals)
 
     @property
     def plan(self) -> Plan:
@@ -237,13 +235,15 @@ class Featurizer:
         getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
         like_num = getters.get(LIKE_NUM, WORD["like_num"])
         if self._table is None or self._table[0] is not like_num:
-            from .lexemes import LexemeTable
+            from .lexemes import LexemeTable  # imports numba
 
             self._table = like_num, LexemeTable(self._make_readers(like_num))
         return self._table[1]
 
     def _make_readers(self, like_num: "Reader") -> list["Reader"]:
         """The functions of a word that are read."""
+        from .lexemes import word_reader
+
         first = self._plan.first
         readers = [
             word_reader(read, first[read] + 1, self.templates[first[read]])

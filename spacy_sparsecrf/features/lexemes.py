@@ -3,7 +3,8 @@
 Imports numba.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import TypeAlias
@@ -13,14 +14,31 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
 from ..kernels.hashing import build_table, insert, lookup
-from .ngrams import Ngrams
-from .readers import Reader
+from .arguments import Read
+from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
+from .expressions import Expression
 
+Reader: TypeAlias = Callable[[str], Value] | Ngrams
 Ids: TypeAlias = NDArray[np.uint64]
 
 MIN_ROWS = 1024  # for which there is room from the start
 MAX_ROWS = 1_000_000  # distinct words; with 20 attributes 160 MB
 MAX_BYTES = 2**28  # of values
+
+
+def word_reader(read: Read, number: int, template: str) -> Reader:
+    """The function of a word's string that an attribute is.
+
+    number, template: the first template that reads it, for messages.
+    """
+    if read.name in AFFIX:
+        return partial(AFFIX[read.name], read.length)
+    if read.name in EXPRESSION:
+        text = read.name == "match"
+        return Expression(read.argument, text=text, number=number, template=template)
+    if read.name == NGRAMS:
+        return Ngrams(read.length, read.longest, read.argument)
+    return WORD[read.name]
 
 
 class LexemeTable:

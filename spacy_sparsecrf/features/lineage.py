@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..corpus import EncodedCorpus, Observations
+from ..corpus.encoded import EncodedCorpus, Observations
+from ..corpus.schedule import Descent, Kin, Stage
 from ..errors import Errors, SparseCRFError
-from ..schedule import Descent, Kin
-from ..stage import Stage
 from .featurizer import Featurizer
 from .plan import Plan
 from .templates import Template, parse_family
@@ -36,9 +35,9 @@ class Lineage:
         """Find which stage and which parents a schedule gives to templates.
 
         A template belongs to the first stage that names it. Its parents are those that the stage
-        declares; else the templates of stages before that test a part of what it tests, or the
-        same with another kind, and most of it: of two that test a part the one of the other, only
-        the larger is a parent.
+        declares; else the templates of stages before that test some of what it tests, or the
+        same with another kind, and most of it: of two of which one tests all that the other does,
+        only the larger is a parent.
 
         texts: the templates as they were written, by `Template.number` from 1.
         RAISES: SparseCRFError for patterns that name no template, stages that name none of their
@@ -65,6 +64,11 @@ class _Naming:
     def __init__(self, templates: Sequence[Template], texts: Sequence[str]) -> None:
         self._templates = templates
         self._names = [(str(t), "".join(texts[t.number - 1].split())) for t in templates]
+
+    @property
+    def n_templates(self) -> int:
+        """Number of templates P."""
+        return len(self._names)
 
     def named(self, pattern: str, stage: int) -> list[int]:
         """Positions of the templates that a pattern of a stage (from 0) names, at least one."""
@@ -100,7 +104,7 @@ def _keys(pattern: str) -> set[tuple[str, str]]:
 
 def _stages(naming: _Naming, schedule: Sequence[Stage]) -> list[int]:
     """The first stage that names each template."""
-    n_templates = len(naming._names)
+    n_templates = naming.n_templates
     stages = [-1] * n_templates
     for s, stage in enumerate(schedule):
         named = {t for pattern in stage.templates for t in naming.named(pattern, s)}
@@ -157,6 +161,7 @@ class KinRecord:
         self._read, self._features, self._lineage = read, features, lineage
         self._plan: Plan | None = None
         self._relations: list[Relation] = []
+        self._of_values: list[Relation] = []
         self._found: defaultdict[int, _Pairs] = defaultdict(_Pairs)
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
@@ -165,11 +170,19 @@ class KinRecord:
         # The first Docs may tell how many tests there are.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
-            self._relations = _relations(self._plan, self._lineage)
+            laid_out = self._plan, self._features.parsed, self._lineage
+            self._relations = _relations(*laid_out)
+            self._of_values = _relations_of_values(*laid_out)
         for column, template, parents in self._relations:
             hashes, first = np.unique(found.hashes[:, column], return_index=True)
             kept = hashes != 0
             self._found[template].add(hashes[kept], found.hashes[first[kept]][:, parents])
+        if found.n_tokens:
+            # Real values, and what is always true, are the same at each token.
+            for number, template, parents in self._of_values:
+                key = found.value_keys[number : number + 1]
+                self._found[template].add(key, found.hashes[:1, parents])
+            self._of_values = []
         return found
 
     def kin(self, corpus: EncodedCorpus) -> Kin:
@@ -186,24 +199,24 @@ class _Pairs:
     """Distinct tests of a template, each with its parents."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Keys, Keys]] = []
+        self._added: list[tuple[Keys, Keys]] = []
         self._n_merged = 0
 
     def add(self, hashes: Keys, parents: Keys) -> None:
         """Add tests [n] and their parents [n, k]."""
-        self._parts.append((hashes, parents))
-        if sum(len(part[0]) for part in self._parts[1:]) > max(self._n_merged, 1 << 16):
+        self._added.append((hashes, parents))
+        if sum(len(tests) for tests, _ in self._added[1:]) > max(self._n_merged, 1 << 16):
             self._n_merged = len(self.merged()[0])
 
     def merged(self) -> tuple[Keys, Keys]:
         """All tests [n], distinct, and their parents [n, k]."""
-        hashes, parents = (np.concatenate(arrays) for arrays in zip(*self._parts, strict=True))
+        hashes, parents = (np.concatenate(arrays) for arrays in zip(*self._added, strict=True))
         distinct, first = np.unique(hashes, return_index=True)
-        self._parts = [(distinct, parents[first])]
-        return self._parts[0]
+        self._added = [(distinct, parents[first])]
+        return self._added[0]
 
 
-def _relations(plan: Plan, lineage: Lineage) -> list[Relation]:
+def _relations(plan: Plan, templates: Sequence[Template], lineage: Lineage) -> list[Relation]:
     """The columns of templates of later stages, each with those of its parents.
 
     A parent of a test reads the same columns of values: of an attribute that has several values,
@@ -217,11 +230,36 @@ def _relations(plan: Plan, lineage: Lineage) -> list[Relation]:
         )
         for p in range(len(tests.seeds))
     ]
-    columns: defaultdict[int, list[int]] = defaultdict(list)
-    for p, owner in enumerate(plan.owners.tolist()):
-        columns[owner].append(p)
+    owners, columns = _columns(plan, templates)
     return [
         (p, t, [q for parent in lineage.parents[t] for q in columns[parent] if parts[q] <= own])
-        for p, (t, own) in enumerate(zip(plan.owners.tolist(), parts, strict=True))
+        for p, (t, own) in enumerate(zip(owners, parts, strict=True))
         if lineage.stages[t] > 0
     ]
+
+
+def _relations_of_values(
+    plan: Plan, templates: Sequence[Template], lineage: Lineage
+) -> list[Relation]:
+    """Real values of templates of later stages, each with the columns of its parents.
+
+    Only templates without tests can be its parents, which are always true.
+    """
+    _, columns = _columns(plan, templates)
+    return [
+        (v, t, [q for parent in lineage.parents[t] for q in columns[parent]])
+        for v, t in enumerate(plan.value_owners)
+        if lineage.stages[t] > 0
+    ]
+
+
+def _columns(
+    plan: Plan, templates: Sequence[Template]
+) -> tuple[list[int], defaultdict[int, list[int]]]:
+    """The template of each column of hashes, and the columns of each template."""
+    hashed = [t for t, template in enumerate(templates) if not template.is_real]
+    owners = [hashed[owner] for owner in plan.owners.tolist()]
+    columns: defaultdict[int, list[int]] = defaultdict(list)
+    for p, owner in enumerate(owners):
+        columns[owner].append(p)
+    return owners, columns

@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..arrays import MEMORY, Memory
-from ..corpus import NO_VALUES, Observations
-from ..names import ALWAYS, Outside, Value, read_test, write_pattern_name
-from ..readings import Conjunctions, Readings
-from .annotations import number_of
+from ..corpus.arrays import MEMORY, Memory
+from ..corpus.encoded import NO_VALUES, Observations
+from ..corpus.readings import Conjunctions, Readings
+from ..kernels.layout import Tokens
+from ..model.names import ALWAYS, Outside, Value, read_test, write_pattern_name
 from .attributes import VECTOR
-from .cell_names import cell_names
+from .cell_names import TokenValues, cell_names
 from .featurizer import Featurizer, by_vocab
-from .patterns import PatternFeaturizer
+from .patterns.featurizer import PatternFeaturizer
+from .patterns.views import value_of
 from .plan import seed_of
-from .token_values import TokenValues
-from .views import value_of
+from .tokens import number_of
 
 if TYPE_CHECKING:
-    from ..readings import Hashes
+    from ..corpus.readings import Hashes
 
 
 def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
@@ -48,7 +48,7 @@ def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
     lexical = np.array([[_number(value) for value in values]], dtype=np.uint64)
     annotations = np.zeros((1, 0), dtype=np.uint64)
     hashes = np.empty((1, len(found)), dtype=np.uint64)
-    hash_tests(offsets, rows, lexical, annotations, *tests.arrays, hashes)
+    hash_tests(Tokens(offsets, rows, lexical, annotations), tests.plan, hashes)
     of_names: NDArray[np.uint64] = hashes[0]
     return of_names
 
@@ -64,24 +64,24 @@ def _number(value: Value) -> int:
 
 
 class _Kept(NamedTuple):
-    """What is kept of a part of what was read.
+    """What is kept of the readings of Docs of a vocab.
 
-    part: without values of words; of annotations it has the columns that are not of vectors.
+    readings: without values of words; of annotations they have the columns that are not of vectors.
     vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
     vocab: of the tokens.
     """
 
-    part: Readings
+    readings: Readings
     vectors: NDArray[Any]
     is_vector: NDArray[np.bool_]
     vocab: Vocab
 
     def restore(self, lexical: "Hashes") -> Readings:
         """What was read. lexical: values of words."""
-        annotations = np.empty((self.part.n_tokens, len(self.is_vector)), dtype=np.uint64)
-        annotations[:, ~self.is_vector] = self.part.annotations
+        annotations = np.empty((self.readings.n_tokens, len(self.is_vector)), dtype=np.uint64)
+        annotations[:, ~self.is_vector] = self.readings.annotations
         annotations[:, self.is_vector] = self.vectors
-        return self.part._replace(lexical=lexical, annotations=annotations)
+        return self.readings._replace(lexical=lexical, annotations=annotations)
 
 
 class NameRecord:
@@ -112,29 +112,29 @@ class NameRecord:
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the tests of Docs; see `Featurizer`."""
-        parts = []
+        found = []
         for of_vocab in by_vocab(docs):
-            for part in self._features.readings(of_vocab, sequences):
-                parts.append(part)
-                self._keep(part, of_vocab)
+            for readings in self._features.readings(of_vocab, sequences):
+                found.append(readings)
+                self._keep(readings, of_vocab)
         self._store.release()
-        return _reader(self._features).observe(parts)
+        return _featurizer(self._features).observe(found)
 
-    def _keep(self, part: Readings, docs: Sequence[Doc]) -> None:
-        """Keep what names are made of. part: all that was read of Docs of a vocab."""
-        features = _reader(self._features)
-        is_vector = np.zeros(part.annotations.shape[1], dtype=np.bool_)
+    def _keep(self, readings: Readings, docs: Sequence[Doc]) -> None:
+        """Keep what names are made of. readings: all of the Docs, which have one vocab."""
+        features = _featurizer(self._features)
+        is_vector = np.zeros(readings.annotations.shape[1], dtype=np.bool_)
         for column, read in enumerate(features.token_columns, start=len(features.annotations)):
             is_vector[column] = read.name == VECTOR
-            self._tokens.add(read, docs, part.annotations[:, column])
-        vectors = part.annotations[:, is_vector]
+            self._tokens.add(read, docs, readings.annotations[:, column])
+        vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
-        annotations = part.annotations[:, ~is_vector]
-        self._lexical[part.lexicon] = part.lexical
-        kept = part.offsets, part.words, annotations, vectors
+        annotations = readings.annotations[:, ~is_vector]
+        self._lexical[readings.lexicon] = readings.lexical
+        kept = readings.offsets, readings.words, annotations, vectors
         offsets, words, annotations, vectors = self._store.kept(kept)
-        own = part._replace(offsets=offsets, words=words, annotations=annotations)
-        own = own._replace(lexical=part.lexical[:0], values=NO_VALUES)
+        own = readings._replace(offsets=offsets, words=words, annotations=annotations)
+        own = own._replace(lexical=readings.lexical[:0], values=NO_VALUES)
         self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab))
 
     def names(self, keys: NDArray[np.uint64]) -> dict[int, str]:
@@ -158,7 +158,7 @@ class NameRecord:
         from ..kernels.hashing import build_table, lookup
 
         # Real values have their names from the first, whatever is read.
-        known = _reader(self._features).value_names
+        known = _featurizer(self._features).value_names
         found = {key: known[key] for key in wanted.tolist() if key in known}
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
@@ -166,14 +166,14 @@ class NameRecord:
         for kept in self._kept:
             if not is_open.any():
                 break
-            part = kept.restore(self._lexical[kept.part.lexicon])
-            hashes = part.hash(part.templates.tests)
+            readings = kept.restore(self._lexical[kept.readings.lexicon])
+            hashes = readings.hash(readings.templates.tests)
             positions = np.empty(hashes.size, dtype=np.int32)
             lookup(slots, wanted, hashes.reshape(-1), positions)
             cells = np.flatnonzero(is_open[positions])
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
-            namer = cell_names(_reader(self._features), part, kept.vocab, self._tokens)
+            namer = cell_names(_featurizer(self._features), readings, kept.vocab, self._tokens)
             for test, cell in zip(tests.tolist(), cells[first].tolist(), strict=True):
                 try:
                     name = namer.name(*divmod(cell, hashes.shape[1]))
@@ -183,9 +183,9 @@ class NameRecord:
         return found
 
 
-def _reader(features: Featurizer | PatternFeaturizer) -> Featurizer:
+def _featurizer(features: Featurizer | PatternFeaturizer) -> Featurizer:
     """What reads and hashes values."""
-    return features if isinstance(features, Featurizer) else features.reader
+    return features if isinstance(features, Featurizer) else features.featurizer
 
 
 def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
@@ -195,7 +195,7 @@ def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
     RAISES: SparseCRFError for patterns that cannot be read.
     """
     if isinstance(features, PatternFeaturizer):
-        made = [(pattern.key, pattern.kinds) for pattern in features.reader.patterns.patterns]
+        made = [(pattern.key, pattern.kinds) for pattern in features.featurizer.patterns.patterns]
     elif isinstance(features, Featurizer):
         made = [(template.key, template.kinds) for template in features.parsed]
     else:
@@ -210,6 +210,6 @@ def constant_tests(features: Any) -> frozenset[int]:
     """
     names = [ALWAYS]
     if isinstance(features, PatternFeaturizer):
-        patterns = features.reader.patterns.patterns
+        patterns = features.featurizer.patterns.patterns
         names = [write_pattern_name(p.literals, ()) for p in patterns if not p.tests]
     return frozenset(hash_names(names).tolist())

@@ -1,24 +1,27 @@
 """Templates laid out as arrays, and where their values come from."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
+from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
-from ..readings import Conjunctions, Hashes, Templates
 from .arguments import Read
-from .attributes import ANNOTATION, NGRAMS, TOKEN, VECTOR
-from .ngrams import Ngrams
-from .places import count_edges, places_of
+from .attributes import ANNOTATION, EXTENSION, NGRAMS, SPAN, TOKEN, VECTOR, Ngrams
 from .templates import Template, TokenTest
 
+# From where an offset counts, see `Conjunctions`.
+FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
+_EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
 MOST_TESTS = 2048  # of a template at one token
 
 
@@ -33,7 +36,8 @@ class Plan:
     token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
     owners: [P] int32, position of the template of each test, among those that are hashed.
-    values: tests that are not hashed: they read numbers, see `values`.
+    values: tests that are not hashed: they read numbers, see `values`; value_owners: for each
+    number, the position of its template, among all.
     """
 
     words: tuple[Read, ...]
@@ -44,6 +48,20 @@ class Plan:
     owners: NDArray[np.int32]
     templates: Templates
     values: tuple[TokenTest, ...] = ()
+    value_owners: tuple[int, ...] = ()
+
+    @cached_property
+    def watched(self) -> dict[str, int]:
+        """Attributes that come from elsewhere, see `coverage`, and their columns of annotations."""
+        found = {
+            name: self.annotations.index(i)
+            for name, i in ANNOTATION.items()
+            if i in self.annotations and name not in _EVERYWHERE
+        }
+        for column, read in enumerate(self.token_columns, len(self.annotations)):
+            if read.name in (EXTENSION, SPAN):
+                found[str(read)] = column
+        return found
 
 
 def make_plan(
@@ -65,7 +83,9 @@ def make_plan(
     for template in templates:
         for test in template.tests:
             first.setdefault(test.read, template.number - 1)
-    values = tuple(template.tests[0] for template in templates if template.is_real)
+    real = {t: template.tests[0] for t, template in enumerate(templates) if template.is_real}
+    values = tuple(real.values())
+    value_owners = [t for t, test in real.items() for _ in names_of_values([test], vector_width)]
     templates = [template for template in templates if not template.is_real]
     hashed = [read for read in first if not read.is_real]
     words = tuple(read for read in hashed if read.name not in (*ANNOTATION, *TOKEN))
@@ -84,7 +104,8 @@ def make_plan(
     seeds, numbers = hashed_names(values, vector_width)
     made = Templates(conjunctions, n_lexical, *by_kind, start_label, seeds, numbers)
     token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
-    return Plan(words, annotations, tokens, token_columns, first, owners, made, values)
+    laid_out = words, annotations, tokens, token_columns
+    return Plan(*laid_out, first, owners, made, values, tuple(value_owners))
 
 
 def _lay_out(
@@ -169,3 +190,37 @@ def hashed_names(tests: Sequence[TokenTest], vector_width: int) -> tuple[Hashes,
 def positions_of(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:
     """Positions of the tests that are conjoined with a label (u) or a pair (b)."""
     return np.array([i for i, of_test in enumerate(kinds) if kind in of_test], dtype=np.int32)
+
+
+class Placed(Protocol):
+    """A test: where `absolute`, its offset is a place, 1 the first of the sequence, -1 the last."""
+
+    @property
+    def offset(self) -> int:
+        """In tokens."""
+
+    @property
+    def absolute(self) -> bool:
+        """Whether it does not count from the current token."""
+
+
+def places_of(tests: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets [K] of tests, and from where they count [K]."""
+    places = [_place(test) for test in tests]
+    offsets, anchors = np.array(places, dtype=np.int64).reshape(-1, 2).T.copy()
+    return offsets, anchors
+
+
+def _place(test: Placed) -> tuple[int, int]:
+    if not test.absolute:
+        return test.offset, FROM_TOKEN
+    return (test.offset - 1, FROM_FIRST) if test.offset >= 0 else (test.offset, FROM_END)
+
+
+def count_edges(tests: Iterable[Placed], boundaries: int | None) -> int:
+    """How many distances from a sequence need values.
+
+    boundaries: how many are told apart from each other and from all others, None for all.
+    """
+    furthest = max((abs(test.offset) for test in tests), default=0)
+    return max(1, furthest if boundaries is None else min(furthest, boundaries + 1))

@@ -8,11 +8,17 @@
 An offset counts from the current token; place 1 is the first token of the sequence, 2 the second,
 -1 the last. Blanks between these parts mean nothing. Without a test a template is always on: `u:`
 is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al.
-2010). A family of templates is written
+2010).
+
+A family of templates that test windows of tokens is written
 
     family   := kind ":" "ngrm" "(" length "," read ")" [ "-" | "+" | "++" ]
 
-and stands for all of them, see `windows`.
+and stands for all of them. Families are the feature sets of Lavergne et al. (2010), section 5.1.1,
+for odd n: `n-grm` tests the windows of 0, 1, 3, .., n tokens with the current one in the middle,
+`n-grm-` only the longest of them; `n-grm+` adds the windows of 2, 4, .., n - 1 tokens, both of each
+length that are as good as centred; `n-grm++` has every window inside the longest. A window is where
+it is: the same tokens at another distance are another test.
 """
 
 import re
@@ -22,16 +28,13 @@ from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
 from .arguments import Read, parse_read
-from .attributes import NAMES
-from .windows import FAMILY, parse_length, parse_variant, windows
+from .cursor import LIMIT, Cursor
 
-LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
 WITH = {"u": "the label", "b": "the label pair"}
+FAMILY = "ngrm"
+LONGEST_WINDOW = 99  # tokens: `++` has n (n + 1) / 2 windows
 
-_BLANKS = re.compile(r"\s*")
 _NAME = re.compile(r"\w+")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,9}(?![0-9])")
-_TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, order=True)
@@ -92,148 +95,6 @@ class Template:
         return f"{self.kind}:{self.key}"
 
 
-class _Reader:
-    """A cursor over the text of one template, which can say where it stopped."""
-
-    def __init__(self, text: str, number: int) -> None:
-        self.text = text
-        self.number = number
-        self.at = 0
-        self._skip_blanks()
-
-    def take(self, pattern: re.Pattern[str]) -> str:
-        """Read what matches here, and the blanks behind it; "" where nothing matches."""
-        match = pattern.match(self.text, self.at)
-        if match is None:
-            return ""
-        self.at = match.end()
-        self._skip_blanks()
-        return match.group()
-
-    def take_char(self, chars: str) -> str:
-        """Read one of these characters, and the blanks behind it; "" where none is here."""
-        char = self.text[self.at : self.at + 1]
-        if not char or char not in chars:
-            return ""
-        self.at += 1
-        self._skip_blanks()
-        return char
-
-    def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
-        """Read an integer in low..high, or fail saying `what` was expected."""
-        start = self.at
-        digits = self.take(_INTEGER)
-        if not digits or not low <= int(digits) <= high:
-            self.at = start
-            self.fail(f"{what}, a whole number from {low} to {high}")
-        return int(digits)
-
-    def fail(self, expected: str) -> NoReturn:
-        """Raise an error that says what was expected here, and what was found."""
-        match = _TOKEN.match(self.text, self.at)
-        found = repr(match.group()) if match else "the end of the template"
-        error = Errors.SC101.format(
-            number=self.number,
-            template=self.text,
-            position=self.at + 1,
-            expected=expected,
-            found=found,
-        )
-        raise SparseCRFError(error)
-
-    def _skip_blanks(self) -> None:
-        match = _BLANKS.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-
-
-def parse_template(text: str, number: int = 1) -> Template:
-    """Parse one template.
-
-    text: in the language above.
-    number: its position in the list, from 1, for the error message.
-    RAISES: SparseCRFError that names the template, the character and what was expected.
-    """
-    reader = _Reader(text, number)
-    kind = _parse_kind(reader)
-    if reader.at == len(text):
-        return Template(kind, (), number)
-    tests = [_parse_test(reader, [])]
-    while reader.take_char("|"):
-        tests.append(_parse_test(reader, tests))
-    if reader.at < len(text):
-        reader.fail("'|' or the end of the template")
-    return Template(kind, tuple(sorted(tests)), number)
-
-
-def parse_family(text: str, number: int) -> tuple[Template, ...]:
-    """Parse one template, or a family of them. text, number, RAISES: as for `parse_template`."""
-    reader = _Reader(text, number)
-    kind = _parse_kind(reader)
-    if reader.take(_NAME) != FAMILY:
-        return (parse_template(text, number),)
-    if not reader.take_char("("):
-        reader.fail(f"'(', as in {FAMILY}(3, lower)")
-    length = parse_length(reader)
-    if not reader.take_char(","):
-        reader.fail("',' and an attribute")
-    read = _parse_attribute(reader)
-    if not reader.take_char(")"):
-        reader.fail("')'")
-    variant = parse_variant(reader)
-    if reader.at < len(text):
-        reader.fail("'+', '++', '-' or the end of the template")
-    tests = (tuple(TokenTest(i, *read) for i in window) for window in windows(length, variant))
-    return tuple(Template(kind, of_window, number) for of_window in tests)
-
-
-def _parse_kind(reader: _Reader) -> str:
-    """Parse `kind ":"`."""
-    kind = reader.take_char("ub*")
-    if not kind:
-        reader.fail("a kind, one of u, b, *")
-    if not reader.take_char(":"):
-        reader.fail("':'")
-    return kind
-
-
-def _parse_attribute(reader: _Reader) -> Read:
-    """Parse an attribute with its arguments."""
-    start = reader.at
-    name = reader.take(_NAME)
-    if name not in NAMES:
-        reader.at = start
-        reader.fail(f"an attribute, one of {', '.join(NAMES)}")
-    return parse_read(reader, name)
-
-
-def _parse_test(reader: _Reader, others: Sequence[TokenTest]) -> TokenTest:
-    """Parse `read "[" [ "@" ] offset "]"`, a test that is not among others."""
-    start = reader.at
-    read = _parse_attribute(reader)
-    if not reader.take_char("["):
-        reader.fail("'[' and an offset, as in [0]" + _no_length(reader, read.name))
-    absolute = bool(reader.take_char("@"))
-    at = reader.at
-    what = "a place" if absolute else "an offset"
-    offset = reader.take_integer(-LIMIT, what)
-    if absolute and offset == 0:
-        reader.at = at
-        reader.fail("a place, 1 for the first token or -1 for the last")
-    if not reader.take_char("]"):
-        reader.fail("']'")
-    test = TokenTest(offset, *read, absolute)
-    if test in others:
-        reader.at = start
-        reader.fail(f"a test other than {test}, which stands before")
-    return test
-
-
-def _no_length(reader: _Reader, name: str) -> str:
-    """Explain to who gave a length to an attribute that takes none."""
-    given = reader.text.startswith("(", reader.at)
-    return f" ({name} takes no length)" if given else ""
-
-
 def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
     """Parse a list of templates.
 
@@ -277,3 +138,110 @@ def _fail_repeated(texts: Sequence[str], first: int, second: int, kind: str) -> 
         conjoined=WITH[kind],
     )
     raise SparseCRFError(error)
+
+
+def parse_template(text: str, number: int = 1) -> Template:
+    """Parse one template.
+
+    text: in the language above.
+    number: its position in the list, from 1, for the error message.
+    RAISES: SparseCRFError that names the template, the character and what was expected.
+    """
+    cursor = Cursor(text, number)
+    kind = _parse_kind(cursor)
+    if cursor.is_at_end():
+        return Template(kind, (), number)
+    tests = [_parse_test(cursor, [])]
+    while cursor.take_char("|"):
+        tests.append(_parse_test(cursor, tests))
+    if not cursor.is_at_end():
+        cursor.fail("'|' or the end of the template")
+    return Template(kind, tuple(sorted(tests)), number)
+
+
+def parse_family(text: str, number: int) -> tuple[Template, ...]:
+    """Parse one template, or a family of them. text, number, RAISES: as for `parse_template`."""
+    cursor = Cursor(text, number)
+    kind = _parse_kind(cursor)
+    if cursor.take(_NAME) != FAMILY:
+        return (parse_template(text, number),)
+    cursor.expect("(", f", as in {FAMILY}(3, lower)")
+    length = _parse_length(cursor)
+    cursor.expect(",", " and an attribute")
+    read = parse_read(cursor)
+    cursor.expect(")")
+    variant = _parse_variant(cursor)
+    if not cursor.is_at_end():
+        cursor.fail("'+', '++', '-' or the end of the template")
+    tests = (tuple(TokenTest(i, *read) for i in window) for window in windows(length, variant))
+    return tuple(Template(kind, of_window, number) for of_window in tests)
+
+
+def windows(n: int, variant: str = "") -> list[range]:
+    """Offsets of the tokens of each window of a family.
+
+    n: odd, tokens of the longest window; variant: "", "-", "+" or "++".
+    """
+    half = n // 2
+    if variant == "-":
+        return [range(-half, half + 1)]
+    found = [range(0)]
+    for length in range(1, n + 1):
+        if variant == "++":
+            begins = range(-half, half + 2 - length)
+        elif length % 2:
+            begins = range(-(length // 2), 1 - length // 2)
+        else:
+            # The current token stands right or left of the middle.
+            begins = range(-(length // 2), 2 - length // 2) if variant == "+" else range(0)
+        found += [range(begin, begin + length) for begin in begins]
+    return found
+
+
+def _parse_kind(cursor: Cursor) -> str:
+    """Parse `kind ":"`."""
+    kind = cursor.take_char("ub*")
+    if not kind:
+        cursor.fail("a kind, one of u, b, *")
+    cursor.expect(":")
+    return kind
+
+
+def _parse_test(cursor: Cursor, others: Sequence[TokenTest]) -> TokenTest:
+    """Parse `read "[" [ "@" ] offset "]"`, a test that is not among others."""
+    start = cursor.at
+    read = parse_read(cursor)
+    cursor.expect("[", " and an offset, as in [0]" + _no_length(cursor, read.name))
+    absolute = bool(cursor.take_char("@"))
+    at = cursor.at
+    what = "a place" if absolute else "an offset"
+    offset = cursor.take_integer(-LIMIT, what)
+    if absolute and offset == 0:
+        cursor.fail("a place, 1 for the first token or -1 for the last", at=at)
+    cursor.expect("]")
+    test = TokenTest(offset, *read, absolute)
+    if test in others:
+        cursor.fail(f"a test other than {test}, which stands before", at=start)
+    return test
+
+
+def _no_length(cursor: Cursor, name: str) -> str:
+    """Explain to who gave a length to an attribute that takes none."""
+    given = cursor.text.startswith("(", cursor.at)
+    return f" ({name} takes no length)" if given else ""
+
+
+def _parse_length(cursor: Cursor) -> int:
+    """Parse `n`, the tokens of the longest window."""
+    start = cursor.at
+    what = f"an odd length, a whole number from 1 to {LONGEST_WINDOW}"
+    n = cursor.take_integer(1, what)
+    if n % 2 == 0 or n > LONGEST_WINDOW:
+        cursor.fail(what, at=start)
+    return n
+
+
+def _parse_variant(cursor: Cursor) -> str:
+    """Parse what stands behind a family: "", "-", "+" or "++"."""
+    variant = cursor.take_char("+-")
+    return variant + cursor.take_char("+") if variant == "+" else variant

@@ -1,19 +1,39 @@
 """Block coordinate descent: all weights of a test at once (Lavergne 2010, section 3.4)."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import Blocks, BlockSpace, Kept, measure_block, visit_block
-from .compiled import inner, kernel
-from .groups import Chains, PairTables, Potentials, TokenRows
-from .memory import fill, lent
-from .refresh import refresh_block
+from .blocks import Block, Blocks, BlockSpace, Kept, measure_block, refresh_block, visit_block
+from .compiled import fill, inner, kernel, position
+from .layout import Potentials, Tables
 
 # A step must bring this share of the decrease that the gradient promises (Tseng & Yun 2009).
 _ARMIJO = 0.1
 # Doublings of kappa for one block, after which its weights stay as they were.
 _MAX_TRIALS = 60
+
+
+class Settings(NamedTuple):
+    """Settings of the descent.
+
+    l1, l2: the penalty; least_kappa, common: see `_propose`; noise: rounding error of one token's
+    log-potential.
+    """
+
+    l1: float
+    l2: float
+    least_kappa: float
+    common: bool
+    noise: float
+
+
+class Weights(NamedTuple):
+    """The weights [K]: theta; kappa, alike for a block's weights of one kind; observed counts."""
+
+    theta: np.ndarray
+    kappa: np.ndarray
+    observed: np.ndarray
 
 
 @kernel
@@ -49,15 +69,7 @@ def _slope(weight: float, smooth: float, l1: float) -> float:
 
 @inner
 def _propose(
-    part: np.ndarray,
-    l1: float,
-    l2: float,
-    kappa: float,
-    common: bool,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
-    old: np.ndarray,
-    theta: np.ndarray,
+    part: np.ndarray, kappa: float, settings: Settings, theta: np.ndarray, space: BlockSpace
 ) -> tuple[bool, float]:
     """Minimise the model of the weights part[0]:part[1] (Lavergne 2010, equations 9 to 11).
 
@@ -67,10 +79,12 @@ def _propose(
     |g / curvature|) over the part, as Wapiti does. kappa: infinite to go back.
     RETURNS: whether a weight moves; change that the gradient promises, <= 0.
     """
+    l1, l2 = settings.l1, settings.l2
+    gradient, curvature, old = space.gradient, space.curvature, space.old
     damping = 1.0
     for k in range(part[0], part[1]):
         theta[k] = old[k]
-        if common and curvature[k] > 1e-9 * abs(gradient[k]):
+        if settings.common and curvature[k] > 1e-9 * abs(gradient[k]):
             damping = max(damping, abs(gradient[k]) / curvature[k])
     moved, promised = False, 0.0
     for k in range(part[0], part[1]):
@@ -81,77 +95,117 @@ def _propose(
         z = h * old[k] - gradient[k]
         theta[k] = np.sign(z) * max(abs(z) - l1, 0.0) / (h + l2)
         moved = moved or theta[k] != old[k]
-        promised += gradient[k] * (theta[k] - old[k]) + _rise(old[k], theta[k], l1, l2)
+        promised += gradient[k] * (theta[k] - old[k]) + _rise(old[k], theta[k], settings)
     return moved, promised
 
 
 @inner
-def _rise(old: float, new: float, l1: float, l2: float) -> float:
+def _rise(old: float, new: float, settings: Settings) -> float:
     """Change of the penalty of one weight."""
-    return l1 * (abs(new) - abs(old)) + 0.5 * l2 * (new - old) * (new + old)
+    linear = settings.l1 * (abs(new) - abs(old))
+    return linear + 0.5 * settings.l2 * (new - old) * (new + old)
 
 
 @inner
 def _change_of_rest(
-    part: np.ndarray,
-    l1: float,
-    l2: float,
-    observed: np.ndarray,
-    old: np.ndarray,
-    theta: np.ndarray,
+    part: np.ndarray, settings: Settings, weights: Weights, old: np.ndarray
 ) -> float:
     """Change of the objective without log Z: penalties, less the scores of gold labels."""
-    total = 0.0
+    total, theta = 0.0, weights.theta
     for k in range(part[0], part[1]):
-        total += _rise(old[k], theta[k], l1, l2) - (theta[k] - old[k]) * observed[k]
+        total += _rise(old[k], theta[k], settings) - (theta[k] - old[k]) * weights.observed[k]
     return total
 
 
 @inner
 def _begin_part(
+    i: int,
     row: int,
     origin: int,
     row_ptr: np.ndarray,
-    observed: np.ndarray,
-    theta: np.ndarray,
-    kappa: np.ndarray,
-    least_kappa: float,
-    part: np.ndarray,
-    old: np.ndarray,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
+    settings: Settings,
+    weights: Weights,
+    space: BlockSpace,
+    parts: np.ndarray,
 ) -> float:
-    """Find the weights of a row, part[0]:part[1], none for -1, and clear their sums.
+    """Find the weights of a row, parts[i], none for -1, and clear their sums.
 
     RETURNS: their kappa: the largest, as weights may have joined the row.
     """
-    part[0] = part[1] = origin
+    parts[i, 0] = parts[i, 1] = origin
     if row >= 0:
-        part[0], part[1] = origin + row_ptr[row], origin + row_ptr[row + 1]
-    largest = least_kappa
-    for k in range(part[0], part[1]):
-        old[k], gradient[k], curvature[k] = theta[k], -observed[k], 0.0
+        parts[i, 0], parts[i, 1] = origin + row_ptr[row], origin + row_ptr[row + 1]
+    largest = settings.least_kappa
+    for k in range(parts[i, 0], parts[i, 1]):
+        space.old[k], space.curvature[k] = weights.theta[k], 0.0
+        space.gradient[k] = -weights.observed[k]
         # Infinite where a block had to go back.
-        if kappa[k] < np.inf:
-            largest = max(largest, kappa[k])
+        if weights.kappa[k] < np.inf:
+            largest = max(largest, weights.kappa[k])
     return largest
+
+
+@inner
+def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: np.ndarray) -> Block:
+    """Block b, whose weights are `parts`, see `_descend_block`; padded: Yp."""
+    split, n_inner = tables.unigrams.split, tables.sequences.n_labels * padded
+    labels = tables.unigrams.row_labels[parts[0, 0] : parts[0, 1]]
+    places = tables.bigrams.row_places[parts[1, 0] - split : parts[1, 1] - split]
+    middle = position(places, n_inner)
+    tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
+    return Block(tokens, parts[0, 0], labels, parts[1, 0], places[:middle], places[middle:])
+
+
+@inner
+def _descend_block(
+    b: int,
+    block: Block,
+    parts: np.ndarray,
+    kappas: np.ndarray,
+    blocks: Blocks,
+    tables: Tables,
+    settings: Settings,
+    weights: Weights,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
+) -> None:
+    """Descend on block b, which was visited.
+
+    parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2], of
+    each, in and out.
+    """
+    for trial in range(_MAX_TRIALS):
+        moved, promised, rest = False, 0.0, 0.0
+        for i in range(2):
+            part, theta = parts[i], weights.theta
+            moved_here, promised_here = _propose(part, kappas[i], settings, theta, space)
+            moved, promised = moved or moved_here, promised + promised_here
+            rest += _change_of_rest(part, settings, weights, space.old)
+        if not moved and trial == 0:
+            break
+        refresh_block(b, blocks, tables, weights.theta, potentials, kept)
+        log_z, size = measure_block(block, blocks.sequence_of, tables, potentials, kept, space)
+        if not moved:
+            break
+        factor = 2.0 if trial < _MAX_TRIALS - 2 else np.inf
+        enough = log_z + rest <= _ARMIJO * promised + settings.noise * size
+        if enough:
+            factor = 0.5 if trial == 0 else 1.0
+        # At last the weights go back to where they were.
+        for i in range(2):
+            kappas[i] *= factor
+        if enough:
+            break
 
 
 @kernel
 def descend_blocks(
     order: np.ndarray,
     blocks: Blocks,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    observed: np.ndarray,
-    l1: float,
-    l2: float,
-    least_kappa: float,
-    common: bool,
-    noise: float,
-    theta: np.ndarray,
-    kappa: np.ndarray,
+    tables: Tables,
+    settings: Settings,
+    weights: Weights,
     potentials: Potentials,
     kept: Kept,
     space: BlockSpace,
@@ -161,62 +215,16 @@ def descend_blocks(
     Of each, visit the sequences, propose new weights and evaluate the objective there. While it
     does not fall enough, kappa doubles; it halves again where the first trial does.
 
-    order: [n] int64, blocks; observed: [K] empirical counts; least_kappa, common: see `_propose`;
-    noise: rounding error of one token's log-potential. In and out: theta, kappa [K], kappa alike
-    for a block's weights of one kind; potentials, at theta; kept; space.
+    order: [n] int64, blocks. In and out: weights; potentials, at theta; kept; space.
     """
-    theta, tests, potentials = lent(theta), lent(tests), lent(potentials)
-    kept, space = lent(kept), lent(space)
-    split, work = tests.split, (space.old, space.gradient, space.curvature)
-    unigrams, bigrams = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    kappas = np.zeros(2)
+    parts, kappas, split = space.parts, space.kappas, tables.unigrams.split
     for b in order:
-        u: Any = np.int64(blocks.unigram[b])
-        r: Any = np.int64(blocks.bigram[b])
-        tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
-        rest_of = observed, theta, kappa, least_kappa
-        kappas[0] = _begin_part(u, 0, tests.row_ptr, *rest_of, unigrams, *work)
-        kappas[1] = _begin_part(r, split, pairs.pair_ptr, *rest_of, bigrams, *work)
-        visit_block(
-            tokens,
-            unigrams,
-            bigrams,
-            blocks.sequence_of,
-            chains,
-            tests,
-            pairs,
-            potentials,
-            kept,
-            space,
-        )
-        for trial in range(_MAX_TRIALS):
-            moved, promised, rest = False, 0.0, 0.0
-            for i, part in enumerate((unigrams, bigrams)):
-                moved_here, promised_here = _propose(
-                    part,
-                    l1,
-                    l2,
-                    kappas[i],
-                    common,
-                    space.gradient,
-                    space.curvature,
-                    space.old,
-                    theta,
-                )
-                moved, promised = moved or moved_here, promised + promised_here
-                rest += _change_of_rest(part, l1, l2, observed, space.old, theta)
-            if not moved and trial == 0:
-                break
-            refresh_block(tokens, u, r, blocks, chains, tests, pairs, theta, potentials, kept)
-            log_z, size = measure_block(
-                tokens, blocks.sequence_of, chains, pairs, potentials, kept, space
-            )
-            if not moved:
-                break
-            if log_z + rest <= _ARMIJO * promised + noise * size:
-                kappas *= 0.5 if trial == 0 else 1.0
-                break
-            # At last the weights go back to where they were.
-            kappas *= 2.0 if trial < _MAX_TRIALS - 2 else np.inf
-        fill(kappa, unigrams[0], unigrams[1], kappas[0])
-        fill(kappa, bigrams[0], bigrams[1], kappas[1])
+        u, r, rest = blocks.unigram[b], blocks.bigram[b], (settings, weights, space, parts)
+        kappas[0] = _begin_part(0, u, 0, tables.unigrams.row_ptr, *rest)
+        kappas[1] = _begin_part(1, r, split, tables.bigrams.row_ptr, *rest)
+        block = _block(b, len(space.product), blocks, tables, parts)
+        visit_block(block, blocks.sequence_of, tables, potentials, kept, space)
+        state = weights, potentials, kept, space
+        _descend_block(b, block, parts, kappas, blocks, tables, settings, *state)
+        for i in range(2):
+            fill(weights.kappa, parts[i, 0], parts[i, 1], kappas[i])

@@ -1,16 +1,21 @@
 """A block, the weights of one test, on the sequences that contain it: gradient and change of log Z.
 
 The tokens of a block are those of its test, ascending; a *visit* is a run of them in one sequence.
-Forward and backward vectors are kept from block to block: see `truncated`.
+Forward and backward vectors are kept from block to block (Lavergne 2010, section 4.1): alpha_t
+depends on the potentials up to t, beta_t on those after t, so that a change at the tokens
+first..last of a sequence leaves alpha before `first` and beta from `last` on as they were. Only
+what is missing up to the block's last token, or down to its first, is computed.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import inner
-from .groups import Chains, PairTables, Potentials, TokenRows
-from .truncated import extend_backward, extend_forward, overlap, partial_log_z
+from .chain import backward_product, forward_product, log_partition, settle, start_vector
+from .compiled import fill, inner, kernel
+from .layout import Potentials, Sequences, Tables, Unigrams, Vectors
+from .pairs import build_entries, build_matrices
+from .scores import evidence_of, score_token
 
 
 class Blocks(NamedTuple):
@@ -35,16 +40,13 @@ class Blocks(NamedTuple):
 class Kept(NamedTuple):
     """What is kept of all tokens from block to block.
 
-    evidence [N, Yp], top [N]: see `weigh_tokens`; alpha, beta [N, Yp], scale [N]: see
-    `extend_forward`; of sequence s, alpha and scale are true before alpha_end[s], beta from
-    beta_begin[s] on; partial: [S] float64, see `partial_log_z`.
+    evidence: [N, Yp], of which the logarithmic scales are in `vectors`; vectors: of all tokens,
+    `marginals` being beta, each row of sum 1; of sequence s, alpha, backward and norms are true
+    before alpha_end[s], beta from beta_begin[s] on; partial: [S] float64, see `_partial_log_z`.
     """
 
     evidence: np.ndarray
-    top: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    scale: np.ndarray
+    vectors: Vectors
     alpha_end: np.ndarray
     beta_begin: np.ndarray
     partial: np.ndarray
@@ -54,94 +56,277 @@ class BlockSpace(NamedTuple):
     """Workspaces.
 
     old, gradient, curvature: [K], of the weights of the block that is visited; product: [Yp];
-    scratch: [Y + 1, Yp]; counts: [3] int64, added to: evaluations of a sequence, tokens that
-    forward steps and that backward steps went over.
+    parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2];
+    counts: [3] int64, added to: evaluations of a sequence, tokens that forward steps and that
+    backward steps went over.
     """
 
     old: np.ndarray
     gradient: np.ndarray
     curvature: np.ndarray
     product: np.ndarray
-    scratch: np.ndarray
+    parts: np.ndarray
+    kappas: np.ndarray
     counts: np.ndarray
 
 
+class Block(NamedTuple):
+    """One block: its tokens, ascending, and where its weights are.
+
+    tokens: [n] int32; unigram: number of its first unigram weight, labels: of these weights;
+    bigram: number of its first bigram weight, places: of these, starts: of those, which come last,
+    after the start label; all uint32.
+    """
+
+    tokens: np.ndarray
+    unigram: int
+    labels: np.ndarray
+    bigram: int
+    places: np.ndarray
+    starts: np.ndarray
+
+
+@kernel
+def weigh_tokens(
+    tokens: np.ndarray,
+    sequences: Sequences,
+    unigrams: Unigrams,
+    theta: np.ndarray,
+    evidence: np.ndarray,
+    scales: np.ndarray,
+) -> None:
+    """Exponentiate the unigram scores of some tokens: evidence[t] = exp(scores_t - scales[t]).
+
+    tokens: int32; theta: [K]; evidence: [N, Yp], out, 0 where padded or not allowed; scales: [N]
+    float64, out.
+    """
+    for t in tokens:
+        row = evidence[t]
+        fill(row, 0, len(row), 0.0)
+        score_token(t, sequences.n_labels, unigrams, theta, row)
+        scales[t] = evidence_of(row, sequences.n_labels, sequences.allowed[t])
+
+
 @inner
-def _count(k: int, mass: float, weight: float, expected: np.ndarray, curvature: np.ndarray) -> None:
-    """Add one token's probability to a weight's expected count, and its variance."""
-    expected[k] += weight * mass
-    if weight > 0.0:
-        curvature[k] += weight * max(mass * (1.0 - mass), 0.0)
+def refresh_block(
+    b: int,
+    blocks: Blocks,
+    tables: Tables,
+    theta: np.ndarray,
+    potentials: Potentials,
+    kept: Kept,
+) -> None:
+    """Evaluate anew the evidence and the potentials that depend on the weights of block b.
+
+    theta: [K]; potentials, and evidence and scales of `kept`: in and out.
+    """
+    sequences, bigram, split = tables.sequences, blocks.bigram[b], tables.unigrams.split
+    if blocks.unigram[b] >= 0:
+        tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
+        scales = kept.vectors.scales
+        weigh_tokens(tokens, sequences, tables.unigrams, theta[:split], kept.evidence, scales)
+    if bigram < 0:
+        return
+    pair_theta = theta[split:]
+    for j in range(blocks.mat_ptr[bigram], blocks.mat_ptr[bigram + 1]):
+        m: Any = np.int64(blocks.matrices[j])  # the type of other calls
+        build_matrices(m, m + 1, sequences.n_labels, tables.bigrams, pair_theta, potentials)
+    for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
+        c: Any = np.int64(blocks.contexts[j])
+        build_entries(c, c + 1, tables.contexts, tables.bigrams, pair_theta, potentials)
+
+
+@inner
+def _extend_forward(
+    s: int,
+    first: int,
+    last: int,
+    tables: Tables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
+) -> None:
+    """Compute forward vectors of the tokens first:last of sequence s."""
+    sequences, contexts, vectors = tables.sequences, tables.contexts, kept.vectors
+    for t in range(first, last):
+        alpha, evidence, copy = vectors.alpha[t], kept.evidence[t], vectors.backward[t]
+        for y in range(len(copy)):
+            copy[y] = evidence[y]
+        c, n_labels = sequences.context[t], sequences.n_labels
+        if t == sequences.offsets[s]:
+            start_vector(c, n_labels, contexts, potentials, alpha)
+        else:
+            before = vectors.alpha[t - 1]
+            forward_product(c, before, n_labels, contexts, potentials, vectors.scratch, alpha)
+        vectors.norms[t] = settle(alpha, copy)
+    space.counts[1] += last - first
+    kept.alpha_end[s] = last
+
+
+@inner
+def _normalise(row: np.ndarray) -> None:
+    """Divide a row by its sum."""
+    total = 0.0
+    for value in row:
+        total += value
+    inverse = 1.0 / total
+    for y in range(len(row)):
+        row[y] *= inverse
+
+
+@inner
+def _extend_backward(
+    s: int,
+    first: int,
+    tables: Tables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
+) -> None:
+    """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
+
+    `chain.go_back` would turn beta into marginals, which change with every block.
+    """
+    sequences, beta, product = tables.sequences, kept.vectors.marginals, space.product
+    space.counts[2] += kept.beta_begin[s] - first
+    for t in range(kept.beta_begin[s] - 1, first - 1, -1):
+        if t == sequences.offsets[s + 1] - 1:
+            fill(beta[t], 0, sequences.n_labels, 1.0)
+            continue
+        for y in range(len(product)):
+            product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
+        backward_product(
+            sequences.context[t + 1],
+            product,
+            sequences.n_labels,
+            tables.contexts,
+            potentials,
+            kept.vectors.scratch,
+            beta[t],
+        )
+        _normalise(beta[t])
+    kept.beta_begin[s] = first
+
+
+@inner
+def _overlap(alpha: np.ndarray, beta: np.ndarray) -> float:
+    """Sum alpha_t(y) beta_t(y): Z, up to the factors taken out, from any token t."""
+    total = 0.0
+    for y in range(len(alpha)):
+        total += float(alpha[y]) * float(beta[y])
+    return total
+
+
+@inner
+def _partial_log_z(
+    first: int, last: int, tables: Tables, potentials: Potentials, kept: Kept
+) -> float:
+    """The part of log Z that depends on the potentials of the tokens first..last, both included.
+
+    It is log Z but for a summand that alpha before `first` and beta from `last` on determine.
+    """
+    vectors = kept.vectors
+    context = tables.sequences.context
+    rest = log_partition(first, last + 1, context, tables.contexts, potentials, vectors)
+    return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
 @inner
 def _count_labels(
     first: int,
-    last: int,
     labels: np.ndarray,
-    split: int,
+    alpha: np.ndarray,
+    beta: np.ndarray,
     inverse: float,
     weight: float,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    expected: np.ndarray,
+    gradient: np.ndarray,
     curvature: np.ndarray,
 ) -> None:
-    """`_count` the weights first:last at one token: p(y) = alpha(y) beta(y) * inverse.
+    """Count the weights from `first` on at one token: p(y) = alpha(y) beta(y) * inverse.
 
-    labels: of weight k, labels[k - split] modulo Yp.
+    labels: of these weights, or their places, which are labels modulo Yp. The token's probability
+    is added to a weight's expected count, and its variance.
     """
-    padded = len(alpha)
-    for k in range(first, last):
-        y = np.int64(labels[k - split]) % padded
-        _count(k, float(alpha[y]) * float(beta[y]) * inverse, weight, expected, curvature)
+    for j in range(len(labels)):
+        y = np.int64(labels[j]) % len(alpha)
+        mass = float(alpha[y]) * float(beta[y]) * inverse
+        gradient[first + j] += weight * mass
+        if weight > 0.0:
+            curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
 
 
-@inner
-def _first_start(bigrams: np.ndarray, places: np.ndarray, split: int, start: int) -> int:
-    """The first of a block's bigram weights whose previous label is the start label."""
-    own = places[bigrams[0] - split : bigrams[1] - split]
-    return int(bigrams[0] + np.searchsorted(own, start))
-
-
+# Arrays, no groups: a call for each token would hand on all arrays of each.
 @inner
 def _count_pairs(
-    t: int,
     first: int,
-    last: int,
     places: np.ndarray,
-    split: int,
-    factor: float,
-    weight: float,
     matrix: np.ndarray,
-    first_entry: int,
-    last_entry: int,
     ent_place: np.ndarray,
     value: np.ndarray,
-    evidence: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    expected: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    inverse: float,
+    weight: float,
+    gradient: np.ndarray,
     curvature: np.ndarray,
 ) -> None:
-    """`_count` the bigram weights first:last at token t, which does not begin its sequence.
+    """Count the bigram weights from `first` on, at `places`, as `_count_labels` does others.
 
-    p(y', y) = alpha_{t-1}(y') Psi(y', y) E_t(y) beta_t(y) * factor. Both the places of weights and
-    those of entries, first_entry:last_entry of the token's context, ascend.
+    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, before being
+    alpha_{t-1} and after the product of the last two. Psi is the matrix but for the context's
+    entries, whose places ascend, as those of weights do.
     """
-    padded = matrix.shape[1]
-    e = first_entry
-    for k in range(first, last):
-        place = np.int64(places[k - split])
-        i, y = place // padded, place % padded
-        if i == len(matrix) - 1:
-            break
-        while e < last_entry and ent_place[e] < place:
+    e = 0
+    for j in range(len(places)):
+        place = np.int64(places[j])
+        i, y = place // len(before), place % len(before)
+        while e < len(ent_place) and ent_place[e] < place:
             e += 1
-        found = e < last_entry and ent_place[e] == place
+        found = e < len(ent_place) and ent_place[e] == place
         psi = value[e] if found else float(matrix[i, y])
-        mass = float(alpha[t - 1, i]) * psi * float(evidence[t, y]) * float(beta[t, y])
-        _count(k, mass * factor, weight, expected, curvature)
+        mass = float(before[i]) * psi * float(after[y]) * inverse
+        gradient[first + j] += weight * mass
+        if weight > 0.0:
+            curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
+
+
+@inner
+def _count_visit(
+    own: np.ndarray,
+    s: int,
+    block: Block,
+    tables: Tables,
+    potentials: Potentials,
+    kept: Kept,
+    space: BlockSpace,
+) -> None:
+    """Count the weights of a block at its tokens `own` in sequence s."""
+    sequences, contexts, vectors = tables.sequences, tables.contexts, kept.vectors
+    weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
+    for t in own:
+        alpha, beta = vectors.alpha[t], vectors.marginals[t]
+        inverse = 1.0 / _overlap(alpha, beta)
+        _count_labels(block.unigram, block.labels, alpha, beta, inverse, weight, *sums)
+        if t == sequences.offsets[s]:
+            first = block.bigram + len(block.places)
+            _count_labels(first, block.starts, alpha, beta, inverse, weight, *sums)
+        elif len(block.places):
+            c = sequences.context[t]
+            begin, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            for y in range(len(product)):
+                product[y] = vectors.backward[t, y] * beta[y]
+            _count_pairs(
+                block.bigram,
+                block.places,
+                potentials.psi[contexts.matrix_of[c]],
+                contexts.ent_place[begin:end],
+                potentials.value[begin:end],
+                vectors.alpha[t - 1],
+                product,
+                inverse,
+                weight,
+                *sums,
+            )
 
 
 @inner
@@ -152,185 +337,43 @@ def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
     return j
 
 
-# In line, as they are called for each sequence: a call hands on all fields of all groups.
-@inner(inline="always")
-def _extend_forward(
-    s: int,
-    first: int,
-    last: int,
-    chains: Chains,
-    pairs: PairTables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
-    """Compute forward vectors of the tokens first:last of sequence s."""
-    extend_forward(
-        chains.offsets[s],
-        first,
-        last,
-        chains.n_labels,
-        pairs.context,
-        pairs.matrix_of,
-        potentials.psi,
-        pairs.constant,
-        pairs.ent_ptr,
-        pairs.ent_start,
-        pairs.ent_previous,
-        pairs.ent_label,
-        potentials.change,
-        potentials.rewritten,
-        kept.evidence,
-        kept.alpha,
-        kept.scale,
-        space.scratch,
-    )
-    space.counts[1] += last - first
-    kept.alpha_end[s] = last
-
-
-@inner(inline="always")
-def _update_vectors(
-    s: int,
-    first: int,
-    last: int,
-    chains: Chains,
-    pairs: PairTables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
-    """Make forward vectors of sequence s true up to token `last`, backward ones from `first`."""
-    if kept.alpha_end[s] <= last:
-        begin = kept.alpha_end[s]
-        _extend_forward(s, begin, last + 1, chains, pairs, potentials, kept, space)
-    if kept.beta_begin[s] > first:
-        extend_backward(
-            chains.offsets[s + 1],
-            first,
-            kept.beta_begin[s],
-            chains.n_labels,
-            pairs.context,
-            pairs.matrix_of,
-            potentials.psi,
-            pairs.constant,
-            pairs.ent_ptr,
-            pairs.ent_start,
-            pairs.ent_previous,
-            pairs.ent_label,
-            potentials.change,
-            potentials.rewritten,
-            kept.evidence,
-            kept.beta,
-            space.product,
-            space.scratch,
-        )
-        space.counts[2] += kept.beta_begin[s] - first
-        kept.beta_begin[s] = first
-
-
 @inner
 def visit_block(
-    tokens: np.ndarray,
-    unigrams: np.ndarray,
-    bigrams: np.ndarray,
+    block: Block,
     sequence_of: np.ndarray,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
+    tables: Tables,
     potentials: Potentials,
     kept: Kept,
     space: BlockSpace,
 ) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
-    tokens: [n] int32; unigrams, bigrams: [2] int64, first and last of the block's weights of either
-    kind; sequence_of: [N] int32; kept: in and out; space: to gradient E is added, to curvature w p
+    sequence_of: [N] int32; kept: in and out; space: to gradient E is added, to curvature w p
     (1 - p) summed over tokens, those of negative weight left out.
     """
-    psi, ent_ptr, pair_places = potentials.psi, pairs.ent_ptr, pairs.pair_places
-    alpha, beta, context = kept.alpha, kept.beta, pairs.context
-    expected, curvature = space.gradient, space.curvature
-    j = 0
+    tokens, sequences, j = block.tokens, tables.sequences, 0
     while j < len(tokens):
         s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, chains.offsets[s + 1])
-        # Of the type that the other kernels are called with elsewhere.
+        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
+        # Of the type that other kernels are called with elsewhere, here and in `measure_block`.
         first: Any = np.int64(tokens[j])
         last: Any = np.int64(tokens[stop - 1])
-        weight = chains.weights[s]
         space.counts[0] += 1
-        _update_vectors(s, first, last, chains, pairs, potentials, kept, space)
-        kept.partial[s] = partial_log_z(
-            first,
-            last,
-            context,
-            pairs.matrix_of,
-            potentials.shift,
-            kept.top,
-            kept.scale,
-            alpha,
-            beta,
-        )
-        for i in range(j, stop):
-            t = tokens[i]
-            inverse = 1.0 / overlap(alpha[t], beta[t])
-            _count_labels(
-                unigrams[0],
-                unigrams[1],
-                tests.row_labels,
-                0,
-                inverse,
-                weight,
-                alpha[t],
-                beta[t],
-                expected,
-                curvature,
-            )
-            c = context[t]
-            if t == chains.offsets[s]:
-                start = chains.n_labels * psi.shape[2]
-                _count_labels(
-                    _first_start(bigrams, pair_places, tests.split, start),
-                    bigrams[1],
-                    pair_places,
-                    tests.split,
-                    inverse,
-                    weight,
-                    alpha[t],
-                    beta[t],
-                    expected,
-                    curvature,
-                )
-                continue
-            _count_pairs(
-                t,
-                bigrams[0],
-                bigrams[1],
-                pair_places,
-                tests.split,
-                inverse / kept.scale[t],
-                weight,
-                psi[pairs.matrix_of[c]],
-                ent_ptr[c],
-                ent_ptr[c + 1],
-                pairs.ent_place,
-                potentials.value,
-                kept.evidence,
-                alpha,
-                beta,
-                expected,
-                curvature,
-            )
+        if kept.alpha_end[s] <= last:
+            begin = kept.alpha_end[s]
+            _extend_forward(s, begin, last + 1, tables, potentials, kept, space)
+        if kept.beta_begin[s] > first:
+            _extend_backward(s, first, tables, potentials, kept, space)
+        kept.partial[s] = _partial_log_z(first, last, tables, potentials, kept)
+        _count_visit(tokens[j:stop], s, block, tables, potentials, kept, space)
         j = stop
 
 
 @inner
 def measure_block(
-    tokens: np.ndarray,
+    block: Block,
     sequence_of: np.ndarray,
-    chains: Chains,
-    pairs: PairTables,
+    tables: Tables,
     potentials: Potentials,
     kept: Kept,
     space: BlockSpace,
@@ -341,28 +384,18 @@ def measure_block(
     the backward vector, which knows only of what comes after, tells the rest.
     RETURNS: the change; weighted number of tokens that were gone over, for its rounding error.
     """
+    tokens, sequences = block.tokens, tables.sequences
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
         s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, chains.offsets[s + 1])
-        # Of the type that the other kernels are called with elsewhere.
+        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
         first: Any = np.int64(tokens[j])
         last: Any = np.int64(tokens[stop - 1])
-        _extend_forward(s, first, last + 1, chains, pairs, potentials, kept, space)
+        _extend_forward(s, first, last + 1, tables, potentials, kept, space)
         kept.beta_begin[s] = max(kept.beta_begin[s], last)
-        after = partial_log_z(
-            first,
-            last,
-            pairs.context,
-            pairs.matrix_of,
-            potentials.shift,
-            kept.top,
-            kept.scale,
-            kept.alpha,
-            kept.beta,
-        )
-        total += chains.weights[s] * (after - kept.partial[s])
-        size += abs(chains.weights[s]) * (last + 1 - first)
+        after = _partial_log_z(first, last, tables, potentials, kept)
+        total += sequences.weights[s] * (after - kept.partial[s])
+        size += abs(sequences.weights[s]) * (last + 1 - first)
         space.counts[0] += 1
         j = stop
     return total, size

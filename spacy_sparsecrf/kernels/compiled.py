@@ -1,37 +1,25 @@
-"""How kernels are compiled: those that Python calls, and those that only kernels call.
+"""How kernels are compiled, and what all of them are made of.
 
 What Python calls is in numba's cache on disk, and has code that unpacks its arguments: with dozens
 of arrays that takes longer to compile than many a kernel. What only kernels call needs neither.
+Rows of weights are read in an order that the processor cannot foresee: kernels ask for them ahead.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, overload
 
-from numba import njit
-from numba.core.caching import FunctionCache
-from numba.core.runtime.nrt import rtsys
-from numba.extending import register_jitable
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+
+from .caching import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-
-
-class KernelCache(FunctionCache):
-    """numba's cache on disk, which hands out code without first importing a compiler's needs.
-
-    numba itself imports all that it knows of Python and numpy, for some tenths of a second, and
-    does so again, at no cost, before it compiles. Of that, code needs what counts references.
-    """
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load the code for arguments of some types; None where there is none."""
-        rtsys.initialize(target_context)
-        found, load = None, cast("Callable[..., Any]", self._load_overload)
-        with self._guard_against_spurious_io_errors():
-            found = load(sig, target_context)
-        return found
 
 
 @overload
@@ -39,17 +27,23 @@ def kernel(function: Function) -> Function: ...
 
 
 @overload
-def kernel(*, fastmath: set[str]) -> Callable[[Function], Function]: ...
+def kernel(
+    *, fastmath: set[str] = ..., allocates: bool = ...
+) -> Callable[[Function], Function]: ...
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
-    """Compile a function that Python calls, and keep its code on disk; options: of `njit`."""
+def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:
+    """Compile a function that Python calls, and keep its code on disk.
+
+    allocates: whether it makes arrays; if not, its code counts no references, which its caller
+    holds: it is smaller, sooner compiled and quicker. options: of `njit`.
+    """
     if function is None:
-        return partial(kernel, **options)
-    compiled: Any = njit(nogil=True, **_OPTIONS, **options)(function)
+        return partial(kernel, allocates=allocates, **options)
+    settings: dict[str, Any] = {"nogil": True, "_nrt": allocates, **_OPTIONS, **options}
+    compiled: Any = njit(**settings)(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
-        make_cache: Callable[[Any], Any] = KernelCache
-        compiled._cache = make_cache(function)
+        compiled._cache = compiled.cache = KernelCache(function)
     return compiled
 
 
@@ -69,3 +63,101 @@ def inner(function: Any = None, **options: Any) -> Any:
     if function is None:
         return partial(inner, **options)
     return register_jitable(**_OPTIONS, **options)(function)
+
+
+def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of an element of a contiguous array; reads nothing."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        flag = ir.IntType(32)
+        signature_of = ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag])
+        insert: Any = cgutils.get_or_insert_function
+        function = insert(builder.module, signature_of, "llvm.prefetch.p0i8")
+        # For reading, to be kept in all caches, data and not instructions.
+        builder.call(function, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+def _lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Code that forgets whose an array is, or the arrays of a group; other values stay."""
+    if isinstance(kind, types.Array):
+        lent = context.make_array(kind)(context, builder, value)
+        lent.meminfo = lent.meminfo.type(None)
+        lent.parent = lent.parent.type(None)
+        return lent._getvalue()
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        for i, part in enumerate(kind.types):
+            lent = _lend(context, builder, part, builder.extract_value(value, i))
+            value = builder.insert_value(value, lent, i)
+    return value
+
+
+def _type_lent(typingctx: Any, owned: Any) -> Any:
+    """The same array, or group, without counts of references, which views then leave alone.
+
+    For the time of a kernel its caller owns the arrays; to count costs an atomic operation each
+    time that a row is passed on.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _lend(context, builder, signature.args[0], args[0])
+
+    return owned(owned), codegen
+
+
+prefetch: Any = intrinsic(_type_prefetch)
+lent: Any = intrinsic(_type_lent)
+
+
+@inner
+def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
+    """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
+    # A slice of its own: where a loop begins at an unknown place, numba tests the sign of indices.
+    part = row[first:last]
+    for i in range(len(part)):
+        part[i] = value
+
+
+@inner
+def position(places: np.ndarray, place: int) -> int:
+    """The first index at which ascending places are not below a place.
+
+    `np.searchsorted` does the same, but takes half a second to compile.
+    """
+    low, high = 0, len(places)
+    while low < high:
+        middle = (low + high) >> 1
+        if places[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def add_at(places: np.ndarray, place: int, amount: float, totals: np.ndarray) -> None:
+    """Add an amount to the total of a place, if that is among ascending places."""
+    found = position(places, place)
+    if found < len(places) and places[found] == place:
+        totals[found] += amount
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Tell whether a kernel was compiled in this process or is in numba's cache on disk.
+
+    kernel: a function under `compiled.kernel`. Code for other types of arguments counts too.
+    """
+    return _is_python(kernel) or bool(kernel.signatures) or kernel.cache.has_code
+
+
+def is_kept(kernel: Any) -> bool:
+    """Tell whether the code of a kernel that is compiled now will be there in the next process."""
+    return _is_python(kernel) or kernel.cache.is_kept
+
+
+def _is_python(kernel: Any) -> bool:
+    return not hasattr(kernel, "signatures")  # as with NUMBA_DISABLE_JIT

@@ -1,16 +1,29 @@
 """Descent on weights with the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .expectations import add_outer_products, add_starts
-from .memory import fill, prefetch
-from .search import position
+from .compiled import fill, inner, kernel, position, prefetch
+from .layout import Contexts, Tables, Unigrams, Vectors, Visit
+from .pair_expectations import add_outer_products, add_starts
 
 # How many rows ahead what a weight has paid is asked for.
 _AHEAD = 12
+
+
+class Paid(NamedTuple):
+    """Weights, and the penalties that they have received.
+
+    theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a weight
+    has received; shrunk: [rows or weights] float64, in and out, the l2 rate that each has been
+    shrunk by; due: [2] float64, cumulated l1 and l2 rates.
+    """
+
+    theta: np.ndarray
+    received: np.ndarray
+    shrunk: np.ndarray
+    due: np.ndarray
 
 
 @inner
@@ -36,125 +49,34 @@ def _penalise(k: int, weight: float, theta: np.ndarray, received: np.ndarray, du
 
 
 @kernel
-def penalise(
-    row_ptr: np.ndarray,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due: np.ndarray,
-) -> None:
+def penalise(row_ptr: np.ndarray, paid: Paid) -> None:
     """Apply to all weights the penalties that have been due since they were last seen.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
 
-    theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a
-    weight has received; shrunk: [R] float64, in and out, the l2 rate a row has been shrunk by;
-    row_ptr: [R + 1], weights of a row; due: [2], cumulated l1 and l2 rates.
+    row_ptr: [R + 1], weights of a row.
     """
+    due, shrunk = paid.due, paid.shrunk
     for row in range(len(shrunk)):
         factor = _decay(due[1] - shrunk[row])
         shrunk[row] = due[1]
         for k in range(row_ptr[row], row_ptr[row + 1]):
-            _penalise(k, factor * theta[k], theta, received, due[0])
-
-
-@inner
-def _add_masses(
-    t: int,
-    begin: int,
-    end: int,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
-    for e in range(begin, end):
-        i, y = ent_previous[e], ent_label[e]
-        sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
-
-
-@inner
-def pair_residual(
-    first: int,
-    last: int,
-    n_parts: int,
-    n_labels: int,
-    tokens: np.ndarray,
-    labels: np.ndarray,
-    context: np.ndarray,
-    matrix: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    value: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    sums: np.ndarray,
-    residual: np.ndarray,
-) -> None:
-    """Expected minus observed pairs of the tokens first:last of an example, which share a matrix.
-
-    n_parts: 2 with a constrained copy, else 1; tokens: 0, 1, 2, ...; alpha, backward: [2, T, Yp],
-    see `infer_example`; sums: [entries of a context] workspace; residual:
-    [Y + 1, Yp], out.
-    """
-    fill(residual.reshape(-1), 0, residual.size, 0.0)
-    inner = max(first, 1)
-    for part in range(n_parts):
-        add_outer_products(tokens, inner, last, n_labels, alpha[part], backward[part], residual)
-        add_starts(tokens, first, inner, n_labels, backward[part], residual)
-    for i in range(residual.shape[0]):
-        for y in range(residual.shape[1]):
-            residual[i, y] *= matrix[i, y]
-    for t in range(first, last):
-        c = context[t]
-        begin, end = _entries_of(t, c, ent_ptr, ent_start)
-        if begin < end:
-            fill(sums, 0, end - begin, 0.0)
-            for part in range(n_parts):
-                _add_masses(
-                    t, begin, end, ent_previous, ent_label, alpha[part], backward[part], sums
-                )
-        for e in range(begin, end):
-            i, y = ent_previous[e], ent_label[e]
-            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
-        if labels[t] >= 0:
-            residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
-
-
-@inner
-def _entries_of(t: int, c: int, ent_ptr: np.ndarray, ent_start: np.ndarray) -> tuple[int, int]:
-    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
-    if t == 0:
-        return ent_start[c], ent_ptr[c + 1]
-    return ent_ptr[c], ent_start[c]
+            _penalise(k, factor * paid.theta[k], paid.theta, paid.received, due[0])
 
 
 @inner
 def update_rows(
-    rows: np.ndarray,
-    first: int,
-    last: int,
-    n_labels: int,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    residual: np.ndarray,
-    step: float,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due: np.ndarray,
+    t: int, n_labels: int, unigrams: Unigrams, residual: np.ndarray, step: float, paid: Paid
 ) -> None:
-    """Descend on the unigram weights of rows[first:last], then apply the penalties due.
+    """Descend on the unigram weights of token t, then apply the penalties due.
 
-    residual: [Yp], gradient by label; rows: int32 ids; shrunk: [R] of rows.
+    residual: [Yp], gradient by label; paid: `shrunk` is of rows.
     """
-    for j in range(first, last):
+    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
+    for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _AHEAD < len(rows):
             prefetch(received, row_ptr[rows[j + _AHEAD]])
             prefetch(shrunk, rows[j + _AHEAD])
@@ -163,9 +85,9 @@ def update_rows(
         factor = _decay(due[1] - shrunk[row])
         shrunk[row] = due[1]
         if end - begin == n_labels:
-            weights, paid = theta[begin:end], received[begin:end]
+            weights, own = theta[begin:end], received[begin:end]
             for y in range(n_labels):
-                _penalise(y, factor * (weights[y] - step * residual[y]), weights, paid, due[0])
+                _penalise(y, factor * (weights[y] - step * residual[y]), weights, own, due[0])
         else:
             for k in range(begin, end):
                 weight = factor * (theta[k] - step * residual[row_labels[k]])
@@ -173,88 +95,182 @@ def update_rows(
 
 
 @inner
-def _update_pair(
-    k: int,
-    weight: float,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due: np.ndarray,
+def _add_masses(
+    t: int, begin: int, end: int, contexts: Contexts, vectors: Vectors, sums: np.ndarray
 ) -> None:
-    """Set a bigram weight, then apply the penalties due; shrunk: [K] of weights.
+    """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
+    alpha, backward = vectors.alpha, vectors.backward
+    for e in range(begin, end):
+        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
+
+
+@inner
+def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
+    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
+    if t == 0:
+        return contexts.ent_start[c], contexts.ent_ptr[c + 1]
+    return contexts.ent_ptr[c], contexts.ent_start[c]
+
+
+@inner
+def _add_products(
+    first: int, last: int, n_labels: int, tokens: np.ndarray, vectors: Vectors, total: np.ndarray
+) -> None:
+    """Add the outer products of a sequence's tokens first:last, of the first its backward row."""
+    middle = max(first, 1)
+    add_outer_products(tokens[middle:last], n_labels, vectors.alpha, vectors.backward, total)
+    add_starts(tokens[first:middle], n_labels, vectors.backward, total)
+
+
+@inner
+def pair_residual(
+    first: int,
+    last: int,
+    has_copy: bool,
+    n_labels: int,
+    labels: np.ndarray,
+    context: np.ndarray,
+    contexts: Contexts,
+    visit: Visit,
+) -> None:
+    """Expected minus observed pairs of the tokens first:last of an example, which share a matrix.
+
+    has_copy: whether the example has a constrained copy; labels, context: [T]; visit: of
+    `infer_example`; its `pair_sums` are the result.
+    """
+    residual, sums, value = visit.pair_sums, visit.entry_sums, visit.potentials.value
+    matrix = visit.potentials.psi[contexts.matrix_of[context[first]]]
+    fill(residual.reshape(-1), 0, residual.size, 0.0)
+    _add_products(first, last, n_labels, visit.tokens, visit.vectors, residual)
+    if has_copy:
+        _add_products(first, last, n_labels, visit.tokens, visit.copy, residual)
+    for i in range(residual.shape[0]):
+        for y in range(residual.shape[1]):
+            residual[i, y] *= matrix[i, y]
+    for t in range(first, last):
+        begin, end = entries_of(t, context[t], contexts)
+        if begin < end:
+            fill(sums, 0, end - begin, 0.0)
+            _add_masses(t, begin, end, contexts, visit.vectors, sums)
+            if has_copy:
+                _add_masses(t, begin, end, contexts, visit.copy, sums)
+        for e in range(begin, end):
+            i, y = contexts.ent_previous[e], contexts.ent_label[e]
+            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
+        if labels[t] >= 0:
+            residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
+
+
+@inner
+def entry_residual(
+    first: int,
+    last: int,
+    has_copy: bool,
+    n_labels: int,
+    labels: np.ndarray,
+    c: int,
+    contexts: Contexts,
+    visit: Visit,
+) -> None:
+    """Expected minus observed entries of the tokens first:last of an example, all of context c.
+
+    Either all of the tokens begin the sequence, or none. visit: of `infer_example`; its
+    `entry_sums` are the result.
+    """
+    sums, potentials, padded = visit.entry_sums, visit.potentials, visit.pair_sums.shape[1]
+    begin, end = entries_of(first, c, contexts)
+    fill(sums, 0, end - begin, 0.0)
+    for t in range(first, last):
+        _add_masses(t, begin, end, contexts, visit.vectors, sums)
+    if has_copy:
+        for t in range(first, last):
+            _add_masses(t, begin, end, contexts, visit.copy, sums)
+    for e in range(begin, end):
+        sums[e - begin] *= potentials.value[e]
+    for t in range(first, last):
+        if labels[t] >= 0:
+            place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
+            e = position(contexts.ent_place[begin:end], place)
+            if begin + e < end and contexts.ent_place[begin + e] == place:
+                sums[e] -= 1.0
+
+
+@inner
+def _update_pair(k: int, weight: float, paid: Paid) -> None:
+    """Set a bigram weight, then apply the penalties due.
 
     A bigram test may act by a matrix here and by entries there: its weights shrink apart.
     """
-    factor = _decay(due[1] - shrunk[k])
-    shrunk[k] = due[1]
-    _penalise(k, factor * weight, theta, received, due[0])
+    factor = _decay(paid.due[1] - paid.shrunk[k])
+    paid.shrunk[k] = paid.due[1]
+    _penalise(k, factor * weight, paid.theta, paid.received, paid.due[0])
 
 
 @inner
-def update_matrix(
-    rows: np.ndarray,
-    pair_ptr: np.ndarray,
-    pair_places: np.ndarray,
-    residual: np.ndarray,
-    step: float,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due: np.ndarray,
-) -> None:
-    """Descend on the weights of a matrix's rows; residual: gradient by place of a weight."""
-    for j in range(len(rows)):
-        for k in range(pair_ptr[rows[j]], pair_ptr[rows[j] + 1]):
-            weight = theta[k] - step * residual[pair_places[k]]
-            _update_pair(k, weight, theta, received, shrunk, due)
+def _update_matrix(m: int, tables: Tables, residual: np.ndarray, step: float, paid: Paid) -> None:
+    """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
+    bigrams, flat = tables.bigrams, residual.reshape(-1)
+    for j in range(bigrams.mat_ptr[m], bigrams.mat_ptr[m + 1]):
+        row = bigrams.mat_rows[j]
+        for k in range(bigrams.row_ptr[row], bigrams.row_ptr[row + 1]):
+            _update_pair(k, paid.theta[k] - step * flat[bigrams.row_places[k]], paid)
 
 
 @inner
-def update_entries(
-    first: int,
-    last: int,
-    n_parts: int,
-    labels: np.ndarray,
-    c: int,
-    n_labels: int,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_place: np.ndarray,
-    weight_ptr: np.ndarray,
-    weights: np.ndarray,
-    value: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    sums: np.ndarray,
-    step: float,
-    theta: np.ndarray,
-    received: np.ndarray,
-    shrunk: np.ndarray,
-    due: np.ndarray,
+def _update_entries(
+    begin: int, end: int, tables: Tables, residual: np.ndarray, step: float, paid: Paid
 ) -> None:
-    """Descend on the weights of the entries of tokens first:last, all of context c.
-
-    Either all of the tokens begin the sequence, or none. sums: [entries of a context] workspace.
-    """
-    padded = backward.shape[2]
-    begin, end = _entries_of(first, c, ent_ptr, ent_start)
-    fill(sums, 0, end - begin, 0.0)
-    for part in range(n_parts):
-        for t in range(first, last):
-            _add_masses(t, begin, end, ent_previous, ent_label, alpha[part], backward[part], sums)
+    """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
+    ptr, weights = tables.bigrams.ent_weight_ptr, tables.bigrams.ent_weights
     for e in range(begin, end):
-        sums[e - begin] *= value[e]
-    for t in range(first, last):
-        if labels[t] < 0:
-            continue
-        place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
-        e = position(ent_place[begin:end], place)
-        if begin + e < end and ent_place[begin + e] == place:
-            sums[e] -= 1.0
-    for e in range(begin, end):
-        for j in range(weight_ptr[e], weight_ptr[e + 1]):
+        for j in range(ptr[e], ptr[e + 1]):
             k: Any = np.int64(weights[j])
-            weight = theta[k] - step * sums[e - begin]
-            _update_pair(k, weight, theta, received, shrunk, due)
+            _update_pair(k, paid.theta[k] - step * residual[e - begin], paid)
+
+
+@inner
+def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid) -> None:
+    """Descend on the bigram weights of example s, a run of tokens at a time.
+
+    Tokens of a run share a context, or a matrix. paid: of bigram weights only.
+    """
+    sequences, contexts = tables.sequences, tables.contexts
+    begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
+    labels, context = sequences.labels[begin:end], sequences.context[begin:end]
+    has_copy, n = sequences.copies[s] >= 0, end - begin
+    same_context = same_matrix = 0
+    for i in range(n):
+        c = context[i]
+        m = contexts.matrix_of[c]
+        # The first token has entries of its own, those of the start row.
+        if i == 0 or i + 1 == n or context[i + 1] != c:
+            first, last = entries_of(same_context, c, contexts)
+            if first < last:
+                entry_residual(same_context, i + 1, has_copy, n_labels, labels, c, contexts, visit)
+                _update_entries(first, last, tables, visit.entry_sums, step, paid)
+            same_context = i + 1
+        if i + 1 == n or contexts.matrix_of[context[i + 1]] != m:
+            if not contexts.constant[m]:
+                pair_residual(
+                    same_matrix, i + 1, has_copy, n_labels, labels, context, contexts, visit
+                )
+                _update_matrix(m, tables, visit.pair_sums, step, paid)
+            same_matrix = i + 1
+
+
+@inner
+def update_example(
+    s: int, tables: Tables, visit: Visit, step: float, unigram: Paid, bigram: Paid
+) -> None:
+    """Descend from the gradient of example s, which was inferred last, then apply penalties.
+
+    unigram, bigram: the weights of each kind; `shrunk` is of rows of unigram weights, and of single
+    bigram weights.
+    """
+    sequences = tables.sequences
+    begin, n_labels = sequences.offsets[s], sequences.n_labels
+    for t in range(begin, sequences.offsets[s + 1]):
+        residual = visit.vectors.marginals[t - begin]
+        update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
+    _update_pairs(s, tables, visit, step, bigram)

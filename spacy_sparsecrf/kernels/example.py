@@ -1,146 +1,317 @@
-"""Inference on one example: what a stochastic solver does between two steps."""
+"""One sequence: inference, its loss, residuals, and the gradient that they are scattered to.
 
-from typing import Any
+An *example* is a sequence with gold labels, or one with missing labels and its constrained copy, of
+which the loss is log Z less the copy's log Z.
+"""
 
 import numpy as np
 
-from .compiled import inner
-from .entries import correct
-from .forward_backward import forward_backward
-from .groups import Chains, PairTables, Potentials, TokenRows, Vectors
-from .path_loss import path_loss
-from .potentials import context_matrices
+from .chain import go_forward, infer, log_partition
+from .compiled import fill, inner
+from .layout import (
+    Bigrams,
+    Contexts,
+    Factors,
+    Grouped,
+    Groups,
+    OwnRows,
+    Potentials,
+    Tables,
+    Unigrams,
+    Vectors,
+    Visit,
+)
+from .pair_expectations import add_outer_products
+from .pairs import build_visited, potential
+from .scores import evidence_of, score_token
+
+# What logarithms are taken of is at least this.
+_LEAST = 1e-300
+# Outside of these bounds a product is added as a logarithm.
+_SMALL = 1e-8
+_LARGE = 1e8
 
 
 @inner
-def build_potentials(
-    visit: int,
-    context: np.ndarray,
-    n_labels: int,
-    pairs: PairTables,
-    theta: np.ndarray,
-    potentials: Potentials,
-) -> None:
-    """Evaluate the matrices and entries of the contexts of an example, once each.
+def _observe_part(s: int, part: int, tables: Tables, theta: np.ndarray, vectors: Vectors) -> None:
+    """Leave in `vectors` the evidence of `infer_part`."""
+    sequences = tables.sequences
+    begin, at = sequences.offsets[s], sequences.offsets[part]
+    length, n_labels = sequences.offsets[s + 1] - begin, sequences.n_labels
+    for i in range(length):
+        evidence = vectors.backward[i]
+        fill(evidence, 0, len(evidence), 0.0)
+        score_token(begin + i, n_labels, tables.unigrams, theta, evidence)
+        vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[at + i])
 
-    visit: number of this visit, or of a run of visits at the same weights; context: of its tokens;
-    theta: bigram weights; potentials: in and out.
+
+@inner
+def infer_part(
+    s: int, part: int, tables: Tables, theta: np.ndarray, visit: Visit, vectors: Vectors
+) -> float:
+    """Run forward-backward on sequence s with the labels that sequence `part` may have.
+
+    part: s, or its constrained copy, which has the same tests; theta: unigram weights; visit: with
+    the potentials of the bigram weights; vectors: out. RETURNS: log Z.
     """
-    stamp = potentials.stamp
-    n_matrices = len(pairs.constant)
-    for token_context in context:
-        # Of the type that these kernels are called with elsewhere.
-        c: Any = np.int64(token_context)
-        m: Any = np.int64(pairs.matrix_of[c])
-        # Matrices of ones were built before, and stay.
-        if stamp[m] != visit and not pairs.constant[m]:
-            stamp[m] = visit
-            context_matrices(
-                m,
-                m + 1,
-                n_labels,
-                pairs.n_previous,
-                pairs.mat_ptr,
-                pairs.mat_rows,
-                pairs.pair_ptr,
-                pairs.pair_places,
-                theta,
-                potentials.psi,
-                potentials.shift,
-            )
-        if stamp[n_matrices + c] != visit and pairs.ent_ptr[c] < pairs.ent_ptr[c + 1]:
-            stamp[n_matrices + c] = visit
-            correct(
-                c,
-                c + 1,
-                pairs.matrix_of,
-                pairs.ent_ptr,
-                pairs.ent_start,
-                pairs.ent_previous,
-                pairs.ent_label,
-                pairs.weight_ptr,
-                pairs.weights,
-                theta,
-                potentials.psi,
-                potentials.value,
-                potentials.change,
-                potentials.rewritten,
-            )
+    sequences, n_labels, contexts = tables.sequences, tables.sequences.n_labels, tables.contexts
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    _observe_part(s, part, tables, theta, vectors)
+    return infer(n_labels, context, contexts, visit.potentials, vectors)
 
 
 @inner
 def infer_example(
-    s: int,
-    visit: int,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    theta: np.ndarray,
-    potentials: Potentials,
-    vectors: Vectors,
+    s: int, number: int, tables: Tables, theta: np.ndarray, pair_theta: np.ndarray, visit: Visit
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its constrained copy.
 
-    An *example* is a sequence with gold labels, or one with missing labels and its copy, of which
-    the loss is log Z less the copy's log Z (see `Lattice`). visit: see `build_potentials`; theta:
-    [K]; vectors: out, with two parts, those of the sequence and minus those of the copy; the
-    marginals of the sequence are turned into the residuals of both together, expected minus
-    observed labels.
-    RETURNS: the loss, not weighted.
+    number: of the visit, see `build_visited`; theta, pair_theta: unigram and bigram weights; visit:
+    in `vectors` marginals are turned into the residuals of the example, expected minus observed
+    labels; `backward` of the copy is left negative. RETURNS: the loss, not weighted.
     """
-    begin, end = chains.offsets[s], chains.offsets[s + 1]
-    n, n_labels, copy = end - begin, chains.n_labels, chains.twin[s]
-    where, bounds = pairs.context[begin:end], vectors.bounds
-    build_potentials(visit, where, n_labels, pairs, theta[tests.split :], potentials)
-    bounds[1] = n
-    for part in range(1 + (copy >= 0)):
-        at = begin if part == 0 else chains.offsets[copy]
-        forward_backward(
-            bounds[0],
-            bounds[0] + 1,
-            n_labels,
-            bounds,
-            vectors.signs[part : part + 1],
-            chains.allowed[at : at + n],
-            tests.head_ptr[begin : end + 1],
-            tests.heads,
-            tests.table,
-            tests.tok_ptr[begin : end + 1],
-            tests.tok_rows,
-            tests.row_ptr,
-            tests.row_labels,
-            theta[: tests.split],
-            where,
-            pairs.matrix_of,
-            potentials.psi,
-            potentials.shift,
-            pairs.constant,
-            pairs.ent_ptr,
-            pairs.ent_start,
-            pairs.ent_previous,
-            pairs.ent_label,
-            potentials.change,
-            potentials.rewritten,
-            vectors.alpha[part],
-            vectors.backward[part],
-            vectors.marginals[part],
-            vectors.log_z[part : part + 1],
-            vectors.walk,
-            bounds[0] + 1,
-            vectors.scales,
-            vectors.scratch,
-            # False; a literal would have numba compile forward-backward once more.
-            bounds[0] > 0,
-        )
-    residual = vectors.marginals[0]
-    if copy >= 0:
-        for i in range(n):
+    sequences, vectors, copy = tables.sequences, visit.vectors, visit.copy
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    context, twin = sequences.context[begin:end], sequences.copies[s]
+    build_visited(
+        number,
+        context,
+        sequences.n_labels,
+        tables.contexts,
+        tables.bigrams,
+        pair_theta,
+        visit.potentials,
+    )
+    log_z = infer_part(s, s, tables, theta, visit, vectors)
+    residual = vectors.marginals
+    if twin >= 0:
+        log_z -= infer_part(s, twin, tables, theta, visit, copy)
+        for i in range(end - begin):
             for y in range(residual.shape[1]):
-                residual[i, y] += vectors.marginals[1, i, y]
-        return float(vectors.log_z[0] - vectors.log_z[1])
-    gold = chains.labels[begin:end]
-    alpha, backward = vectors.alpha[0], vectors.backward[0]
-    loss = path_loss(gold, where, pairs, potentials, alpha, backward, residual)
-    for i in range(n):
+                residual[i, y] -= copy.marginals[i, y]
+                copy.backward[i, y] = -copy.backward[i, y]
+        return log_z
+    gold = sequences.labels[begin:end]
+    loss = path_loss(gold, context, tables.contexts, visit.potentials, vectors)
+    for i in range(end - begin):
         residual[i, gold[i]] -= 1.0
-    return float(loss)
+    return loss
+
+
+@inner
+def path_loss(
+    labels: np.ndarray,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+) -> float:
+    """-log p(y | x) of a sequence's gold labels [T], as the product of p(y_t | y_{t-1})."""
+    padded, start = potentials.psi.shape[2], potentials.psi.shape[1] - 1
+    loss, product = 0.0, 1.0
+    for i in range(len(labels)):
+        y = labels[i]
+        previous = start if i == 0 else labels[i - 1]
+        place = previous * padded + y
+        pair = vectors.backward[i, y] * potential(context[i], place, contexts, potentials)
+        before = 1.0
+        if i > 0:
+            pair *= vectors.alpha[i - 1, previous]
+            before = float(vectors.marginals[i - 1, previous])
+        product *= max(pair, _LEAST) / max(before, _LEAST)
+        if product < _SMALL:
+            loss -= np.log(product)
+            product = 1.0
+    return float(loss - np.log(product))
+
+
+@inner
+def forward_loss(s: int, part: int, tables: Tables, theta: np.ndarray, visit: Visit) -> float:
+    """-log p(y | x) of a sequence's gold labels, or log Z without any, by going forward alone.
+
+    Arguments: see `infer_part`. With evidence E_t / n_t as it is left, p(y | x) is the product of
+    E_t(y_t) / n_t and the potentials of pairs.
+    RETURNS: not finite where no path has positive probability within the arrays' range.
+    """
+    sequences, vectors, potentials = tables.sequences, visit.vectors, visit.potentials
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    n, at, contexts = len(context), sequences.offsets[part], tables.contexts
+    labels, padded = sequences.labels[at : at + n], vectors.backward.shape[1]
+    _observe_part(s, part, tables, theta, vectors)
+    go_forward(sequences.n_labels, context, contexts, potentials, vectors)
+    if labels[0] < 0:
+        return log_partition(0, n, context, contexts, potentials, vectors)
+    loss, product = 0.0, 1.0
+    for i in range(n):
+        previous = sequences.n_labels if i == 0 else labels[i - 1]
+        pair = potential(context[i], previous * padded + labels[i], contexts, potentials)
+        product *= max(vectors.backward[i, labels[i]] * pair, _LEAST)
+        if product < _SMALL or product > _LARGE:
+            loss -= np.log(product)
+            product = 1.0
+    return float(loss - np.log(product))
+
+
+@inner
+def example_loss(
+    s: int, number: int, tables: Tables, theta: np.ndarray, pair_theta: np.ndarray, visit: Visit
+) -> float:
+    """The loss of `infer_example`, which see for the arguments, without its residuals."""
+    sequences = tables.sequences
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    build_visited(
+        number,
+        context,
+        sequences.n_labels,
+        tables.contexts,
+        tables.bigrams,
+        pair_theta,
+        visit.potentials,
+    )
+    loss, twin = forward_loss(s, s, tables, theta, visit), sequences.copies[s]
+    if twin >= 0:
+        loss -= forward_loss(s, twin, tables, theta, visit)
+    return loss
+
+
+@inner
+def _weigh_pairs(
+    weight: float, matrix: np.ndarray, products: np.ndarray, residual: np.ndarray
+) -> None:
+    """Leave weight * matrix * products in `residual` [Y, Yp]; the others have a row more."""
+    for i in range(residual.shape[0]):
+        for y in range(residual.shape[1]):
+            residual[i, y] = weight * matrix[i, y] * products[i, y]
+
+
+@inner
+def leave_factors(
+    s: int,
+    weight: float,
+    has_copy: bool,
+    labels: np.ndarray,
+    context: np.ndarray,
+    groups: Groups,
+    contexts: Contexts,
+    visit: Visit,
+    residuals: Factors,
+) -> None:
+    """The weighted residuals of example s, which was inferred last, by token and by group.
+
+    has_copy: whether the example has a constrained copy; labels, context: [T]; visit: of
+    `infer_example`; residuals: of the sequence, out; its nodes may be the residuals of the visit.
+    """
+    vectors, copy, products, value = (
+        visit.vectors,
+        visit.copy,
+        visit.pair_sums,
+        visit.potentials.value,
+    )
+    nodes, n_labels, first = residuals.nodes, residuals.pairs.shape[1], groups.seq_ptr[s]
+    for i in range(len(labels)):
+        for y in range(nodes.shape[1]):
+            nodes[i, y] = weight * vectors.marginals[i, y]
+    # A function of its own, called for each group, would be handed dozens of arrays each time.
+    for g in range(first, groups.seq_ptr[s + 1]):
+        tokens = groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]
+        c, pairs = context[tokens[0]], residuals.pairs[g - first]
+        fill(products.reshape(-1), 0, pairs.size, 0.0)
+        add_outer_products(tokens, n_labels, vectors.alpha, vectors.backward, products)
+        if has_copy:
+            add_outer_products(tokens, n_labels, copy.alpha, copy.backward, products)
+        _weigh_pairs(weight, visit.potentials.psi[contexts.matrix_of[c]], products, pairs)
+        for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
+            i, y = contexts.ent_previous[e], contexts.ent_label[e]
+            pairs[i, y] = weight * value[e] * products[i, y]
+        for t in tokens:
+            if labels[t] >= 0:
+                pairs[labels[t - 1], labels[t]] -= weight
+
+
+@inner
+def _scatter_nodes(
+    first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: np.ndarray, sums: np.ndarray
+) -> None:
+    """Add residuals [T, Yp] of tokens first:last to sums [K] of their unigram weights."""
+    row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
+    for t in range(first, last):
+        residual = nodes[t - first]
+        for row in unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]:
+            begin, end = row_ptr[row], row_ptr[row + 1]
+            if end - begin == n_labels:
+                full = sums[begin:end]
+                for y in range(n_labels):
+                    full[y] += residual[y]
+            else:
+                for k in range(begin, end):
+                    sums[k] += residual[row_labels[k]]
+
+
+@inner
+def _scatter_pairs(
+    rows: np.ndarray,
+    n_labels: int,
+    n_previous: int,
+    row_ptr: np.ndarray,
+    places: np.ndarray,
+    residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add residuals [Y, Yp] to the sums of the weights of bigram rows, but of start pairs."""
+    flat = residual.reshape(-1)
+    for row in rows:
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin == n_previous * n_labels:
+            full = sums[begin : begin + n_labels * n_labels].reshape(-1, n_labels)
+            for i in range(n_labels):
+                for y in range(n_labels):
+                    full[i, y] += residual[i, y]
+        else:
+            for k in range(begin, end):
+                if places[k] < len(flat):
+                    sums[k] += flat[places[k]]
+
+
+@inner
+def _scatter_starts(
+    rows: np.ndarray, base: int, bigrams: Bigrams, residual: np.ndarray, sums: np.ndarray
+) -> None:
+    """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start.
+
+    base: Y * Yp, place of the first of these pairs.
+    """
+    row_ptr, places = bigrams.row_ptr, bigrams.row_places
+    for row in rows:
+        k = row_ptr[row + 1] - 1
+        # Pairs with the start label come last.
+        while k >= row_ptr[row] and places[k] >= base:
+            sums[k] += residual[places[k] - base]
+            k -= 1
+
+
+@inner
+def scatter(s: int, grouped: Grouped, residuals: Factors, sums: np.ndarray) -> None:
+    """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
+    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.context_rows
+    sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
+    begin, end, first = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
+    nodes, pairs, bigram = residuals.nodes, residuals.pairs, sums[tables.unigrams.split :]
+    n_previous, row_ptr, places = bigrams.n_previous, bigrams.row_ptr, bigrams.row_places
+    _scatter_nodes(begin, end, n_labels, tables.unigrams, nodes, sums)
+    for g in range(first, groups.seq_ptr[s + 1]):
+        c = groups.context[g]
+        rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+        _scatter_pairs(rows, n_labels, n_previous, row_ptr, places, pairs[g - first], bigram)
+    c = context_rows.context[begin]
+    rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+    _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)
+
+
+@inner
+def square_norm(s: int, own_rows: OwnRows, vector: np.ndarray) -> float:
+    """Sum of the squares of a vector [K] over the weights that sequence s has."""
+    norm, weight_ptr = 0.0, own_rows.weight_ptr
+    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            norm += vector[k] * vector[k]
+    return norm

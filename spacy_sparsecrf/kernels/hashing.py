@@ -1,8 +1,9 @@
-"""64-bit hashes of tests, and a hash table from 64-bit keys to their positions."""
+"""From tokens to 64-bit hashes of their tests, and a hash table from keys to their positions."""
 
 import numpy as np
 
 from .compiled import inner, kernel
+from .layout import HashPlan, Tokens
 
 # Values that stand for tokens outside the sequence, mixed with the distance from it.
 _BEFORE = np.uint64(0x9E3779B97F4A7C15)
@@ -18,6 +19,44 @@ def mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return x ^ (x >> np.uint64(33))
+
+
+@kernel
+def cut(ends: np.ndarray, starts: np.ndarray, sentences: bool, offsets: np.ndarray) -> int:
+    """Cut the concatenated tokens of Docs into sequences.
+
+    ends: [D] int64, where each Doc ends; an empty Doc gives no sequence.
+    starts: [N, A] uint64, SENT_START of tokens in column 1.
+    sentences: whether to make sentences, where a Doc has them, or else a Doc a sequence.
+    offsets: [N + 1] int64, out: sequence s is the tokens offsets[s]:offsets[s + 1].
+    RETURNS: the number of sequences.
+    """
+    n = 0
+    first = 0
+    for d in range(len(ends)):
+        for t in range(first, ends[d]):
+            # As Doc.sents: a sentence begins where the value is 1, not 0 (unknown) or -1 (no).
+            if t == first or (sentences and starts[t, 1] == np.uint64(1)):
+                offsets[n] = t
+                n += 1
+        first = ends[d]
+    offsets[n] = first
+    return n
+
+
+@kernel
+def glue(ends: np.ndarray, spaces: np.ndarray, column: int) -> None:
+    """Turn "white space follows" into "glued to the next token of the Doc", in place.
+
+    ends: [D] int64, where each Doc ends; spaces: [N, A] uint64, of which one column counts.
+    """
+    first = 0
+    for d in range(len(ends)):
+        for t in range(first, ends[d]):
+            # Nothing follows a Doc's last token: whether white space does is not known of all
+            # texts.
+            spaces[t, column] = np.uint64(t + 1 < ends[d] and spaces[t, column] == np.uint64(0))
+        first = ends[d]
 
 
 @kernel
@@ -38,50 +77,36 @@ def fill_edges(edges: np.ndarray) -> None:
             edges[k, 1, i] = edge_value(i + 1)
 
 
-# Inlined: a call would count the references to each array, which takes longer than the test.
+# Inlined: a call would hand on each array.
 @inner(inline="always")
-def hash_test(
-    p: int,
-    t: int,
-    first: int,
-    last: int,
-    rows: np.ndarray,
-    lexical: np.ndarray,
-    annotations: np.ndarray,
-    seeds: np.ndarray,
-    part_ptr: np.ndarray,
-    part_columns: np.ndarray,
-    part_offsets: np.ndarray,
-    part_anchors: np.ndarray,
-    part_edges: np.ndarray,
-) -> np.uint64:
+def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 
     h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
     h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
     has a value by its distance, but none in the further columns of an attribute that has several:
-    a test twice at a token would count twice. The arrays are those of `hash_tests`.
+    a test twice at a token would count twice.
     """
-    n_lexical = lexical.shape[1]
-    h = seeds[p]
-    if part_ptr[p] == part_ptr[p + 1]:
+    n_lexical, farthest = tokens.lexical.shape[1], plan.part_edges.shape[2]
+    h = plan.seeds[p]
+    if plan.part_ptr[p] == plan.part_ptr[p + 1]:
         h = mix(h)
-    for k in range(part_ptr[p], part_ptr[p + 1]):
-        anchor = part_anchors[k]
-        at = part_offsets[k] + (t if anchor == 0 else first if anchor == 1 else last)
-        column = part_columns[k]
+    for k in range(plan.part_ptr[p], plan.part_ptr[p + 1]):
+        anchor = plan.part_anchors[k]
+        at = plan.part_offsets[k] + (t if anchor == 0 else first if anchor == 1 else last)
+        column = plan.part_columns[k]
         if column < 0:
             if at < first or at >= last:
                 return _ZERO
             column = ~column
         if at < first:
-            value = part_edges[k, 0, min(first - at, part_edges.shape[2]) - 1]
+            value = plan.part_edges[k, 0, min(first - at, farthest) - 1]
         elif at >= last:
-            value = part_edges[k, 1, min(at - last + 1, part_edges.shape[2]) - 1]
+            value = plan.part_edges[k, 1, min(at - last + 1, farthest) - 1]
         elif column < n_lexical:
-            value = lexical[rows[at], column]
+            value = tokens.lexical[tokens.words[at], column]
         else:
-            value = annotations[at, column - n_lexical]
+            value = tokens.annotations[at, column - n_lexical]
         if value == _ZERO:
             return _ZERO
         h = mix(h ^ value)
@@ -89,55 +114,13 @@ def hash_test(
 
 
 @kernel
-def hash_tests(
-    offsets: np.ndarray,
-    rows: np.ndarray,
-    lexical: np.ndarray,
-    annotations: np.ndarray,
-    seeds: np.ndarray,
-    part_ptr: np.ndarray,
-    part_columns: np.ndarray,
-    part_offsets: np.ndarray,
-    part_anchors: np.ndarray,
-    part_edges: np.ndarray,
-    hashes: np.ndarray,
-) -> None:
-    """Hash every template at every token, see `hash_test`.
-
-    offsets: [S + 1] int64, tokens of a sequence.
-    rows: [N] int32, row of a token in `lexical`.
-    lexical: [R, L] uint64, values of word attributes, 0 = missing.
-    annotations: [N, A] uint64, values of a token's annotations, 0 = missing.
-    seeds: [P] uint64, of templates.
-    part_ptr: [P + 1] int64, parts of a template.
-    part_columns: [K] int64, column of `lexical` if < L, else L + column of `annotations`; ~column
-        for all columns of an attribute but its first.
-    part_offsets: [K] int64, in tokens.
-    part_anchors: [K] int64, from where an offset counts: 0 the token, 1 the first of its sequence,
-        2 behind the last.
-    part_edges: [K, 2, E] uint64, values before and behind a sequence, by distance from it; E >= 1,
-        and tokens that are farther away are like those at distance E.
-    hashes: [N, P] uint64, out.
-    """
-    for s in range(len(offsets) - 1):
-        first, last = offsets[s], offsets[s + 1]
+def hash_tests(tokens: Tokens, plan: HashPlan, hashes: np.ndarray) -> None:
+    """Hash every template at every token, see `hash_test`. hashes: [N, P] uint64, out."""
+    for s in range(len(tokens.offsets) - 1):
+        first, last = tokens.offsets[s], tokens.offsets[s + 1]
         for t in range(first, last):
-            for p in range(len(seeds)):
-                hashes[t, p] = hash_test(
-                    p,
-                    t,
-                    first,
-                    last,
-                    rows,
-                    lexical,
-                    annotations,
-                    seeds,
-                    part_ptr,
-                    part_columns,
-                    part_offsets,
-                    part_anchors,
-                    part_edges,
-                )
+            for p in range(len(plan.seeds)):
+                hashes[t, p] = hash_test(p, t, first, last, tokens, plan)
 
 
 def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:

@@ -1,360 +1,350 @@
-"""Hessian-vector products of the chain loss: marginals' derivatives along a direction v.
+"""Hessian-vector products of the loss: expected minus observed counts, along a direction.
 
-The dynamic programme of Tsuboi, Unno, Kashima & Okazaki 2011, with its conditional probabilities
-written as products of vectors: P(y_{t-1} = i | y_t = j) = alpha_{t-1}[i] Psi[i, j] q_t[j] /
-alpha_t[j], and P(y_t = j | y_{t-1} = i) = Psi[i, j] q_t[j] beta_t[j] / beta_{t-1}[i], where
-q_t[j] is the exponentiated score of a token over the norm n_t of `forward_backward`. So nothing
-is divided by a probability, which may be 0.
+The gradient is made of residuals of tokens and of pairs, the Hessian times a direction of their
+derivatives (see `tangents`), which are gathered or scattered as residuals are.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .memory import fill
-from .potentials import add_heads, add_scores
-from .products import backward_product, rewrite
+from .compiled import fill, inner, kernel
+from .descent import entries_of
+from .expectations import add_to_heads
+from .layout import (
+    Bigrams,
+    Contexts,
+    Potentials,
+    Sequences,
+    Slopes,
+    Tables,
+    Tangents,
+    Unigrams,
+    Vectors,
+    Visit,
+)
+from .pairs import slope_visited
+from .scores import score_token
+from .tangents import differentiate, recover_betas
+
+
+class Turn(NamedTuple):
+    """Workspaces of products along a direction, one example at a time; see `Visit`.
+
+    slopes: of the contexts that were visited last; tangents, copy: of the example and of its
+    constrained copy.
+    """
+
+    slopes: Slopes
+    tangents: Tangents
+    copy: Tangents
+
+
+@inner
+def _vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
+    """The vectors of tokens begin:end that tangents are taken from."""
+    return Vectors(
+        vectors.alpha[begin:end],
+        vectors.backward[begin:end],
+        vectors.marginals,
+        vectors.scales,
+        vectors.norms,
+        vectors.scratch,
+    )
+
+
+@inner
+def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
+    """The tangents of tokens begin:end."""
+    return Tangents(
+        tangents.beta[begin:end],
+        tangents.forward_change[begin:end],
+        tangents.backward_change[begin:end],
+        tangents.marginal_change[begin:end],
+    )
 
 
 @kernel
-def weighted_betas(
+def recover_chunk(
     first: int,
     last: int,
-    n_labels: int,
-    offsets: np.ndarray,
-    weights: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_change: np.ndarray,
-    rewritten: np.ndarray,
-    backward: np.ndarray,
+    sequences: Sequences,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
     beta: np.ndarray,
-    scratch: np.ndarray,
 ) -> None:
-    """Recover weight * beta_t of sequences first:last from what `forward_backward` has left.
+    """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
-    Arguments as there, of which backward: [N, Yp] was written; beta: [N, Yp], out, padding 0.
+    potentials: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
+    Yp], out.
     """
     for s in range(first, last):
-        end = offsets[s + 1]
-        for t in range(offsets[s], end):
-            fill(beta[t], n_labels, beta.shape[1], 0.0)
-            if t + 1 == end:
-                fill(beta[t], 0, n_labels, weights[s])
-                continue
-            c = context[t + 1]
-            m = matrix_of[c]
-            backward_product(
-                psi[m],
-                backward[t + 1],
-                constant[m],
-                rewritten[c],
-                n_labels,
-                ent_ptr[c],
-                ent_start[c],
-                ent_previous,
-                ent_label,
-                ent_change,
-                scratch,
-                beta[t],
-            )
-
-
-@inner(fastmath={"contract"})
-def _advance(
-    alpha: np.ndarray,
-    change: np.ndarray,
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
-) -> None:
-    """out[y] = sum_y' matrix[y', y] (change[y'] + alpha[y'] slope[y', y]), two y' at a time."""
-    padded = len(out)
-    for y in range(padded):
-        out[y] = 0.0
-    unrolled = n_labels - n_labels % 2
-    for i in range(0, unrolled, 2):
-        a, b, c, d = alpha[i], alpha[i + 1], change[i], change[i + 1]
-        for y in range(padded):
-            out[y] += matrix[i, y] * (c + a * slope[i, y]) + matrix[i + 1, y] * (
-                d + b * slope[i + 1, y]
-            )
-    for i in range(unrolled, n_labels):
-        a, c = alpha[i], change[i]
-        for y in range(padded):
-            out[y] += matrix[i, y] * (c + a * slope[i, y])
-
-
-@inner(fastmath={"contract", "reassoc"})
-def _retreat(
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    v: np.ndarray,
-    change: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
-) -> None:
-    """out[y'] = sum_y matrix[y', y] (change[y] + slope[y', y] v[y]), two y' at a time."""
-    padded = len(v)
-    zero = matrix.dtype.type(0)
-    unrolled = n_labels - n_labels % 2
-    for i in range(0, unrolled, 2):
-        a, b = zero, zero
-        for y in range(padded):
-            x, c = v[y], change[y]
-            a += matrix[i, y] * (c + slope[i, y] * x)
-            b += matrix[i + 1, y] * (c + slope[i + 1, y] * x)
-        out[i], out[i + 1] = a, b
-    for i in range(unrolled, n_labels):
-        a = zero
-        for y in range(padded):
-            a += matrix[i, y] * (change[y] + slope[i, y] * v[y])
-        out[i] = a
-
-
-@inner
-def _forward_change(
-    alpha: np.ndarray,
-    change: np.ndarray,
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    constant: bool,
-    rewritten: bool,
-    n_labels: int,
-    first: int,
-    last: int,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_change: np.ndarray,
-    ent_slope: np.ndarray,
-    scratch: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """The derivative of a forward product alpha Psi, where alpha changes by `change`.
-
-    Psi: a matrix with its slope, and entries first:last; see `tangents`.
-    """
-    if rewritten:
-        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
-        _advance(alpha, change, scratch, slope, n_labels, out)
-        for e in range(first, last):
-            out[ent_label[e]] += alpha[ent_previous[e]] * ent_slope[e]
-        return
-    if constant:
-        total = 0.0
-        for y in range(n_labels):
-            total += change[y]
-        fill(out, 0, n_labels, total)
-        fill(out, n_labels, len(out), 0.0)
-    else:
-        _advance(alpha, change, matrix, slope, n_labels, out)
-    for e in range(first, last):
-        i = ent_previous[e]
-        out[ent_label[e]] += change[i] * ent_change[e] + alpha[i] * ent_slope[e]
-
-
-@inner
-def _backward_change(
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    v: np.ndarray,
-    change: np.ndarray,
-    constant: bool,
-    rewritten: bool,
-    n_labels: int,
-    first: int,
-    last: int,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_change: np.ndarray,
-    ent_slope: np.ndarray,
-    scratch: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """The derivative of a backward product Psi v, where v changes; see `_forward_change`."""
-    if rewritten:
-        rewrite(matrix, first, last, ent_previous, ent_label, ent_change, scratch)
-        _retreat(scratch, slope, v, change, n_labels, out)
-        for e in range(first, last):
-            out[ent_previous[e]] += v[ent_label[e]] * ent_slope[e]
-        return
-    if constant:
-        total = 0.0
-        for y in range(n_labels):
-            total += change[y]
-        fill(out, 0, n_labels, total)
-    else:
-        _retreat(matrix, slope, v, change, n_labels, out)
-    for e in range(first, last):
-        y = ent_label[e]
-        out[ent_previous[e]] += change[y] * ent_change[e] + v[y] * ent_slope[e]
-
-
-@inner(fastmath={"contract", "reassoc"})
-def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray) -> float:
-    """Row -= k shape, for k = sum_y mass[y] row[y] * inverse, which is returned."""
-    total = 0.0
-    for y in range(len(row)):
-        total += mass[y] * row[y]
-    total *= inverse
-    k = row.dtype.type(total)
-    for y in range(len(row)):
-        row[y] -= k * shape[y]
-    return total
-
-
-@inner(fastmath={"contract"})
-def _add_evidence(
-    row: np.ndarray, backward: np.ndarray, beta: np.ndarray, whole: np.ndarray, score: np.ndarray
-) -> None:
-    """row[y] := q[y] row[y] + whole[y] score[y], with q = backward / beta.
-
-    Where beta is 0, so is the label's marginal, and q does not matter.
-    """
-    zero = row.dtype.type(0)
-    for y in range(len(row)):
-        q = backward[y] / beta[y] if beta[y] != zero else zero
-        row[y] = q * row[y] + whole[y] * score[y]
+        begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+        recover_betas(
+            sequences.n_labels,
+            sequences.weights[s],
+            sequences.context[begin:end],
+            contexts,
+            potentials,
+            _vectors_of(begin, end, vectors),
+            beta[begin:end],
+        )
 
 
 @kernel
-def tangents(
+def differentiate_chunk(
     first: int,
     last: int,
-    n_labels: int,
-    offsets: np.ndarray,
-    weights: np.ndarray,
-    head_ptr: np.ndarray,
-    heads: np.ndarray,
-    table: np.ndarray,
-    tok_ptr: np.ndarray,
-    tok_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
+    sequences: Sequences,
+    unigrams: Unigrams,
+    contexts: Contexts,
     direction: np.ndarray,
-    context: np.ndarray,
-    matrix_of: np.ndarray,
-    psi: np.ndarray,
-    slope: np.ndarray,
-    constant: np.ndarray,
-    ent_ptr: np.ndarray,
-    ent_start: np.ndarray,
-    ent_previous: np.ndarray,
-    ent_label: np.ndarray,
-    ent_change: np.ndarray,
-    ent_slope: np.ndarray,
-    rewritten: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    beta: np.ndarray,
-    forward_change: np.ndarray,
-    backward_change: np.ndarray,
-    marginal_change: np.ndarray,
-    change: np.ndarray,
-    scratch: np.ndarray,
+    potentials: Potentials,
+    slopes: Slopes,
+    vectors: Vectors,
+    tangents: Tangents,
     scored: bool,
+    head_sums: np.ndarray,
 ) -> None:
-    """Run the recursions A and B of Tsuboi 2011 over sequences first:last, without exp.
+    """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
 
-    With u_t the direction's scores of a token, V those of a pair,
-    A_t[j] = u_t[j] + sum_i P(i | j) (V[i, j] + A_{t-1}[i]),
-    B_{t-1}[i] = sum_j P(j | i) (V[i, j] + u_t[j] + B_t[j]), B_T = 0, each less its mean over
-    the marginals: A + B is then what the paper has less E(Phi).v, and its size does not grow with
-    the sequence. Written are
-    forward_change[t] = alpha_t A_t, marginal_change[t] = weight p(y_t) (A_t + B_t) and
-    backward_change[t] = backward_t (u_t + B_t - k), k the mean of V + u_t + B_t, such that the
-    derivative of weight p(i, j) is forward_change_{t-1}[i] Psi[i, j] backward_t[j] +
-    alpha_{t-1}[i] Psi[i, j] (backward_change_t[j] + V[i, j] backward_t[j]).
-
-    table, direction: v where `forward_backward` has weights; slope: [M, Y + 1, Yp], V of a matrix,
-    ent_slope: [E], see `entry_slopes`; beta: [N, Yp] of `weighted_betas`; forward_change,
-    backward_change, marginal_change: [N, Yp], out; the rest as in `forward_backward`. Workspaces:
-    change [Yp], scratch [Y + 1, Yp]. scored: whether `marginal_change` has the direction's scores
-    of the tokens already, to which those of the tests are added.
+    unigrams: with the direction's table of heads; direction: [K] float64; potentials: of the
+    weights; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
+    of the chunk's own; tangents: [N, Yp], with `beta`, else out; scored: whether `marginal_change`
+    has scores of the tokens before; head_sums: [H, Yp] float64, added to.
     """
     for s in range(first, last):
-        begin, end = offsets[s], offsets[s + 1]
-        inverse = 1.0 / weights[s] if weights[s] != 0.0 else 0.0
-        start_mean = 0.0
+        begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         for t in range(begin, end):
-            scores, row = marginal_change[t], forward_change[t]
+            scores = tangents.marginal_change[t]
             if not scored:
                 fill(scores, 0, len(scores), 0.0)
-            add_heads(scores, heads, head_ptr[t], head_ptr[t + 1], table)
-            add_scores(
-                scores,
-                tok_rows,
-                tok_ptr[t],
-                tok_ptr[t + 1],
-                n_labels,
-                row_ptr,
-                row_labels,
-                direction,
-            )
-            c = context[t]
-            m = matrix_of[c]
-            if t == begin:
-                for y in range(len(row)):
-                    row[y] = psi[m, n_labels, y] * slope[m, n_labels, y]
-                for e in range(ent_start[c], ent_ptr[c + 1]):
-                    row[ent_label[e]] = ent_slope[e]
-            else:
-                _forward_change(
-                    alpha[t - 1],
-                    forward_change[t - 1],
-                    psi[m],
-                    slope[m],
-                    constant[m],
-                    rewritten[c],
-                    n_labels,
-                    ent_ptr[c],
-                    ent_start[c],
-                    ent_previous,
-                    ent_label,
-                    ent_change,
-                    ent_slope,
-                    scratch,
-                    row,
-                )
-            _add_evidence(row, backward[t], beta[t], alpha[t], scores)
-            mean = _centre(row, beta[t], inverse, alpha[t])
-            if t == begin:
-                start_mean = mean
-        fill(change, 0, len(change), 0.0)
-        for t in range(end - 1, begin - 1, -1):
-            scores, row = marginal_change[t], backward_change[t]
-            for y in range(len(row)):
-                row[y] = change[y]
-            _add_evidence(row, backward[t], beta[t], backward[t], scores)
-            for y in range(len(row)):
-                scores[y] = forward_change[t, y] * beta[t, y] + alpha[t, y] * change[y]
-            mean = start_mean
-            if t > begin:
-                c = context[t]
-                m = matrix_of[c]
-                _backward_change(
-                    psi[m],
-                    slope[m],
-                    backward[t],
-                    row,
-                    constant[m],
-                    rewritten[c],
-                    n_labels,
-                    ent_ptr[c],
-                    ent_start[c],
-                    ent_previous,
-                    ent_label,
-                    ent_change,
-                    ent_slope,
-                    scratch,
-                    change,
-                )
-                mean = _centre(change, alpha[t - 1], inverse, beta[t - 1])
-            for y in range(len(row)):
-                row[y] -= mean * backward[t, y]
+            score_token(t, sequences.n_labels, unigrams, direction, scores)
+        differentiate(
+            sequences.n_labels,
+            sequences.weights[s],
+            sequences.context[begin:end],
+            contexts,
+            potentials,
+            slopes,
+            _vectors_of(begin, end, vectors),
+            _tangents_of(begin, end, tangents),
+        )
+        for t in range(begin, end):
+            add_to_heads(t, tangents.marginal_change[t], unigrams, head_sums)
+
+
+@inner
+def _differentiate_part(
+    s: int,
+    weight: float,
+    tables: Tables,
+    direction: np.ndarray,
+    potentials: Potentials,
+    slopes: Slopes,
+    vectors: Vectors,
+    tangents: Tangents,
+) -> None:
+    """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
+    sequences = tables.sequences
+    begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
+    own = _vectors_of(0, end - begin, vectors)
+    part = _tangents_of(0, end - begin, tangents)
+    for t in range(begin, end):
+        scores = part.marginal_change[t - begin]
+        fill(scores, 0, len(scores), 0.0)
+        score_token(t, n_labels, tables.unigrams, direction, scores)
+    context, contexts = sequences.context[begin:end], tables.contexts
+    recover_betas(n_labels, weight, context, contexts, potentials, own, part.beta)
+    differentiate(n_labels, weight, context, contexts, potentials, slopes, own, part)
+
+
+@inner(fastmath={"contract"})
+def _add_pair_changes(
+    first: int,
+    last: int,
+    n_labels: int,
+    slope: np.ndarray,
+    vectors: Vectors,
+    tangents: Tangents,
+    total: np.ndarray,
+) -> None:
+    """Add to total[y', y] the derivatives of p(y', y) of tokens first:last, over Psi[y', y].
+
+    slope: [Y + 1, Yp], of the matrix that they share.
+    """
+    for t in range(first, last):
+        backward, change = vectors.backward[t], tangents.backward_change[t]
+        if t == 0:
+            # Before the first token nothing changes.
+            for y in range(total.shape[1]):
+                total[n_labels, y] += change[y] + slope[n_labels, y] * backward[y]
+            continue
+        for i in range(n_labels):
+            a, b = vectors.alpha[t - 1, i], tangents.forward_change[t - 1, i]
+            for y in range(total.shape[1]):
+                own = change[y] + slope[i, y] * backward[y]
+                total[i, y] += b * backward[y] + a * own
+
+
+@inner
+def _add_entry_changes(
+    t: int,
+    begin: int,
+    end: int,
+    m: int,
+    contexts: Contexts,
+    vectors: Vectors,
+    tangents: Tangents,
+    visit: Visit,
+    slopes: Slopes,
+) -> None:
+    """Add the derivatives of entries begin:end at token t to `visit.entry_sums`.
+
+    Those that were taken of the pairs in matrix m are mended, in `visit.pair_sums`.
+    """
+    psi, slope, value = visit.potentials.psi[m], slopes.psi[m], visit.potentials.value
+    backward, change = vectors.backward[t], tangents.backward_change[t]
+    for e in range(begin, end):
+        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        count, own = backward[y], change[y]
+        if t > 0:
+            a = vectors.alpha[t - 1, i]
+            own = tangents.forward_change[t - 1, i] * count + a * own
+            count *= a
+        changed = value[e] * (own + slopes.score[e] * count)
+        visit.entry_sums[e - begin] += changed
+        # Of a matrix of ones, which no weight is in, this is not used.
+        visit.pair_sums[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+
+
+@inner
+def _change_matrix(
+    first: int, last: int, m: int, has_copy: bool, n_labels: int, visit: Visit, turn: Turn
+) -> None:
+    """Derivatives of pair counts of tokens first:last of an example, as if there were no entries.
+
+    They share matrix m. visit: its `pair_sums` are the result.
+    """
+    total, psi, slope = visit.pair_sums, visit.potentials.psi[m], turn.slopes.psi[m]
+    fill(total.reshape(-1), 0, total.size, 0.0)
+    _add_pair_changes(first, last, n_labels, slope, visit.vectors, turn.tangents, total)
+    if has_copy:
+        _add_pair_changes(first, last, n_labels, slope, visit.copy, turn.copy, total)
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] *= psi[i, y]
+
+
+@inner
+def _change_entries(
+    t: int,
+    begin: int,
+    end: int,
+    m: int,
+    has_copy: bool,
+    contexts: Contexts,
+    visit: Visit,
+    turn: Turn,
+) -> None:
+    """Derivatives of counts of entries begin:end at token t of an example, in `entry_sums`."""
+    fill(visit.entry_sums, 0, end - begin, 0.0)
+    run = t, begin, end, m, contexts
+    _add_entry_changes(*run, visit.vectors, turn.tangents, visit, turn.slopes)
+    if has_copy:
+        _add_entry_changes(*run, visit.copy, turn.copy, visit, turn.slopes)
+
+
+@inner
+def _scatter(
+    rows: np.ndarray,
+    row_ptr: np.ndarray,
+    places: np.ndarray,
+    values: np.ndarray,
+    weight: float,
+    product: np.ndarray,
+) -> None:
+    """product[k] += weight * values[place of k] for the weights k of rows."""
+    for row in rows:
+        for k in range(row_ptr[row], row_ptr[row + 1]):
+            product[k] += weight * values[places[k]]
+
+
+@inner
+def _scatter_entries(
+    begin: int, end: int, bigrams: Bigrams, values: np.ndarray, weight: float, product: np.ndarray
+) -> None:
+    """product[k] += weight * values[e - begin] for the weights k of entries begin:end."""
+    for e in range(begin, end):
+        for j in range(bigrams.ent_weight_ptr[e], bigrams.ent_weight_ptr[e + 1]):
+            product[bigrams.ent_weights[j]] += weight * values[e - begin]
+
+
+@inner
+def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: np.ndarray) -> None:
+    """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
+
+    product: of bigram weights.
+    """
+    sequences, contexts, bigrams = tables.sequences, tables.contexts, tables.bigrams
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    has_copy, weight, first = sequences.copies[s] >= 0, sequences.weights[s], 0
+    for t in range(len(context)):
+        m = contexts.matrix_of[context[t]]
+        if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
+            continue
+        if not contexts.constant[m]:
+            _change_matrix(first, t + 1, m, has_copy, sequences.n_labels, visit, turn)
+        for i in range(first, t + 1):
+            begin, end = entries_of(i, context[i], contexts)
+            if begin < end:
+                _change_entries(i, begin, end, m, has_copy, contexts, visit, turn)
+                _scatter_entries(begin, end, bigrams, visit.entry_sums, weight, product)
+        if not contexts.constant[m]:
+            rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+            values = visit.pair_sums.reshape(-1)
+            _scatter(rows, bigrams.row_ptr, bigrams.row_places, values, weight, product)
+        first = t + 1
+
+
+@inner
+def add_product(
+    s: int,
+    number: int,
+    tables: Tables,
+    direction: np.ndarray,
+    product: np.ndarray,
+    visit: Visit,
+    turn: Turn,
+) -> None:
+    """Add example s's weight times the Hessian of its loss times a direction to a product.
+
+    The example was inferred last, on the visit of this number (see `infer_example`). direction,
+    product: [K] float64.
+    """
+    sequences, unigrams = tables.sequences, tables.unigrams
+    begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split
+    potentials, slopes, tangents, copy = visit.potentials, turn.slopes, turn.tangents, turn.copy
+    slope_visited(
+        number,
+        sequences.context[begin:end],
+        sequences.n_labels,
+        tables.contexts,
+        tables.bigrams,
+        direction[split:],
+        potentials,
+        slopes,
+    )
+    _differentiate_part(s, 1.0, tables, direction, potentials, slopes, visit.vectors, tangents)
+    if sequences.copies[s] >= 0:
+        _differentiate_part(s, -1.0, tables, direction, potentials, slopes, visit.copy, copy)
+        for t in range(end - begin):
+            for y in range(sequences.n_labels):
+                tangents.marginal_change[t, y] += copy.marginal_change[t, y]
+    for t in range(begin, end):
+        rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+        own = tangents.marginal_change[t - begin]
+        weight = sequences.weights[s]
+        _scatter(rows, unigrams.row_ptr, unigrams.row_labels, own, weight, product)
+    _add_pairs(s, tables, visit, turn, product[split:])

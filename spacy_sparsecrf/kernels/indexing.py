@@ -1,10 +1,14 @@
-"""Growing indexes: distinct rows of numbers by the order of their arrival."""
+"""Indexes: distinct rows of numbers, transposes and selections of CSR tables, places of entries.
+
+Growing indexes number distinct rows by the order of their arrival. Lists of numbers, one for each
+row, grow in arrays that only grow at their ends.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import fill, inner, kernel
 from .hashing import mix
 
 
@@ -72,3 +76,183 @@ def number_rows(
         numbers[q] = number
         counts[number] += 1
     return n_rows
+
+
+@kernel
+def transpose(
+    indptr: np.ndarray, indices: np.ndarray, col_ptr: np.ndarray, col_rows: np.ndarray
+) -> None:
+    """Transpose a CSR pattern by counting; rows stay ascending inside each column.
+
+    indptr [R + 1] int64, indices [nnz] int32 column ids; col_ptr [O + 1] int64 and col_rows
+    [nnz] int32, out.
+    """
+    n = len(col_ptr) - 1
+    col_ptr[:] = 0
+    for j in range(len(indices)):
+        col_ptr[indices[j] + 1] += 1
+    for o in range(n):
+        col_ptr[o + 1] += col_ptr[o]
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row], indptr[row + 1]):
+            o = indices[j]
+            col_rows[col_ptr[o]] = row
+            col_ptr[o] += 1
+    for o in range(n, 0, -1):
+        col_ptr[o] = col_ptr[o - 1]
+    col_ptr[0] = 0
+
+
+@kernel
+def select(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    number: np.ndarray,
+    new_indptr: np.ndarray,
+    new_indices: np.ndarray,
+) -> int:
+    """Renumber a CSR pattern's columns and drop those numbered -1.
+
+    number [O] int32; new_indptr [R + 1] int64 and new_indices [>= kept] int32, out.
+    RETURNS: how many entries were kept.
+    """
+    kept = 0
+    new_indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row], indptr[row + 1]):
+            column = number[indices[j]]
+            if column >= 0:
+                new_indices[kept] = column
+                kept += 1
+        new_indptr[row + 1] = kept
+    return kept
+
+
+@kernel
+def sum_columns(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, totals: np.ndarray
+) -> None:
+    """Add the weight of each row of a CSR pattern to the totals of its columns.
+
+    weights: [R] float64; totals: [O] float64, added to.
+    """
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row], indptr[row + 1]):
+            totals[indices[j]] += weights[row]
+
+
+@inner
+def _low_bit(word: np.uint64) -> int:
+    """Position of the lowest bit that is set; word: not 0."""
+    position = 0
+    for shift in (32, 16, 8, 4, 2, 1):
+        low = word & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+        if low == np.uint64(0):
+            word >>= np.uint64(shift)
+            position += shift
+    return position
+
+
+@kernel
+def count_places(
+    row_ptr: np.ndarray,
+    rows: np.ndarray,
+    weight_ptr: np.ndarray,
+    places: np.ndarray,
+    seen: np.ndarray,
+    n_places: np.ndarray,
+    n_weights: np.ndarray,
+) -> None:
+    """Count the distinct places, and the weights, of the rows of each context.
+
+    row_ptr [C + 1] and rows: CSR, rows of a context; weight_ptr: [R + 1] int64, weights of a row;
+    places: [K] uint32, of a weight; seen: [> largest place] int32, -1, workspace;
+    n_places, n_weights: [C] int64, out.
+    """
+    for c in range(len(row_ptr) - 1):
+        n_places[c], n_weights[c] = 0, 0
+        for j in range(row_ptr[c], row_ptr[c + 1]):
+            begin, end = weight_ptr[rows[j]], weight_ptr[rows[j] + 1]
+            n_weights[c] += end - begin
+            for k in range(begin, end):
+                if seen[places[k]] != c:
+                    seen[places[k]] = c
+                    n_places[c] += 1
+
+
+@kernel
+def list_places(
+    row_ptr: np.ndarray,
+    rows: np.ndarray,
+    weight_ptr: np.ndarray,
+    places: np.ndarray,
+    ent_ptr: np.ndarray,
+    bits: np.ndarray,
+    entry_of: np.ndarray,
+    ent_place: np.ndarray,
+    entry_ptr: np.ndarray,
+    entry_weights: np.ndarray,
+) -> None:
+    """List the distinct places of each context, ascending, and the weights that each has.
+
+    row_ptr, rows, weight_ptr, places: see `count_places`; ent_ptr: [C + 1] int64, entries of a
+    context; bits: [W] uint64, 0, one for each place, and entry_of: [64 W] int64, workspaces;
+    ent_place: [E] int32, out; entry_ptr [E + 1] int64 and entry_weights int32: CSR, out, weights of
+    an entry, by row.
+    """
+    one = np.uint64(1)
+    fill(entry_ptr, 0, len(entry_ptr), 0)
+    for c in range(len(row_ptr) - 1):
+        for j in range(row_ptr[c], row_ptr[c + 1]):
+            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
+                place = np.int64(places[k])
+                bits[place >> 6] |= one << np.uint64(place & 63)
+        e = int(ent_ptr[c])
+        if e == ent_ptr[c + 1]:
+            continue
+        for w in range(len(bits)):
+            word = bits[w]
+            while word != np.uint64(0):
+                lowest = (w << 6) + _low_bit(word)
+                ent_place[e] = lowest
+                entry_of[lowest] = e
+                e += 1
+                word &= word - one
+            bits[w] = np.uint64(0)
+        for j in range(row_ptr[c], row_ptr[c + 1]):
+            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
+                entry_ptr[entry_of[places[k]] + 1] += 1
+        begin = ent_ptr[c]
+        for e in range(begin, ent_ptr[c + 1]):
+            entry_ptr[e + 1] += entry_ptr[e]
+        # `entry_of` becomes where the next weight of the place goes.
+        for e in range(begin, ent_ptr[c + 1]):
+            entry_of[ent_place[e]] = entry_ptr[e]
+        for j in range(row_ptr[c], row_ptr[c + 1]):
+            for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
+                entry_weights[entry_of[places[k]]] = k
+                entry_of[places[k]] += 1
+
+
+@kernel
+def link(rows: np.ndarray, first: int, heads: np.ndarray, following: np.ndarray) -> None:
+    """Put the numbers first, first + 1, ... at the front of the lists of rows [n], in order.
+
+    heads: [R] int64, in and out, first number of a row's list, -1 = none; following: int64, in
+    and out, the number after each in its list, -1 = none.
+    """
+    for i in range(len(rows)):
+        following[first + i] = heads[rows[i]]
+        heads[rows[i]] = first + i
+
+
+@kernel
+def follow(rows: np.ndarray, heads: np.ndarray, following: np.ndarray, found: np.ndarray) -> None:
+    """Write the numbers in the lists of rows [n], a list after the other, to found."""
+    n = 0
+    for row in rows:
+        number = heads[row]
+        while number >= 0:
+            found[n] = number
+            n += 1
+            number = following[number]

@@ -2,18 +2,60 @@
 
 Vectors are logarithms relative to their largest element; their products with matrices are sums of
 exponentials, which are done again by logarithms where they are so small that a term may have been
-lost. So each element is accurate, however improbable what it stands for.
+lost. So each element is accurate, however improbable what it stands for. An MEMM is made a chain by
+its normaliser, the sum of one step.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .exp import exp_shifted
-from .memory import fill
-from .products import advance, retreat
+from .chain import advance, retreat
+from .compiled import fill, inner, kernel
+from .exp import exp_shifted, largest
+from .layout import Scored
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280
+
+
+class Forward(NamedTuple):
+    """What `run_forward` takes of pairs, and writes.
+
+    psi: [C, Y, Yp], shift: [C], of `exponentiate_pairs`; alpha: [N, Yp], at most 0, padding
+    undefined, and scale: [N]: log alpha_t(y) = alpha[t, y] + scale[t]; log_z: [S], 0 of a sequence
+    without tokens.
+    """
+
+    psi: np.ndarray
+    shift: np.ndarray
+    alpha: np.ndarray
+    scale: np.ndarray
+    log_z: np.ndarray
+
+
+class Backward(NamedTuple):
+    """What `run_backward` writes: log beta_t(y) = beta[t, y] + scale[t].
+
+    beta: [N, Yp], at most 0, padding undefined; scale: [N].
+    """
+
+    beta: np.ndarray
+    scale: np.ndarray
+
+
+class Runs(NamedTuple):
+    """Runs of labels whose probability is asked for.
+
+    starts: [M] int64, first token of a run; ptr [M + 1] int64, labels int32: CSR of its labels;
+    bounded: whether there are sets; after: [M, Y] bool, the sets of labels after the runs.
+    """
+
+    starts: np.ndarray
+    ptr: np.ndarray
+    labels: np.ndarray
+    bounded: bool
+    after: np.ndarray
 
 
 @kernel
@@ -72,93 +114,87 @@ def _exponentials(row: np.ndarray, n: int, out: np.ndarray) -> None:
     fill(out, n, len(out), 0.0)
 
 
-@kernel
-def run_forward(
-    offsets: np.ndarray,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    alpha: np.ndarray,
-    alpha_scale: np.ndarray,
-    log_z: np.ndarray,
+@inner
+def _sum_of_products(
+    products: np.ndarray,
+    shift: float,
+    vector: np.ndarray,
+    matrix: np.ndarray,
+    forward: bool,
+    terms: np.ndarray,
 ) -> None:
-    """Sum over the paths to each label: log alpha_t(y) = alpha[t, y] + alpha_scale[t].
+    """Take logarithms of products [Y] of exponentials, summing those anew that are tiny.
 
-    offsets [S + 1]; scores [N, Yp]; context [N]; pairs [C, Y + 1, Yp]; psi, shift: of
-    `exponentiate_pairs`; alpha: [N, Yp], out, at most 0, padding undefined; alpha_scale: [N],
-    out; log_z: [S], out, 0 of a sequence without tokens.
+    shift: of the matrix; vector, matrix: the logarithms that were multiplied, [Yp] and [Y + 1, Yp];
+    forward: whether by the matrix's rows or by its columns; terms: [Yp], workspace.
     """
-    padded = scores.shape[1]
-    exponentials, terms = np.empty(padded), np.empty(padded)
+    n_labels = len(products)
+    for y in range(n_labels):
+        if products[y] >= _TINY:
+            products[y] = np.log(products[y]) + shift
+            continue
+        for i in range(n_labels):
+            terms[i] = vector[i] + (matrix[i, y] if forward else matrix[y, i])
+        products[y] = log_sum(terms, n_labels)
+
+
+@kernel
+def run_forward(scored: Scored, forward: Forward, space: np.ndarray) -> None:
+    """Sum over the paths to each label.
+
+    forward: psi and shift are read, the rest is written; space: [3, Yp] float64, a workspace.
+    """
+    offsets, n_labels, scores = scored.offsets, scored.n_labels, scored.scores
+    alpha, exponentials, terms = forward.alpha, space[0], space[1]
     for s in range(len(offsets) - 1):
         begin, end = offsets[s], offsets[s + 1]
         scale = 0.0
         for t in range(begin, end):
-            c = context[t]
-            row = alpha[t]
+            c = scored.context[t]
+            row, matrix = alpha[t], scored.pairs[c]
             if t == begin:
                 for y in range(n_labels):
-                    row[y] = pairs[c, n_labels, y] + scores[t, y]
+                    row[y] = matrix[n_labels, y]
             else:
                 before = alpha[t - 1]
                 _exponentials(before, n_labels, exponentials)
-                advance(exponentials, psi[c], n_labels, row)
-                for y in range(n_labels):
-                    if row[y] >= _TINY:
-                        row[y] = np.log(row[y]) + shift[c] + scores[t, y]
-                    else:
-                        for i in range(n_labels):
-                            terms[i] = before[i] + pairs[c, i, y]
-                        row[y] = log_sum(terms, n_labels) + scores[t, y]
+                advance(exponentials, forward.psi[c], n_labels, row)
+                products, shift = row[:n_labels], forward.shift[c]
+                _sum_of_products(products, shift, before, matrix, True, terms)
+            for y in range(n_labels):
+                row[y] += scores[t, y]
             scale += _level(row, n_labels)
-            alpha_scale[t] = scale
-        log_z[s] = scale + log_sum(alpha[end - 1], n_labels) if end > begin else 0.0
+            forward.scale[t] = scale
+        empty = begin == end
+        forward.log_z[s] = 0.0 if empty else scale + log_sum(alpha[end - 1], n_labels)
 
 
 @kernel
-def run_backward(
-    offsets: np.ndarray,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    psi: np.ndarray,
-    shift: np.ndarray,
-    beta: np.ndarray,
-    beta_scale: np.ndarray,
-) -> None:
-    """Sum over the paths from each label: log beta_t(y) = beta[t, y] + beta_scale[t].
+def run_backward(scored: Scored, forward: Forward, backward: Backward, space: np.ndarray) -> None:
+    """Sum over the paths from each label.
 
-    beta: [N, Yp], out, at most 0, padding undefined; beta_scale: [N], out; the rest as in
-    `run_forward`.
+    forward: psi and shift are read; backward: out; space: [3, Yp] float64, a workspace.
     """
-    padded = scores.shape[1]
-    exponentials, terms, ahead = np.empty(padded), np.empty(padded), np.empty(padded)
+    offsets, n_labels, scores = scored.offsets, scored.n_labels, scored.scores
+    beta, scale = backward.beta, backward.scale
+    exponentials, terms, ahead = space[0], space[1], space[2]
     for s in range(len(offsets) - 1):
         begin, end = offsets[s], offsets[s + 1]
         if begin == end:
             continue
         fill(beta[end - 1], 0, n_labels, 0.0)
-        beta_scale[end - 1] = 0.0
+        scale[end - 1] = 0.0
         for t in range(end - 1, begin, -1):
-            c = context[t]
+            c = scored.context[t]
             for y in range(n_labels):
                 ahead[y] = scores[t, y] + beta[t, y]
             top = _level(ahead, n_labels)
             _exponentials(ahead, n_labels, exponentials)
             row = beta[t - 1]
-            retreat(psi[c], exponentials, n_labels, row)
-            for i in range(n_labels):
-                if row[i] >= _TINY:
-                    row[i] = np.log(row[i]) + shift[c]
-                else:
-                    for y in range(n_labels):
-                        terms[y] = pairs[c, i, y] + ahead[y]
-                    row[i] = log_sum(terms, n_labels)
-            beta_scale[t - 1] = beta_scale[t] + top + _level(row, n_labels)
+            retreat(forward.psi[c], exponentials, n_labels, row)
+            products, shift = row[:n_labels], forward.shift[c]
+            _sum_of_products(products, shift, ahead, scored.pairs[c], False, terms)
+            scale[t - 1] = scale[t] + top + _level(row, n_labels)
 
 
 @kernel
@@ -181,25 +217,85 @@ def find_marginals(alpha: np.ndarray, beta: np.ndarray, marginals: np.ndarray) -
 
 
 @kernel
-def score_paths(
-    offsets: np.ndarray,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    labels: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    """Sum the scores of a path of each sequence.
-
-    offsets [S + 1]; scores [N, Yp]; context [N]; pairs [C, Y + 1, Yp], row Y = start label;
-    labels [N] int32; found: [S], out.
-    """
+def score_paths(scored: Scored, labels: np.ndarray, found: np.ndarray) -> None:
+    """Sum the scores of a path of each sequence. labels: [N] int32; found: [S], out."""
+    offsets = scored.offsets
     for s in range(len(offsets) - 1):
         total = 0.0
-        before = n_labels
+        before = scored.n_labels
         for t in range(offsets[s], offsets[s + 1]):
             y = labels[t]
-            total += scores[t, y] + pairs[context[t], before, y]
+            total += scored.scores[t, y] + scored.pairs[scored.context[t], before, y]
             before = y
         found[s] = total
+
+
+@kernel(allocates=True)
+def normalise_steps(scored: Scored) -> None:
+    """Subtract from a label's score how the step from it is normalised, in an MEMM.
+
+    With s = scores and log p(y | y', x, t) = s[t, y] + pairs[c_t, y', y] - log Z_t(y') a path has
+    the log-probability sum_t (s[t, y_t] - log Z_{t+1}(y_t)) + pairs[c_t, y_{t-1}, y_t], less that
+    of the first step, the same for all paths: with these scores, it is that of a chain.
+
+    scored: its scores are changed; padding is not read.
+    """
+    offsets, scores, n_labels = scored.offsets, scored.scores, scored.n_labels
+    padded = scores.shape[1]
+    row = np.empty(padded)
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s] + 1, offsets[s + 1]):
+            matrix = scored.pairs[scored.context[t]]
+            for i in range(n_labels):
+                for y in range(padded):
+                    row[y] = scores[t, y] + matrix[i, y]
+                fill(row, n_labels, padded, row[0])
+                top = largest(row)
+                exp_shifted(row, padded, top)
+                total = 0.0
+                for y in range(n_labels):
+                    total += row[y]
+                scores[t - 1, i] -= top + np.log(total)
+
+
+@kernel(allocates=True)
+def score_spans(
+    scored: Scored,
+    sequence: np.ndarray,
+    forward: Forward,
+    backward: Backward,
+    runs: Runs,
+    found: np.ndarray,
+) -> None:
+    """Compute log p(y_i .. y_j = the labels of a run, y_{j+1} in a set | x) of many runs.
+
+    With alpha, beta and the factors psi of a chain that is alpha_i(y_i) psi_{i+1}(y_i, y_{i+1}) ..
+    psi_j(y_{j-1}, y_j) sum_{y in set} psi_{j+1}(y_j, y) beta_{j+1}(y) / Z. Sequences are
+    independent: a run may go over their boundaries, and after the last token of a sequence the
+    set does not matter.
+
+    sequence: [N] int32, of a token; forward, backward: of all sequences; found: [M], out.
+    """
+    alpha, beta, log_z = forward.alpha, backward.beta, forward.log_z
+    context, pairs, scores = scored.context, scored.pairs, scored.scores
+    terms = np.empty(scored.n_labels)
+    for m in range(len(runs.starts)):
+        t = runs.starts[m]
+        y = runs.labels[runs.ptr[m]]
+        total = alpha[t, y] + forward.scale[t]
+        for k in range(runs.ptr[m] + 1, runs.ptr[m + 1]):
+            t += 1
+            before, y = y, runs.labels[k]
+            if sequence[t] == sequence[t - 1]:
+                total += pairs[context[t], before, y] + scores[t, y]
+            else:
+                total += alpha[t, y] + forward.scale[t] - log_z[sequence[t - 1]]
+        last = t + 1 == len(sequence) or sequence[t + 1] != sequence[t]
+        if last or not runs.bounded:
+            total += beta[t, y] + backward.scale[t]
+        else:
+            for ahead in range(len(terms)):
+                score = pairs[context[t + 1], y, ahead] + scores[t + 1, ahead]
+                terms[ahead] = score + beta[t + 1, ahead] if runs.after[m, ahead] else -np.inf
+            total += log_sum(terms, len(terms)) + backward.scale[t + 1]
+        found[m] = min(total - log_z[sequence[t]], 0.0)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .gradient import add_gradient, collect_rows
-from .groups import Chains, ContextRows, PairSums, PairTables, Potentials, TokenRows, Vectors
+from .descent import Paid
+from .layout import ContextRows, Tables, Visit
+from .sgd import add_gradient, collect_rows, forget
 from .updates import catch_up_adagrad, catch_up_sgd, step_adagrad, step_sgd
 
 # Rules of `minibatch_pass`.
@@ -65,68 +66,71 @@ def _catch_up(
         done[row] = step
 
 
+@inner
+def _step(
+    rows: np.ndarray,
+    eta: float,
+    rule: Rule,
+    marks: RowMarks,
+    gradient: np.ndarray,
+    theta: np.ndarray,
+    extra: np.ndarray,
+) -> None:
+    """Step along the gradient [K] on the weights of rows, and clear it."""
+    for row in rows:
+        begin, end = marks.weights_of[row], marks.weights_of[row + 1]
+        if rule.kind == SGD:
+            step_sgd(begin, end, eta, rule.l2, rule.averaging, gradient, theta, extra)
+        else:
+            penalty = rule.l1, rule.l2
+            step_adagrad(begin, end, eta, rule.delta, *penalty, gradient, theta, extra)
+
+
 @kernel
 def minibatch_pass(
     order: np.ndarray,
     batch: int,
     etas: np.ndarray,
     rule: Rule,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    rows_of: ContextRows,
+    tables: Tables,
+    context_rows: ContextRows,
     marks: RowMarks,
     theta: np.ndarray,
     extra: np.ndarray,
     gradient: np.ndarray,
-    nothing: np.ndarray,
-    no_dues: np.ndarray,
-    potentials: Potentials,
-    vectors: Vectors,
-    space: PairSums,
+    gradients: tuple[Paid, Paid],
+    visit: Visit,
 ) -> float:
     """One pass over examples, a minibatch at a time, with a step along each one's gradient.
 
     order: [n] int64 examples; batch: how many make up a minibatch; etas: [minibatches], the steps,
     of which a 0 only measures; theta: [K], in and out; extra: [K], in and out, the sum of SGD's
-    iterates or AdaGrad's sum of squares. Workspaces: gradient [K], nothing [K + 1], no_dues [2],
-    all zero; potentials, vectors, space.
+    iterates or AdaGrad's sum of squares; gradient: [K] zeros, of which `gradients` are the parts of
+    unigram and bigram weights (see `add_gradient`).
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
+    unigram, bigram = gradients
     loss = 0.0
-    for i in range(len(potentials.stamp)):
-        potentials.stamp[i] = -1
-    for visit in range(len(etas)):
-        eta = etas[visit]
-        members = order[visit * batch : (visit + 1) * batch]
+    forget(visit)
+    for number in range(len(etas)):
+        eta = etas[number]
+        members = order[number * batch : (number + 1) * batch]
         found = collect_rows(
-            members, visit, chains.offsets, tests, rows_of, marks.marks, marks.touched
+            members,
+            number,
+            tables.sequences,
+            tables.unigrams,
+            context_rows,
+            marks.marks,
+            marks.touched,
         )
         rows = marks.touched[:found]
-        _catch_up(rows, visit, eta, rule, marks, theta, extra)
+        _catch_up(rows, number, eta, rule, marks, theta, extra)
         for s in members:
-            loss += add_gradient(
-                s,
-                visit,
-                chains,
-                tests,
-                pairs,
-                theta,
-                gradient,
-                nothing,
-                no_dues,
-                potentials,
-                vectors,
-                space,
-            )
+            loss += add_gradient(s, number, tables, theta, unigram, bigram, visit)
+        _step(rows, eta, rule, marks, gradient, theta, extra)
         for row in rows:
-            begin, end = marks.weights_of[row], marks.weights_of[row + 1]
-            if rule.kind == SGD:
-                step_sgd(begin, end, eta, rule.l2, rule.averaging, gradient, theta, extra)
-            else:
-                penalty = rule.l1, rule.l2
-                step_adagrad(begin, end, eta, rule.delta, *penalty, gradient, theta, extra)
-            marks.done[row] = visit + 1
+            marks.done[row] = number + 1
     for row in range(len(marks.done)):
         marks.touched[row] = row
     _catch_up(marks.touched, len(etas), etas[-1], rule, marks, theta, extra)

@@ -6,26 +6,50 @@ node takes the next best path to the node before its last one, which is looked f
 needed, or the best that was not taken yet to another node.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import inner, kernel
+from .layout import Scored
 
 _UNKNOWN = -1  # the next best path has not been looked for
 _NONE = -2  # there is none
 
 
+class Paths(NamedTuple):
+    """Paths that were found, of which path v < nodes is the best to node v.
+
+    value: float64, score; before: int64, path to the node before, _NONE for a first token; node:
+    int64, that it leads to; following: int64, next best path to it, _UNKNOWN or _NONE.
+    """
+
+    value: np.ndarray
+    before: np.ndarray
+    node: np.ndarray
+    following: np.ndarray
+
+
+class Nodes(NamedTuple):
+    """Nodes, and what was found of paths to them.
+
+    tail: [nodes] int64, last path found; place: [nodes] int64, row in `candidates` or -1;
+    candidates: [rows, Y] int64, of each label before, the best path that was not taken yet,
+    negative for none; counts: [2] int64, of paths, and of rows in use.
+    """
+
+    tail: np.ndarray
+    place: np.ndarray
+    candidates: np.ndarray
+    counts: np.ndarray
+
+
 @inner
 def _find_first(
-    begin: int,
-    end: int,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    value: np.ndarray,
-    before: np.ndarray,
+    begin: int, end: int, scored: Scored, value: np.ndarray, before: np.ndarray
 ) -> None:
     """Find the best path to each node: path v leads to node v. See `find_paths`."""
+    n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
     for y in range(n_labels):
         value[y] = scores[begin, y] + pairs[context[begin], n_labels, y]
         before[y] = _NONE
@@ -51,13 +75,7 @@ def _find_first(
 
 @inner
 def _descend(
-    end_node: int,
-    n_labels: int,
-    node: np.ndarray,
-    before: np.ndarray,
-    following: np.ndarray,
-    tail: np.ndarray,
-    stack: np.ndarray,
+    end_node: int, n_labels: int, paths: Paths, tail: np.ndarray, stack: np.ndarray
 ) -> int:
     """Note the nodes whose next best path is to be looked for, from the end on.
 
@@ -68,36 +86,30 @@ def _descend(
     while True:
         stack[depth] = v
         depth += 1
-        path = before[tail[v]]
-        v = node[path]
-        if following[path] != _UNKNOWN:
+        path = paths.before[tail[v]]
+        v = paths.node[path]
+        if paths.following[path] != _UNKNOWN:
             return depth
         if v < n_labels:  # one path leads to each label of the first token
-            following[path] = _NONE
+            paths.following[path] = _NONE
             return depth
 
 
 @inner
 def _choose(
-    n_labels: int,
-    candidates: np.ndarray,
-    value: np.ndarray,
-    pairs: np.ndarray,
-    context: np.ndarray,
-    t: int,
-    end: int,
-    y: int,
+    candidates: np.ndarray, value: np.ndarray, steps: np.ndarray, y: int
 ) -> tuple[int, float]:
     """Choose the best of a node's candidates, paths to the nodes before, negative for none.
 
+    steps: [Y + 1, Yp], pair scores, without rows where there are none; y: label of the node.
     RETURNS: the candidate, -1 where there is none, and its score with the step to the node.
     """
     best, chosen = -np.inf, -1
-    for i in range(n_labels):
+    for i in range(len(candidates)):
         if candidates[i] >= 0:
             score = value[candidates[i]]
-            if t < end:
-                score += pairs[context[t], i, y]
+            if len(steps):
+                score += steps[i, y]
             if score > best:
                 best, chosen = score, candidates[i]
     return chosen, best
@@ -105,110 +117,70 @@ def _choose(
 
 @inner
 def _extend(
-    v: int,
-    t: int,
-    begin: int,
-    end: int,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    value: np.ndarray,
-    before: np.ndarray,
-    node: np.ndarray,
-    following: np.ndarray,
-    tail: np.ndarray,
-    place: np.ndarray,
-    candidates: np.ndarray,
-    counts: np.ndarray,
+    v: int, t: int, begin: int, end: int, scored: Scored, paths: Paths, nodes: Nodes
 ) -> None:
     """Find the next best path to node v of token t, or note that there is none.
 
-    What follows its last path's path to the node before must be known. value, before, node,
-    following: of paths, score, path to the node before, node, and next best path to it;
-    tail, place: of nodes, last path found, and row in `candidates` or -1; candidates: of each label
-    before, the best path that was not taken yet; counts: of paths, and of rows in use.
+    What follows its last path's path to the node before must be known.
     """
+    n_labels, tail, place, counts = scored.n_labels, nodes.tail, nodes.place, nodes.counts
     first = (t - 1 - begin) * n_labels
     y = v - first - n_labels
     if place[v] < 0:
         place[v] = counts[1]
         counts[1] += 1
         for i in range(n_labels):
-            candidates[place[v], i] = first + i
-    row = candidates[place[v]]
-    taken = before[tail[v]]
-    row[node[taken] - first] = following[taken]
-    chosen, best = _choose(n_labels, row, value, pairs, context, t, end, y)
+            nodes.candidates[place[v], i] = first + i
+    row = nodes.candidates[place[v]]
+    taken = paths.before[tail[v]]
+    row[paths.node[taken] - first] = paths.following[taken]
+    # The end has no pairs.
+    c = scored.context[t] if t < end else 0
+    steps = scored.pairs[c, : n_labels if t < end else 0]
+    chosen, best = _choose(row, paths.value, steps, y)
     if chosen < 0:
-        following[tail[v]] = _NONE
+        paths.following[tail[v]] = _NONE
         return
     path = counts[0]
     counts[0] += 1
-    value[path] = best + scores[t, y] if t < end else best
-    before[path], node[path] = chosen, v
-    following[tail[v]] = path
+    paths.value[path] = best + scored.scores[t, y] if t < end else best
+    paths.before[path], paths.node[path] = chosen, v
+    paths.following[tail[v]] = path
     tail[v] = path
 
 
-@kernel
-def find_paths(
-    begin: int,
-    end: int,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
-    labels: np.ndarray,
-    totals: np.ndarray,
-) -> int:
+@kernel(allocates=True)
+def find_paths(begin: int, end: int, scored: Scored, labels: np.ndarray, totals: np.ndarray) -> int:
     """Find the n best paths of the sequence begin:end, at least one token; the first is Viterbi's.
 
-    scores [N, Yp]; context [N]; pairs [C, Y + 1, Yp], row Y = start label; labels: [n, tokens]
-    int32, out; totals: [n], out, scores of the paths, which descend. Paths of -inf are none.
-    RETURNS: how many there are, at most n.
+    labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, which descend. Paths of
+    -inf are none. RETURNS: how many there are, at most n.
     """
-    n, length = len(labels), labels.shape[1]
+    n, length, n_labels = len(labels), labels.shape[1], scored.n_labels
     end_node = length * n_labels
     most = end_node + 1 + n * length
     value, before = np.empty(most), np.empty(most, dtype=np.int64)
-    _find_first(begin, end, n_labels, scores, context, pairs, value, before)
-    node = np.arange(most)
-    following = np.full(most, _UNKNOWN)
-    tail = np.arange(end_node + 1)
-    place = np.full(end_node + 1, -1)
-    candidates = np.empty((min(end_node + 1, n * length), n_labels), dtype=np.int64)
+    _find_first(begin, end, scored, value, before)
+    paths = Paths(value, before, np.arange(most), np.full(most, _UNKNOWN))
+    nodes = Nodes(
+        np.arange(end_node + 1),
+        np.full(end_node + 1, -1),
+        np.empty((min(end_node + 1, n * length), n_labels), dtype=np.int64),
+        np.array([end_node + 1, 0]),
+    )
     stack = np.empty(length + 1, dtype=np.int64)
-    counts = np.array([end_node + 1, 0])
     for rank in range(n):
         if rank > 0:
-            depth = _descend(end_node, n_labels, node, before, following, tail, stack)
+            depth = _descend(end_node, n_labels, paths, nodes.tail, stack)
             for d in range(depth - 1, -1, -1):
-                _extend(
-                    stack[d],
-                    end - d,
-                    begin,
-                    end,
-                    n_labels,
-                    scores,
-                    context,
-                    pairs,
-                    value,
-                    before,
-                    node,
-                    following,
-                    tail,
-                    place,
-                    candidates,
-                    counts,
-                )
-            if following[tail[end_node]] == _NONE:
+                _extend(stack[d], end - d, begin, end, scored, paths, nodes)
+            if paths.following[nodes.tail[end_node]] == _NONE:
                 return rank
-        path = tail[end_node]
+        path = nodes.tail[end_node]
         if value[path] == -np.inf:
             return rank
         totals[rank] = value[path]
         for t in range(length - 1, -1, -1):
             path = before[path]
-            labels[rank, t] = node[path] - t * n_labels
+            labels[rank, t] = paths.node[path] - t * n_labels
     return n

@@ -1,26 +1,80 @@
 """Online exponentiated gradient, a sequence at a time (Collins et al. 2008, section 5)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiled import inner, kernel
-from .dual_chain import (
+from .dual import (
     ChainSpace,
-    DualArrays,
     Moves,
     axpy,
     dot,
+    factors_of,
+    first_factors,
     gold_sum,
     infer_chain,
     is_wide,
+    narrow,
     score_chain,
 )
-from .groups import Chains, ContextRows, Groups, PairTables, Residuals, TokenRows, Vectors
-from .slopes import scatter, square_norm
+from .example import scatter, square_norm
+from .layout import Factors, Grouped, OwnRows
 
 # Step sizes that are tried for a sequence before it is left as it is.
 _MAX_TRIALS = 20
 # From the distribution of the weights itself no step leads on.
 _LARGEST_STEP = 1.0
+
+
+class DualArrays(NamedTuple):
+    """A point of the dual: see `DualPoint`.
+
+    theta, residuals: of all sequences; log_z, steps: [n] float64.
+    """
+
+    theta: Factors
+    residuals: Factors
+    log_z: np.ndarray
+    steps: np.ndarray
+
+
+@inner
+def _begin_chain(
+    s: int,
+    grouped: Grouped,
+    theta: np.ndarray,
+    point: DualArrays,
+    moves: Moves,
+    space: ChainSpace,
+) -> float:
+    """`begin_chains` of sequence s; RETURNS: its entropy, weighted."""
+    sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
+    residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
+    score_chain(s, grouped, theta, space.visit.pair_sums, scores)
+    axpy(1.0, scores, own, own)
+    narrow(sequences.n_labels, own)
+    log_z = infer_chain(s, grouped, own, space, residuals)
+    point.log_z[s] = log_z
+    entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
+    return float(entropy)
+
+
+@kernel
+def begin_chains(
+    grouped: Grouped, theta: np.ndarray, point: DualArrays, moves: Moves, space: ChainSpace
+) -> float:
+    """Evaluate all sequences by log-potentials to which those that weights give are added.
+
+    What is out of range is raised to it.
+
+    theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
+    RETURNS: the sum of the sequences' entropies, times their weights.
+    """
+    total = 0.0
+    for s in range(len(point.log_z)):
+        total += _begin_chain(s, grouped, theta, point, moves, space)
+    return total
 
 
 @inner
@@ -41,15 +95,65 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
 
 
 @inner
-def _move(s: int, groups: Groups, factor: float, theta: np.ndarray, change: np.ndarray) -> None:
+def _move(s: int, own_rows: OwnRows, factor: float, theta: np.ndarray, change: np.ndarray) -> None:
     """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
-    own_rows, row_ptr = groups.own_rows, groups.row_ptr
-    for j in range(groups.own_ptr[s], groups.own_ptr[s + 1]):
-        for k in range(row_ptr[own_rows[j]], row_ptr[own_rows[j] + 1]):
+    weight_ptr = own_rows.weight_ptr
+    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
             # A change that is not taken need not be a number.
             if factor > 0.0:
                 theta[k] -= factor * change[k]
             change[k] = 0.0
+
+
+@inner
+def _gain_of(
+    s: int,
+    step: float,
+    gold_way: float,
+    small: float,
+    l2: float,
+    grouped: Grouped,
+    theta: np.ndarray,
+    point: DualArrays,
+    moves: Moves,
+    space: ChainSpace,
+) -> tuple[float, float]:
+    """What the dual gains by a step of sequence s to the log-potentials of `moves.trial`.
+
+    gold_way: the direction along gold labels; moves: `way`, `trial` and `fresh` are of the
+    sequence, and `fresh` is the change of its residuals in the end; theta: [K], which moves if the
+    gain is not negative. RETURNS: the gain, and log Z there.
+    """
+    weight, change, way, fresh = (
+        grouped.tables.sequences.weights[s],
+        moves.change,
+        moves.way,
+        moves.fresh,
+    )
+    reached = infer_chain(s, grouped, moves.trial, space, fresh)
+    # Expected minus gold along the way.
+    along = dot(way, fresh)
+    fall = point.log_z[s] - reached + step * (along / weight + gold_way)
+    axpy(-1.0, factors_of(s, grouped, point.residuals), fresh, fresh)
+    slope = dot(way, fresh)
+    scatter(s, grouped, fresh, change)
+    gain = slope - weight * _divergence(step, slope / weight, fall, small)
+    gain -= square_norm(s, grouped.own_rows, change) / (2.0 * l2)
+    _move(s, grouped.own_rows, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
+    return gain, reached
+
+
+@inner
+def _begin_moves(
+    s: int, grouped: Grouped, theta: np.ndarray, own: Factors, moves: Moves, space: ChainSpace
+) -> Moves:
+    """The workspaces of a step of sequence s from its log-potentials `own`, with its direction."""
+    way = first_factors(own, moves.way)
+    score_chain(s, grouped, theta, space.visit.pair_sums, way)
+    axpy(-1.0, own, way, way)
+    trial, fresh = first_factors(own, moves.trial), first_factors(own, moves.fresh)
+    return Moves(moves.change, way, trial, fresh)
 
 
 @kernel
@@ -58,16 +162,11 @@ def ascend(
     grow: float,
     small: float,
     l2: float,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    groups: Groups,
-    rows_of: ContextRows,
+    grouped: Grouped,
     theta: np.ndarray,
     point: DualArrays,
     moves: Moves,
     space: ChainSpace,
-    vectors: Vectors,
 ) -> tuple[float, int]:
     """Ascend the dual over the sequences of `order`, one after the other.
 
@@ -81,73 +180,32 @@ def ascend(
     `grow` after the step.
 
     order: [steps] int64; small: see `_divergence`; all labels are known. In and out: theta [K] (w),
-    point. Workspaces: moves, space, vectors.
+    point.
     RETURNS: the gain, and how many times sequences were evaluated.
     """
-    total, n_evaluations = 0.0, 0
-    node_way, pair_way = moves.node_way, moves.pair_way
-    trial_nodes, trial_pairs = moves.trial_nodes, moves.trial_pairs
-    fresh = Residuals(moves.fresh_nodes, moves.fresh_pairs)
-    way_nodes, way_pairs = node_way.reshape(-1), pair_way.reshape(-1)
-    new_nodes, new_pairs = fresh.nodes.reshape(-1), fresh.pairs.reshape(-1)
-    at_nodes, at_pairs = trial_nodes.reshape(-1), trial_pairs.reshape(-1)
+    total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
     for s in order:
-        begin, end = chains.offsets[s], chains.offsets[s + 1]
-        first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-        own_nodes = point.node_theta[begin:end].reshape(-1)
-        own_pairs = point.pair_theta[first:last].reshape(-1)
-        old_nodes, old_pairs = (
-            point.nodes[begin:end].reshape(-1),
-            point.pairs[first:last].reshape(-1),
-        )
-        n_nodes, n_pairs = len(own_nodes), len(own_pairs)
-        score_chain(
-            s, chains, tests, pairs, groups, rows_of, theta, vectors.scratch, node_way, pair_way
-        )
-        axpy(n_nodes, -1.0, own_nodes, way_nodes, way_nodes)
-        axpy(n_pairs, -1.0, own_pairs, way_pairs, way_pairs)
-        gold_way = gold_sum(s, chains, groups, node_way, pair_way)
-        weight, step, gain = chains.weights[s], point.steps[s], -1.0
+        own, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
+        now = _begin_moves(s, grouped, theta, own, moves, space)
+        gold_way = gold_sum(s, grouped, now.way)
+        step, gain, reached = point.steps[s], -1.0, 0.0
         # What is not a number is no gain, nor is what numbers cannot hold.
         for _ in range(_MAX_TRIALS):
-            axpy(n_nodes, step, way_nodes, own_nodes, at_nodes)
-            axpy(n_pairs, step, way_pairs, own_pairs, at_pairs)
-            if is_wide(end - begin, last - first, chains.n_labels, trial_nodes, trial_pairs):
-                step *= 0.5
-                continue
-            reached = infer_chain(
-                s,
-                chains,
-                groups,
-                trial_nodes,
-                trial_pairs,
-                space,
-                vectors,
-                fresh.nodes,
-                fresh.pairs,
-            )
-            n_evaluations += 1
-            # Expected minus gold along the way.
-            along = dot(n_nodes, way_nodes, new_nodes) + dot(n_pairs, way_pairs, new_pairs)
-            fall = point.log_z[s] - reached + step * (along / weight + gold_way)
-            axpy(n_nodes, -1.0, old_nodes, new_nodes, new_nodes)
-            axpy(n_pairs, -1.0, old_pairs, new_pairs, new_pairs)
-            slope = dot(n_nodes, way_nodes, new_nodes) + dot(n_pairs, way_pairs, new_pairs)
-            scatter(s, chains, tests, pairs, groups, rows_of, fresh, moves.change)
-            gain = slope - weight * _divergence(step, slope / weight, fall, small)
-            gain -= square_norm(s, groups, moves.change) / (2.0 * l2)
-            _move(s, groups, 1.0 / l2 if gain >= 0.0 else 0.0, theta, moves.change)
-            if gain >= 0.0:
-                point.log_z[s] = reached
-                break
+            axpy(step, now.way, own, now.trial)
+            if not is_wide(n_labels, now.trial):
+                n_evaluations += 1
+                gain, reached = _gain_of(
+                    s, step, gold_way, small, l2, grouped, theta, point, now, space
+                )
+                if gain >= 0.0:
+                    break
             step *= 0.5
         if not gain >= 0.0:
             point.steps[s] *= 0.5
             continue
         total += gain
+        point.log_z[s] = reached
         point.steps[s] = min(grow * step, _LARGEST_STEP)
-        axpy(n_nodes, step, way_nodes, own_nodes, own_nodes)
-        axpy(n_pairs, step, way_pairs, own_pairs, own_pairs)
-        axpy(n_nodes, 1.0, new_nodes, old_nodes, old_nodes)
-        axpy(n_pairs, 1.0, new_pairs, old_pairs, old_pairs)
+        axpy(step, now.way, own, own)
+        axpy(1.0, now.fresh, old, old)
     return total, n_evaluations

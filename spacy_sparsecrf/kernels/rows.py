@@ -1,13 +1,20 @@
-"""A model's rows by the hash of their test: made for queries of which most are absent.
+"""A model's rows by the hash of their test, and scores of tokens from them.
 
-A bitmap, small enough to stay in a near cache, tells most absent tests apart. An entry of the
-table has the key and where the weights of its row are, so that a probe touches one cache line.
+The table is made for queries of which most are absent. A bitmap, small enough to stay in a near
+cache, tells most absent tests apart. An entry of the table has the key and where the weights of its
+row are, so that a probe touches one cache line.
+
+A *group* is the tests of a token that read one word only, all at the same distance: their sum is
+kept for each word.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .hashing import mix
+from .compiled import fill, inner, kernel
+from .hashing import hash_test, mix
+from .layout import HashPlan, Tokens
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -17,6 +24,30 @@ _SEVEN = np.uint64(7)
 _HIGH = np.uint64(32)
 _START = np.uint64(32)
 _COUNT = np.uint64(0xFFFFFFFF)
+
+
+class RowTable(NamedTuple):
+    """A model's weights by the hash of their test.
+
+    bits: [B] uint8, entries: [C, 2] uint64, of `build_rows`; places: [K] int32, label of a weight,
+    or y' * Yp + y; values: [K] float64.
+    """
+
+    bits: np.ndarray
+    entries: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+
+class WordGroups(NamedTuple):
+    """Tests by groups.
+
+    offsets: [G] int64, the distance at which a group's tests read; ptr: [G + 2] int64, the tests of
+    a group, which read no annotations; those that are in no group are ptr[G]:ptr[G + 1].
+    """
+
+    offsets: np.ndarray
+    ptr: np.ndarray
 
 
 def build_rows(keys: np.ndarray, row_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,40 +102,147 @@ def find_entry(entries: np.ndarray, query: np.uint64) -> np.uint64:
 
 
 @inner
-def add_row(
-    entry: np.uint64, row_places: np.ndarray, values: np.ndarray, scores: np.ndarray
-) -> None:
+def _add_row(entry: np.uint64, table: RowTable, scores: np.ndarray) -> None:
     """Add the weights of an entry at their places: scores[y] += mu[o, y].
 
-    entry: of `find_entry`; row_places, values: [K], of weights; scores: [Yp] or [(Y + 1) * Yp].
+    entry: of `find_entry`; scores: [Yp] or [(Y + 1) * Yp].
     """
     first = np.int64(entry >> _START)
     for k in range(first, first + np.int64(entry & _COUNT)):
-        scores[row_places[k]] += values[k]
+        scores[table.places[k]] += table.values[k]
 
 
 @kernel
-def find_entries(
-    hashes: np.ndarray, bits: np.ndarray, entries: np.ndarray, found: np.ndarray
-) -> None:
+def find_entries(hashes: np.ndarray, table: RowTable, found: np.ndarray) -> None:
     """Find the entries of tests. hashes: [N, P] uint64, 0 = none; found: [N, P] uint64, out."""
     for n in range(len(hashes)):
         for p in range(hashes.shape[1]):
             found[n, p] = _ZERO
-            if may_have(bits, hashes[n, p]):
-                found[n, p] = find_entry(entries, hashes[n, p])
+            if may_have(table.bits, hashes[n, p]):
+                found[n, p] = find_entry(table.entries, hashes[n, p])
 
 
 @kernel
-def add_rows(
-    found: np.ndarray, row_places: np.ndarray, values: np.ndarray, scores: np.ndarray
-) -> None:
+def add_rows(found: np.ndarray, table: RowTable, scores: np.ndarray) -> None:
     """Score tokens, scores[n, y] = sum_o mu[o, y], or contexts: sum_o lam[o, y', y].
 
-    found: [N, P] uint64, entries of tests; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out; the
-    rest as in `add_row`.
+    found: [N, P] uint64, entries of tests; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
     """
-    scores[:, :] = 0.0
     for n in range(len(found)):
+        fill(scores[n], 0, scores.shape[1], 0.0)
         for p in range(found.shape[1]):
-            add_row(found[n, p], row_places, values, scores[n])
+            _add_row(found[n, p], table, scores[n])
+
+
+@kernel
+def admit_words(words: np.ndarray, places: np.ndarray, n_placed: int, new: np.ndarray) -> int:
+    """Give words without a place among the kept sums the next places.
+
+    words: [N] int32; places: [R] int32, place of a word, -1 = none, changed; n_placed: places
+    that are taken; new: [>= N] int32, out: the words with a new place, in the order of places.
+    RETURNS: how many they are.
+    """
+    n_new = 0
+    for t in range(len(words)):
+        word = words[t]
+        if places[word] < 0:
+            places[word] = n_placed + n_new
+            new[n_new] = word
+            n_new += 1
+    return n_new
+
+
+@kernel
+def find_tests(
+    first_test: int,
+    last_test: int,
+    t: int,
+    first: int,
+    last: int,
+    tokens: Tokens,
+    plan: HashPlan,
+    bits: np.ndarray,
+    tests: np.ndarray,
+    n: int,
+) -> int:
+    """Append to tests[:n] those of a token's tests that a model may have; see `hash_test`.
+
+    first_test, last_test: numbers of the tests; t, first, last: the token, and its sequence's.
+    RETURNS: the new n.
+    """
+    for p in range(first_test, last_test):
+        test = hash_test(p, t, first, last, tokens, plan)
+        tests[n] = test
+        n += may_have(bits, test)
+    return n
+
+
+@inner
+def _add_tests(tests: np.ndarray, n: int, table: RowTable, score: np.ndarray) -> None:
+    """Add the weights of tests[:n], which are overwritten, to a score [Yp]."""
+    # One loop a step: what is not in the cache is fetched for all tests at once.
+    for j in range(n):
+        tests[j] = find_entry(table.entries, tests[j])
+    for j in range(n):
+        _add_row(tests[j], table, score)
+
+
+@kernel
+def sum_groups(
+    words: Tokens,
+    groups: WordGroups,
+    plan: HashPlan,
+    table: RowTable,
+    tests: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Sum the weights of each group for each word: sums[i, g, y] = sum_{o in g} mu[o, y].
+
+    words: [W] distinct words, in place of tokens; tests: [P] uint64, a workspace; sums: [W, G, Yp]
+    float64, out.
+    """
+    none: Any = np.int64(0)
+    n_words = len(words.words)
+    for i in range(n_words):
+        for g in range(len(groups.offsets)):
+            score, t = sums[i, g], i - groups.offsets[g]
+            fill(score, 0, len(score), 0.0)
+            own = groups.ptr[g], groups.ptr[g + 1]
+            n = find_tests(*own, t, none, n_words, words, plan, table.bits, tests, none)
+            _add_tests(tests, n, table, score)
+
+
+@kernel
+def add_words(
+    tokens: Tokens,
+    places: np.ndarray,
+    sums: np.ndarray,
+    groups: WordGroups,
+    plan: HashPlan,
+    table: RowTable,
+    tests: np.ndarray,
+    scores: np.ndarray,
+) -> None:
+    """Score tokens as `add_rows`, from the sums of groups and from single tests.
+
+    Single are the tests of words outside the sequence, and those that are in no group. places: [R]
+    int32, where in `sums` [W, G, Yp] a word is; tests: [P] uint64, a workspace, for each test of a
+    token; scores: [N, Yp] float64, out.
+    """
+    none: Any = np.int64(0)
+    n_groups = len(groups.offsets)
+    for s in range(len(tokens.offsets) - 1):
+        first, last = tokens.offsets[s], tokens.offsets[s + 1]
+        for t in range(first, last):
+            score, n = scores[t], none
+            fill(score, 0, len(score), 0.0)
+            for g in range(n_groups + 1):
+                at = t + groups.offsets[g] if g < n_groups else last
+                if first <= at < last:
+                    kept = sums[places[tokens.words[at]], g]
+                    for y in range(len(score)):
+                        score[y] += kept[y]
+                else:
+                    own = groups.ptr[g], groups.ptr[g + 1]
+                    n = find_tests(*own, t, first, last, tokens, plan, table.bits, tests, n)
+            _add_tests(tests, n, table, score)

@@ -4,152 +4,229 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import kernel
-from .groups import (
-    Chains,
-    ContextRows,
-    Groups,
-    PairTables,
-    Potentials,
-    Residuals,
-    TokenRows,
-    Vectors,
-)
-from .lazy import catch_up, catch_up_all
-from .lipschitz import search_curvature
-from .sag_rules import (
-    BALANCED,
+from .compiled import inner, kernel
+from .example import infer_example, leave_factors, scatter
+from .layout import ContextRows, Factors, Grouped, OwnRows, Sequences, Unigrams, Visit
+from .rules import (
     UNIFORM,
     Rules,
+    Steps,
+    catch_up,
+    catch_up_own,
     curvature_share,
     draw,
-    first_estimate,
+    find_curvature,
     seen_first,
+    set_leaf,
     step_size,
 )
-from .sampling import set_leaf
-from .slopes import apply_change, refresh, square_norm
+from .sgd import collect_rows, forget
+
+
+class Average(NamedTuple):
+    """Where SAG stands.
+
+    theta, total: [K] float64, weights w, and the sum d of stored gradients; stored: residuals of
+    all sequences; curvatures: [n] float64, L_i, 0 = not seen yet; common: [1] float64, L_g of
+    uniform draws, else the first L.
+    """
+
+    theta: np.ndarray
+    total: np.ndarray
+    stored: Factors
+    curvatures: np.ndarray
+    common: np.ndarray
 
 
 class Progress(NamedTuple):
     """Workspaces that are new to each pass.
 
-    sums, tops: tree of curvatures, filled; order: [n] int64; reached: [R] int64 zeros; shrunk,
-    moved: [steps + 1], zeros first (see `lazy`).
+    sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64; steps: zeros.
     """
 
     sums: np.ndarray
     tops: np.ndarray
     order: np.ndarray
-    reached: np.ndarray
-    shrunk: np.ndarray
-    moved: np.ndarray
+    steps: Steps
+
+
+class Slopes(NamedTuple):
+    """Workspaces of a sequence's gradient, its *slopes* (Schmidt 2015, section 4).
+
+    gradient, change: [K] float64, zeros between visits, the gradient and by how much it differs
+    from the one that was stored; trial: [K] float64, weights; pairs: [groups of a sequence, Y, Yp]
+    float64, residuals; visit: with those of labels.
+    """
+
+    gradient: np.ndarray
+    change: np.ndarray
+    trial: np.ndarray
+    pairs: np.ndarray
+    visit: Visit
+
+
+@inner
+def _exchange(fresh: np.ndarray, stored: np.ndarray) -> None:
+    """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
+    for i in range(len(stored)):
+        old = float(stored[i])
+        stored[i] = fresh[i]
+        # What was stored may have been rounded.
+        fresh[i] = stored[i] - old
+
+
+@inner
+def _refresh(s: int, number: int, grouped: Grouped, average: Average, slopes: Slopes) -> float:
+    """Evaluate a sequence, and store its residuals in place of those stored before.
+
+    number: of the visit; slopes: gradient and change are out. RETURNS: the loss, weighted.
+    """
+    tables, groups, visit = grouped.tables, grouped.groups, slopes.visit
+    sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
+    labels, context = sequences.labels[begin:end], sequences.context[begin:end]
+    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
+    fresh = Factors(visit.vectors.marginals, slopes.pairs)
+    leave_factors(s, weight, has_copy, labels, context, groups, tables.contexts, visit, fresh)
+    scatter(s, grouped, fresh, slopes.gradient)
+    _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
+    _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
+    scatter(s, grouped, fresh, slopes.change)
+    return float(weight * loss)
+
+
+@inner
+def _apply_change(s: int, own_rows: OwnRows, pull: float, average: Average, slopes: Slopes) -> None:
+    """Add the change of a gradient to the sum, and -pull times it to the weights; clear slopes."""
+    theta, total, weight_ptr = average.theta, average.total, own_rows.weight_ptr
+    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            total[k] += slopes.change[k]
+            theta[k] -= pull * slopes.change[k]
+            slopes.gradient[k] = 0.0
+            slopes.change[k] = 0.0
+
+
+@inner
+def _count_step(
+    i: int,
+    share: float,
+    n_seen: int,
+    curvature: float,
+    searched: bool,
+    rules: Rules,
+    common: np.ndarray,
+    progress: Progress,
+) -> tuple[float, float]:
+    """Count step i, for weights to do when they are next seen.
+
+    share: of draws by curvature; curvature: of the sequence that was drawn; common: in and out, of
+    uniform draws, which falls after a search.
+    RETURNS: alpha / m, and 1 - alpha lambda.
+    """
+    n, steps = len(progress.order), progress.steps
+    largest, mean = progress.tops[1], progress.sums[1] / n_seen
+    if rules.mode == UNIFORM:
+        largest = curvature
+        common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
+    step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
+    move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
+    steps.shrunk[i + 1] = steps.shrunk[i] + np.log(kept)
+    steps.moved[i + 1] = kept * steps.moved[i] + move
+    return move, kept
 
 
 @kernel
 def sag_pass(
     draws: np.ndarray,
     rules: Rules,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    groups: Groups,
-    rows_of: ContextRows,
-    theta: np.ndarray,
-    total: np.ndarray,
-    stored: Residuals,
-    curvatures: np.ndarray,
-    common: np.ndarray,
+    grouped: Grouped,
+    average: Average,
     progress: Progress,
-    gradient: np.ndarray,
-    change_of: np.ndarray,
-    trial: np.ndarray,
-    fresh: Residuals,
-    products: np.ndarray,
-    potentials: Potentials,
-    clock: np.ndarray,
-    vectors: Vectors,
+    slopes: Slopes,
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 
-    Of each: do the steps that its weights have missed (see `lazy`); evaluate it and exchange its
+    Of each: do the steps that its weights have missed (see `rules`); evaluate it and exchange its
     residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
     lambda) w - (alpha / m) d, proximal for l1, which its weights and all others do when next seen.
 
-    draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures. In and
-    out: theta, total [K] (w and d), stored, curvatures [n] (L_i, 0 = not seen yet), common [1]
-    (UNIFORM: L_g, else the first L). Workspaces: gradient, change_of [K] zeros, trial [K], fresh
-    [T], [groups of a sequence], products [Y, Yp], clock [1] int64, potentials, vectors.
+    draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures; average:
+    in and out.
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
-    mode, n, n_forward = rules.mode, len(curvatures), 0
-    sums, shrunk, moved = progress.sums, progress.shrunk, progress.moved
-    reached, l1, row_ptr = progress.reached, rules.l1, groups.row_ptr
+    theta, total, curvatures = average.theta, average.total, average.curvatures
+    sums, own, steps, n_forward = progress.sums, grouped.own_rows, progress.steps, 0
     n_seen = seen_first(curvatures, progress.order)
+    forget(slopes.visit)
     for i in range(len(draws)):
-        share = curvature_share(mode, n_seen, n)
-        s, probability = draw(draws[i], mode, n_seen, progress.order, sums)
-        for j in range(groups.own_ptr[s], groups.own_ptr[s + 1]):
-            row = groups.own_rows[j]
-            catch_up(row, i, row_ptr, theta, total, l1, reached, shrunk, moved)
-        loss = refresh(
-            s,
-            chains,
-            tests,
-            pairs,
-            groups,
-            rows_of,
-            theta,
-            stored,
-            gradient,
-            change_of,
-            fresh,
-            products,
-            potentials,
-            clock,
-            vectors,
-        )
-        norm = square_norm(s, groups, gradient)
-        searched = norm > rules.least_norm
+        share = curvature_share(rules.mode, n_seen, len(curvatures))
+        s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)
+        catch_up_own(s, i, own, theta, total, rules.l1, steps)
+        loss = _refresh(s, i + n_forward, grouped, average, slopes)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
-        curvature = common[0]
-        if mode != UNIFORM:
-            by_mean = mode == BALANCED
-            # Without a search, nothing would stop an estimate's fall.
-            factor = rules.revisit if searched else 1.0
-            curvature = first_estimate(curvatures[s], mean, by_mean, common[0], rules.fresh, factor)
-        if searched:
-            curvature, n_trials = search_curvature(
-                curvature,
-                loss,
-                norm,
-                rules.grow,
-                s,
-                chains,
-                tests,
-                pairs,
-                groups,
-                theta,
-                gradient,
-                trial,
-                potentials,
-                clock,
-                vectors,
-            )
-            n_forward += n_trials
+        curvature, n_trials = find_curvature(
+            s,
+            i + 1 + n_forward,
+            loss,
+            mean,
+            curvatures[s],
+            average.common[0],
+            rules,
+            grouped,
+            theta,
+            slopes.gradient,
+            slopes.trial,
+            slopes.visit,
+        )
+        n_forward += n_trials
         n_seen += curvatures[s] == 0.0
         curvatures[s] = curvature
         set_leaf(sums, progress.tops, s, curvature)
-        largest, mean = progress.tops[1], sums[1] / n_seen
-        if mode == UNIFORM:
-            largest = curvature
-            common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
-        step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
-        move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
-        shrunk[i + 1] = shrunk[i] + np.log(kept)
-        moved[i + 1] = kept * moved[i] + move
+        move, kept = _count_step(
+            i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
+        )
         # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
         pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
-        apply_change(s, groups, pull, theta, total, gradient, change_of)
-    catch_up_all(len(draws), row_ptr, theta, total, l1, reached, shrunk, moved)
+        _apply_change(s, own, pull, average, slopes)
+    for row in range(len(steps.reached)):
+        catch_up(row, len(draws), own.weight_ptr, theta, total, rules.l1, steps)
     return n_forward
+
+
+@kernel
+def scatter_all(grouped: Grouped, residuals: Factors, sums: np.ndarray) -> None:
+    """Add the gradient of all sequences, by their residuals, to `sums` [K]."""
+    offsets, seq_ptr = grouped.tables.sequences.offsets, grouped.groups.seq_ptr
+    for s in range(len(seq_ptr) - 1):
+        nodes = residuals.nodes[offsets[s] : offsets[s + 1]]
+        scatter(s, grouped, Factors(nodes, residuals.pairs[seq_ptr[s] : seq_ptr[s + 1]]), sums)
+
+
+@kernel
+def rows_of_sequences(
+    sequences: Sequences,
+    unigrams: Unigrams,
+    context_rows: ContextRows,
+    members: np.ndarray,
+    marks: np.ndarray,
+    touched: np.ndarray,
+    ptr: np.ndarray,
+    rows: np.ndarray,
+) -> None:
+    """List the rows that each sequence has, see `OwnRows`.
+
+    members: [S] int64, 0, 1, 2, ...; marks, touched: [rows] int64 workspaces; ptr: [S + 1] int64,
+    out; rows: [all] int32, out, or empty only to count.
+    """
+    for row in range(len(marks)):
+        marks[row] = -1
+    for s in range(len(ptr) - 1):
+        own = members[s : s + 1]
+        n = collect_rows(own, s, sequences, unigrams, context_rows, marks, touched)
+        ptr[s + 1] = ptr[s] + n
+        if len(rows) > 0:
+            for j in range(n):
+                rows[ptr[s] + j] = touched[j]

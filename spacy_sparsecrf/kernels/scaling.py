@@ -1,11 +1,13 @@
 """Iterative scaling of per-position models (Goodman 2002, figures 1 and 2)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import fill, inner, kernel
 from .exp import exp_shifted, largest
-from .memory import fill
-from .potentials import add_heads, add_scores
+from .layout import Unigrams
+from .scores import score_token
 
 # Stands for an expectation that has underflowed to zero.
 _TINY = 1e-300
@@ -16,6 +18,24 @@ _LONGEST = 30.0
 _LOW, _HIGH = 1.0 / 16.0, 16.0
 # Newton steps; they converge from one side, and most often take less than ten.
 _MAX_NEWTON = 100
+
+
+class Turns(NamedTuple):
+    """Whose turn it is, and the tokens that its weights move.
+
+    row_tests: [R] int32, test of a row, row_ptr [R + 1], row_labels: its weights; col_ptr,
+    col_tokens: CSC, tokens of a test; most: [O] int32, of `repetitions`; token_weight: [N]
+    float64; observed: [K] float64.
+    """
+
+    row_tests: np.ndarray
+    row_ptr: np.ndarray
+    row_labels: np.ndarray
+    col_ptr: np.ndarray
+    col_tokens: np.ndarray
+    most: np.ndarray
+    token_weight: np.ndarray
+    observed: np.ndarray
 
 
 @inner
@@ -91,25 +111,15 @@ def scale_weights(
 
 
 @kernel
-def largest_sum(
-    n_labels: int,
-    token_ptr: np.ndarray,
-    token_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    ones: np.ndarray,
-    sums: np.ndarray,
-) -> float:
+def largest_sum(n_labels: int, unigrams: Unigrams, ones: np.ndarray, sums: np.ndarray) -> float:
     """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
-    token_ptr, token_rows: CSR, rows of a token; row_ptr, row_labels: weights of a row; ones: [K]
-    float64, all 1; sums: [Yp] float64, workspace.
+    unigrams: without heads; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
     """
     most = 0.0
-    for t in range(len(token_ptr) - 1):
+    for t in range(len(unigrams.tok_ptr) - 1):
         fill(sums, 0, len(sums), 0.0)
-        begin, end = token_ptr[t], token_ptr[t + 1]
-        add_scores(sums, token_rows, begin, end, n_labels, row_ptr, row_labels, ones)
+        score_token(t, n_labels, unigrams, ones, sums)
         most = max(most, largest(sums))
     return most
 
@@ -144,27 +154,19 @@ def token_masses(
     first: int,
     last: int,
     n_labels: int,
-    head_ptr: np.ndarray,
-    heads: np.ndarray,
-    table: np.ndarray,
-    token_ptr: np.ndarray,
-    token_rows: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
+    unigrams: Unigrams,
     theta: np.ndarray,
     mass: np.ndarray,
 ) -> None:
     """Probabilities of the labels of tokens first:last, without pair potentials.
 
-    mass: [N, Yp] float64, out: exp(s[t, y]) / z[t], padding 0; the rest as in `potentials`.
+    mass: [N, Yp] float64, out: exp(s[t, y]) / z[t], padding 0.
     """
     padded = mass.shape[1]
     for t in range(first, last):
         row = mass[t]
         fill(row, 0, padded, 0.0)
-        add_heads(row, heads, head_ptr[t], head_ptr[t + 1], table)
-        begin, end = token_ptr[t], token_ptr[t + 1]
-        add_scores(row, token_rows, begin, end, n_labels, row_ptr, row_labels, theta)
+        score_token(t, n_labels, unigrams, theta, row)
         fill(row, n_labels, padded, row[0])
         exp_shifted(row, padded, largest(row))
         fill(row, n_labels, padded, 0.0)
@@ -210,17 +212,10 @@ def _rescale(
             total[t] = 1.0
 
 
-@kernel
+@kernel(allocates=True)
 def scale_in_turn(
     by_test: bool,
-    row_tests: np.ndarray,
-    row_ptr: np.ndarray,
-    row_labels: np.ndarray,
-    col_ptr: np.ndarray,
-    col_tokens: np.ndarray,
-    most: np.ndarray,
-    token_weight: np.ndarray,
-    observed: np.ndarray,
+    turns: Turns,
     l1: float,
     l2: float,
     theta: np.ndarray,
@@ -230,24 +225,24 @@ def scale_in_turn(
     """Move the weights one after the other, once each (Goodman 2002, figure 2).
 
     by_test: whether the weights of a test move at once: at no label are two of them on, so that
-    their largest sum is that of each alone; row_tests, row_ptr, row_labels: weights of a test;
-    col_ptr, col_tokens: CSC, tokens of a test; most: [O], of `repetitions`; token_weight: [N];
-    observed: [K]; theta: [K], in and out; mass: [N, Yp], total: [N], in and out, exp(s[t, y])
-    and z[t], both divided by the same number.
+    their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
+    and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
+    row_ptr, col_ptr = turns.row_ptr, turns.col_ptr
     factors = np.empty(mass.shape[1])
-    for row in range(len(row_tests)):
-        test, end = row_tests[row], row_ptr[row + 1]
-        tokens = col_tokens[col_ptr[test] : col_ptr[test + 1]]
+    for row in range(len(turns.row_tests)):
+        test, end = turns.row_tests[row], row_ptr[row + 1]
+        tokens = turns.col_tokens[col_ptr[test] : col_ptr[test + 1]]
+        slowing = np.float64(max(turns.most[test], 1))
         width = end - row_ptr[row] if by_test else 1
         for first in range(row_ptr[row], end, width):
-            places = row_labels[first : first + width]
-            _expect(tokens, places, token_weight, mass, total, factors)
+            places = turns.row_labels[first : first + width]
+            _expect(tokens, places, turns.token_weight, mass, total, factors)
             moved = False
             for i in range(width):
                 k = first + i
-                slowing = np.float64(max(most[test], 1))
-                scaled = scaled_weight(theta[k], observed[k], factors[i], slowing, l1, l2)
+                observed = turns.observed[k]
+                scaled = scaled_weight(theta[k], observed, factors[i], slowing, l1, l2)
                 factors[i] = np.exp(scaled - theta[k])
                 moved |= scaled != theta[k]
                 theta[k] = scaled

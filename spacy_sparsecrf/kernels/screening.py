@@ -1,10 +1,43 @@
-"""Screening: the gradient of *all* potential weights, of which only violators are kept."""
+"""Screening: the gradient of *all* potential weights, of which only violators are kept.
+
+Of bigram weights only those pairs of labels are computed that can have a large gradient.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import kernel
+from .compiled import inner, kernel
 from .expectations import add_rows
-from .memory import lent
+from .layout import Contexts, Potentials, TokensBy, Vectors
+
+
+class Gold(NamedTuple):
+    """Of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
+
+    labels: np.ndarray
+    token_weight: np.ndarray
+
+
+class ContextsOf(NamedTuple):
+    """The contexts of each test: ptr [tests + 1] int64 and contexts int32, CSC."""
+
+    ptr: np.ndarray
+    contexts: np.ndarray
+
+
+class Chosen(NamedTuple):
+    """The pairs of each test that are computed: all of a label of `rows` and one of `columns`.
+
+    row_ptr [tests + 1] int64, rows uint16, column_ptr, columns: CSR, labels chosen before and at
+    the tokens of a test, ascending; area_ptr: [tests + 1] int64, where a test's pairs lie.
+    """
+
+    row_ptr: np.ndarray
+    rows: np.ndarray
+    column_ptr: np.ndarray
+    columns: np.ndarray
+    area_ptr: np.ndarray
 
 
 @kernel
@@ -22,7 +55,6 @@ def add_residuals(
     tests: [n] int32, ascending, whose tokens are in the lines from `line` on of col_ptr,
     col_tokens: CSC; residual: [N, Yp]; sums: [tests, Yp] float64, added to.
     """
-    col_tokens, residual, sums = lent(col_tokens), lent(residual), lent(sums)
     for i in range(len(tests)):
         begin, end = col_ptr[line + i], col_ptr[line + i + 1]
         add_rows(residual, col_tokens, begin, end, sums[tests[i] - first])
@@ -49,4 +81,298 @@ def collect_labels(
                 coordinates[found] = (first + i) * n_labels + y
                 gradients[found] = sums[i, y]
                 found += 1
+    return found
+
+
+@inner
+def _add_mass(
+    t: int,
+    residual: np.ndarray,
+    labels: np.ndarray,
+    weight: float,
+    up: np.ndarray,
+    down: np.ndarray,
+) -> None:
+    """Add a token's expected and observed counts of labels to bounds of either sign.
+
+    A residual is the weighted marginal less the gold label's weight; that of a constrained copy
+    is negative, and it has no gold label.
+    """
+    if weight > 0.0:
+        for y in range(residual.shape[1]):
+            up[y] += residual[t, y]
+        if labels[t] >= 0:
+            up[labels[t]] += weight
+            down[labels[t]] += weight
+    else:
+        for y in range(residual.shape[1]):
+            down[y] -= residual[t, y]
+
+
+@inner
+def _choose(
+    up: np.ndarray, down: np.ndarray, n: int, slack: float, threshold: float, chosen: np.ndarray
+) -> int:
+    """List the labels of which either bound, with room for rounding, exceeds a threshold."""
+    found = 0
+    for y in range(n):
+        if max(up[y], down[y]) + slack * (up[y] + down[y]) > threshold:
+            chosen[found] = y
+            found += 1
+    return found
+
+
+@kernel
+def add_counts(
+    first: int,
+    last: int,
+    n_labels: int,
+    tests: ContextsOf,
+    tokens: TokensBy,
+    gold: Gold,
+    residual: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Add a block's expected and observed counts of labels before and at the tokens of tests.
+
+    first, last: the tests; tokens: of contexts, in the block; residual: [n, Yp]; counts:
+    [last - first, 4, Yp + 1] float64, added to: expected and observed before (start last), expected
+    and observed at tokens. With copies of sequences, what these expect is observed.
+    """
+    inner_ptr, inner_tokens, start_ptr, start_tokens = tokens
+    labels, token_weight = gold
+    for test in range(first, last):
+        sums = counts[test - first]
+        for j in range(tests.ptr[test], tests.ptr[test + 1]):
+            c = tests.contexts[j]
+            for k in range(inner_ptr[c], inner_ptr[c + 1]):
+                t = inner_tokens[k]
+                weight = token_weight[t]
+                _add_mass(t, residual, labels, weight, sums[2], sums[3])
+                _add_mass(t - 1, residual, labels, weight, sums[0], sums[1])
+            for k in range(start_ptr[c], start_ptr[c + 1]):
+                t = start_tokens[k]
+                weight = token_weight[t]
+                _add_mass(t, residual, labels, weight, sums[2], sums[3])
+                if weight > 0.0:
+                    sums[0, n_labels] += weight
+                    # Of a sequence without a gold label too, whose copy says the same.
+                    sums[1, n_labels] += weight
+
+
+@kernel
+def choose_labels(
+    n_labels: int,
+    counts: np.ndarray,
+    slack: float,
+    threshold: float,
+    n_rows: np.ndarray,
+    rows: np.ndarray,
+    n_columns: np.ndarray,
+    columns: np.ndarray,
+) -> None:
+    """Choose the labels, of some tests, whose pairs can have |gradient| > a threshold.
+
+    The gradient of (o, y', y) is E - O, expected less observed counts, none of which is negative
+    or more than those of y' before tokens with o, or than those of y at them: |gradient| <=
+    max(min(E[y'], E[y]), min(O[y'], O[y])).
+
+    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative room for rounding; n_rows, n_columns:
+    [n] int64, out, how many labels before and at tokens; rows, columns: [n * (Y + 1)] uint16, out,
+    these labels, ascending, without gaps.
+    """
+    row_end, column_end = 0, 0
+    for i in range(len(counts)):
+        sums = counts[i]
+        n = _choose(sums[0], sums[1], n_labels + 1, slack, threshold, rows[row_end:])
+        n_rows[i] = n
+        row_end += n
+        n = _choose(sums[2], sums[3], n_labels, slack, threshold, columns[column_end:])
+        n_columns[i] = n
+        column_end += n
+
+
+@inner(fastmath={"contract"})
+def _add_products(
+    tokens: np.ndarray,
+    first: int,
+    last: int,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    alpha: np.ndarray,
+    backward: np.ndarray,
+    packed: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """total[i, k] += sum over tokens[first:last] of alpha[t - 1, rows[i]] backward[t, columns[k]].
+
+    packed: [4, >= len(columns)], workspace; total: [>= len(rows), len(columns)].
+    """
+    n = len(columns)
+    unrolled = last - (last - first) % 4
+    for j in range(first, unrolled, 4):
+        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for k in range(n):
+            y = columns[k]
+            packed[0, k], packed[1, k] = backward[t, y], backward[u, y]
+            packed[2, k], packed[3, k] = backward[v, y], backward[w, y]
+        for i in range(len(rows)):
+            y = rows[i]
+            a, b, c, d = alpha[t - 1, y], alpha[u - 1, y], alpha[v - 1, y], alpha[w - 1, y]
+            for k in range(n):
+                total[i, k] += (a * packed[0, k] + b * packed[1, k]) + (
+                    c * packed[2, k] + d * packed[3, k]
+                )
+    for j in range(unrolled, last):
+        t = tokens[j]
+        for k in range(n):
+            packed[0, k] = backward[t, columns[k]]
+        for i in range(len(rows)):
+            a = alpha[t - 1, rows[i]]
+            for k in range(n):
+                total[i, k] += a * packed[0, k]
+
+
+class Area(NamedTuple):
+    """The chosen pairs of one test, and where a label is among them.
+
+    before, at: labels before and at its tokens; row_place: [Y + 1], column_place: [Y] int32, place
+    of a label there, -1 = none; products, total: [before, at] float64; packed: [4, Y], workspace.
+    """
+
+    before: np.ndarray
+    at: np.ndarray
+    row_place: np.ndarray
+    column_place: np.ndarray
+    products: np.ndarray
+    total: np.ndarray
+    packed: np.ndarray
+
+
+@inner
+def _weigh(c: int, contexts: Contexts, potentials: Potentials, area: Area) -> None:
+    """Add the Psi of context c times products to the total of an area, and clear these."""
+    psi, products, total = potentials.psi[contexts.matrix_of[c]], area.products, area.total
+    for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
+        previous, label = contexts.ent_previous[e], contexts.ent_label[e]
+        i, k = area.row_place[previous], area.column_place[label]
+        if i >= 0 and k >= 0:
+            change = potentials.value[e] - psi[previous, label]
+            total[i, k] += change * products[i, k]
+    for i in range(len(area.before)):
+        for k in range(len(area.at)):
+            total[i, k] += psi[area.before[i], area.at[k]] * products[i, k]
+            products[i, k] = 0.0
+
+
+@inner
+def _subtract_gold(tokens: np.ndarray, begins: bool, n_labels: int, gold: Gold, area: Area) -> None:
+    """Subtract the weights of tokens from the total of an area at their gold pairs."""
+    for t in tokens:
+        if gold.labels[t] >= 0:
+            i = area.row_place[n_labels if begins else gold.labels[t - 1]]
+            k = area.column_place[gold.labels[t]]
+            if i >= 0 and k >= 0:
+                area.total[i, k] -= gold.token_weight[t]
+
+
+@inner
+def _add_context(
+    c: int, n_labels: int, tokens: TokensBy, gold: Gold, vectors: Vectors, area: Area
+) -> None:
+    """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
+    before, at, has_start = area.before, area.at, area.row_place[n_labels] >= 0
+    inner_labels = before[:-1] if has_start else before
+    begin, end = tokens.inner_ptr[c], tokens.inner_ptr[c + 1]
+    sides = vectors.alpha, vectors.backward, area.packed, area.products
+    _add_products(tokens.inner_tokens, begin, end, inner_labels, at, *sides)
+    _subtract_gold(tokens.inner_tokens[begin:end], False, n_labels, gold, area)
+    starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
+    if has_start:
+        for t in starts:
+            for k in range(len(at)):
+                area.products[len(inner_labels), k] += vectors.backward[t, at[k]]
+    _subtract_gold(starts, True, n_labels, gold, area)
+
+
+@kernel(allocates=True)
+def add_chosen_pairs(
+    first: int,
+    last: int,
+    chosen: Chosen,
+    tests: ContextsOf,
+    active: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    tokens: TokensBy,
+    gold: Gold,
+    vectors: Vectors,
+    totals: np.ndarray,
+) -> None:
+    """Add expected less observed counts of chosen pairs at a block's tokens, of tests first:last.
+
+    tests: contexts of a test, those with one active context together; active: [C] int32, of each
+    context, the active one, which `contexts` are; tokens: of a context, in the block; vectors: of
+    the block; totals: float64, from where areas count, added to.
+    """
+    n_labels = potentials.psi.shape[1] - 1
+    row_place = np.full(n_labels + 1, -1, np.int32)
+    column_place = np.full(n_labels, -1, np.int32)
+    packed = np.zeros((4, n_labels), vectors.backward.dtype)
+    space = np.zeros((n_labels + 1) * n_labels)
+    for test in range(first, last):
+        begin, end = chosen.area_ptr[test], chosen.area_ptr[test + 1]
+        if begin == end:
+            continue
+        before = chosen.rows[chosen.row_ptr[test] : chosen.row_ptr[test + 1]]
+        at = chosen.columns[chosen.column_ptr[test] : chosen.column_ptr[test + 1]]
+        for i in range(len(before)):
+            row_place[before[i]] = i
+        for k in range(len(at)):
+            column_place[at[k]] = k
+        total = totals[begin:end].reshape((len(before), len(at)))
+        products = space[: end - begin].reshape((len(before), len(at)))
+        area = Area(before, at, row_place, column_place, products, total, packed)
+        for j in range(tests.ptr[test], tests.ptr[test + 1]):
+            c = tests.contexts[j]
+            _add_context(c, n_labels, tokens, gold, vectors, area)
+            is_last = j + 1 == tests.ptr[test + 1]
+            if is_last or active[tests.contexts[j + 1]] != active[c]:
+                _weigh(active[c], contexts, potentials, area)
+        for i in range(len(before)):
+            row_place[before[i]] = -1
+        for k in range(len(at)):
+            column_place[at[k]] = -1
+
+
+@kernel
+def screen_pairs(
+    first: int,
+    last: int,
+    n_labels: int,
+    n_previous: int,
+    chosen: Chosen,
+    totals: np.ndarray,
+    threshold: float,
+    coordinates: np.ndarray,
+    gradients: np.ndarray,
+) -> int:
+    """Collect the chosen bigram weights of tests first:last whose |gradient| exceeds a threshold.
+
+    n_previous: Y, or Y + 1 with a start label; totals: of `add_chosen_pairs`; coordinates
+    (int64, (test * n_previous + y') * Y + y) and gradients (float64): as long as the pairs, out.
+    RETURNS: how many.
+    """
+    row_ptr, rows, column_ptr, columns, area_ptr = chosen
+    found = 0
+    for test in range(first, last):
+        k = area_ptr[test]
+        for i in range(row_ptr[test], row_ptr[test + 1]):
+            base = (test * n_previous + rows[i]) * n_labels
+            for j in range(column_ptr[test], column_ptr[test + 1]):
+                if abs(totals[k]) > threshold:
+                    coordinates[found] = base + columns[j]
+                    gradients[found] = totals[k]
+                    found += 1
+                k += 1
     return found

@@ -3,54 +3,35 @@
 import numpy as np
 
 from .compiled import inner, kernel
-from .gradient import add_gradient
-from .groups import Chains, ContextRows, PairSums, PairTables, Potentials, TokenRows, Vectors
-from .tangent import TangentSpace, add_product
+from .descent import Paid
+from .hessian import Turn, add_product
+from .layout import Tables, Visit
+from .sgd import add_gradient
 
 
 @kernel
 def add_gradient_and_product(
     members: np.ndarray,
-    visit: int,
-    chains: Chains,
-    tests: TokenRows,
-    pairs: PairTables,
-    rows_of: ContextRows,
+    number: int,
+    tables: Tables,
     theta: np.ndarray,
     direction: np.ndarray,
-    gradient: np.ndarray,
+    gradients: tuple[Paid, Paid],
     product: np.ndarray,
-    nothing: np.ndarray,
-    no_dues: np.ndarray,
-    potentials: Potentials,
-    vectors: Vectors,
-    space: PairSums,
-    tangents: TangentSpace,
+    visit: Visit,
+    turn: Turn,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
-    visit: number of this minibatch, > 0; direction: [K]; gradient, product: [K], added to; the
-    rest: see `add_gradient` and `add_product`. RETURNS: the weighted sum of the examples' losses.
+    number: of this minibatch, > 0; direction: [K]; gradients: of unigram and of bigram weights;
+    product: [K], added to; the rest: see `add_gradient` and `add_product`.
+    RETURNS: the weighted sum of the examples' losses.
     """
+    unigram, bigram = gradients
     loss = 0.0
     for s in members:
-        loss += add_gradient(
-            s,
-            visit,
-            chains,
-            tests,
-            pairs,
-            theta,
-            gradient,
-            nothing,
-            no_dues,
-            potentials,
-            vectors,
-            space,
-        )
-        add_product(
-            s, chains, tests, pairs, rows_of, direction, potentials, vectors, tangents, product
-        )
+        loss += add_gradient(s, number, tables, theta, unigram, bigram, visit)
+        add_product(s, number, tables, direction, product, visit, turn)
     return loss
 
 

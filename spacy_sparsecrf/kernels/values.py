@@ -7,8 +7,8 @@ Sums are float64 whatever the arrays are, and a token's scores do not depend on 
 
 import numpy as np
 
-from .compiled import inner, kernel
-from .memory import fill, lent
+from .compiled import fill, inner, kernel, lent
+from .layout import Values
 
 # Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
 # for them; tokens whose residuals it keeps.
@@ -39,24 +39,21 @@ def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np
             out[y] += a * table[first + j, y]
 
 
-@kernel
+@kernel(allocates=True)
 def value_scores(
     first: int,
     last: int,
-    values: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    features: Values,
     table: np.ndarray,
     add: bool,
     scores: np.ndarray,
 ) -> None:
     """Score tokens first:last: scores[t] = x_t W, or, with `add`, that much more than they are.
 
-    values: [M, V] float32; rows: [N] int64; columns: [R] int64; table: [R, Yp] float64; scores:
-    [N, Yp], out, or in and out.
+    table: [R, Yp] float64; scores: [N, Yp], out, or in and out.
     """
-    values, rows, columns = lent(values), lent(rows), lent(columns)
-    table, scores = lent(table), lent(scores)
+    features, table, scores = lent(features), lent(table), lent(scores)
+    values, rows, columns = features
     totals = np.empty((_SCORED, table.shape[1]))
     # Eight rows are added at a time, wherever W is cut.
     n_rows = max(8, _HELD // table.shape[1] // 8 * 8)
@@ -77,22 +74,20 @@ def value_scores(
                 scores[t, y] = totals[t - begin, y] + (scores[t, y] if add else 0.0)
 
 
-@kernel
+@kernel(allocates=True)
 def value_sums(
     first: int,
     last: int,
-    values: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    features: Values,
     residual: np.ndarray,
     sums: np.ndarray,
 ) -> None:
     """Add the products of tokens first:last: sums[r, y] += sum_t x[t, columns[r]] residual[t, y].
 
-    residual: [N, Yp]; sums: [R, Yp] float64, added to; the rest as in `value_scores`.
+    residual: [N, Yp]; sums: [R, Yp] float64, added to.
     """
-    values, rows, columns = lent(values), lent(rows), lent(columns)
-    residual, sums = lent(residual), lent(sums)
+    features, residual, sums = lent(features), lent(residual), lent(sums)
+    values, rows, columns = features
     x = np.empty(_SUMMED)
     for begin in range(first, last, _SUMMED):
         n = min(_SUMMED, last - begin)
@@ -104,12 +99,30 @@ def value_sums(
 
 
 @kernel
+def value_counts(
+    features: Values,
+    labels: np.ndarray,
+    token_weight: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Sum values by gold label: sums[r, y] += sum of w x[t, columns[r]] where y_t = y.
+
+    labels: [N] int32, -1 = none; token_weight: [N]; sums: [R, Yp] float64, added to.
+    """
+    values, rows, columns = features
+    for t in range(len(labels)):
+        y = labels[t]
+        if y >= 0:
+            x = values[rows[t]]
+            for r in range(len(columns)):
+                sums[r, y] += token_weight[t] * x[columns[r]]
+
+
+@kernel(allocates=True)
 def value_curvatures(
     first: int,
     last: int,
-    values: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
+    features: Values,
     labels: np.ndarray,
     token_weight: np.ndarray,
     residual: np.ndarray,
@@ -117,11 +130,11 @@ def value_curvatures(
 ) -> None:
     """Add the variances of tokens first:last: sums[r, y] += sum_t w x² p(y_t) (1 - p(y_t)).
 
-    As `curvature.unigram_curvature`, whose arguments labels [N], token_weight [N] and residual
-    [N, Yp] are; sums: [R, Yp] float64, added to; the rest as in `value_scores`.
+    As `expectations.unigram_curvature`, whose arguments labels [N], token_weight [N] and residual
+    [N, Yp] are; sums: [R, Yp] float64, added to.
     """
-    values, rows, columns = lent(values), lent(rows), lent(columns)
-    residual, sums = lent(residual), lent(sums)
+    features, residual, sums = lent(features), lent(residual), lent(sums)
+    values, rows, columns = features
     variance = np.empty(residual.shape[1])
     for t in range(first, last):
         weight = token_weight[t]

@@ -1,8 +1,9 @@
-"""Viterbi decoding."""
+"""Viterbi decoding, and whether sequences have a path at all."""
 
 import numpy as np
 
-from .compiled import inner, kernel
+from .compiled import fill, inner, kernel
+from .layout import Scored, Search
 
 # Far above what rounding changes in scores below 1e9, far below what weights differ by.
 MARGIN = 1e-6
@@ -13,14 +14,14 @@ def _find_slack(
     n_labels: int,
     matrix: np.ndarray,
     frequent: np.ndarray,
-    group_ptr: np.ndarray,
-    group_rows: np.ndarray,
+    search: Search,
     low: np.ndarray,
     slack: np.ndarray,
 ) -> None:
     """Find the slack of one matrix; low: [Yp] workspace. See `finish_pairs`."""
+    group_ptr, group_rows = search.group_ptr, search.group_rows
     for g in range(len(group_ptr) - 1):
-        low[:] = np.inf
+        fill(low, 0, n_labels, np.inf)
         for j in range(group_ptr[g], group_ptr[g + 1]):
             row = matrix[group_rows[j]]
             for y in range(n_labels):
@@ -43,15 +44,14 @@ def finish_pairs(
     masked: bool,
     legal: np.ndarray,
     frequent: np.ndarray,
-    group_ptr: np.ndarray,
-    group_rows: np.ndarray,
+    search: Search,
     low: np.ndarray,
     slack: np.ndarray,
 ) -> None:
     """Make pair scores ready for `viterbi`.
 
     pairs: [C, Y + 1, Yp]; the padding, and with a mask what is not legal, is overwritten by -inf,
-    so that it never wins; masked, legal, frequent, group_*: see `transitions.Transitions`.
+    so that it never wins; masked, legal, frequent: see `decoding.legal.Transitions`.
     low: [Yp] float64, a workspace.
     slack: [C, Yp], out: by how much the previous label y' may lag behind the best one of its group
     and still be before the best path to a frequent label, max_y (pairs[c, y', y] -
@@ -59,15 +59,16 @@ def finish_pairs(
     where a context has few tokens.
     """
     for c in range(len(pairs)):
-        matrix = pairs[c]
-        matrix[:, n_labels:] = -np.inf
-        if masked:
-            for i in range(n_labels + 1):
+        matrix, own = pairs[c], slack[c]
+        for i in range(n_labels + 1):
+            row = matrix[i]
+            fill(row, n_labels, len(row), -np.inf)
+            if masked:
                 for y in range(n_labels):
-                    matrix[i, y] = matrix[i, y] if legal[i, y] else -np.inf
-        slack[c, :] = np.inf
+                    row[y] = row[y] if legal[i, y] else -np.inf
+        fill(own, 0, len(own), np.inf)
         if prune:
-            _find_slack(n_labels, matrix, frequent, group_ptr, group_rows, low, slack[c])
+            _find_slack(n_labels, matrix, frequent, search, low, own)
 
 
 @inner
@@ -78,7 +79,7 @@ def _advance_all(
     top = previous[0]
     for i in range(1, n_labels):
         top = max(top, previous[i])
-    best[:] = -np.inf
+    fill(best, 0, len(best), -np.inf)
     for i in range(n_labels):
         partial = previous[i]
         if partial + slack[i] >= top:
@@ -89,15 +90,11 @@ def _advance_all(
 
 @inner
 def _advance_groups(
-    previous: np.ndarray,
-    matrix: np.ndarray,
-    slack: np.ndarray,
-    group_ptr: np.ndarray,
-    group_rows: np.ndarray,
-    best: np.ndarray,
+    previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, search: Search, best: np.ndarray
 ) -> None:
     """As `_advance_all`, of the rows of groups, each of which knows what can win in it."""
-    best[:] = -np.inf
+    group_ptr, group_rows = search.group_ptr, search.group_rows
+    fill(best, 0, len(best), -np.inf)
     for g in range(len(group_ptr) - 1):
         top = -np.inf
         for j in range(group_ptr[g], group_ptr[g + 1]):
@@ -112,17 +109,11 @@ def _advance_groups(
 
 
 @inner
-def _add_rare(
-    previous: np.ndarray,
-    matrix: np.ndarray,
-    rare: np.ndarray,
-    rare_ptr: np.ndarray,
-    rare_rows: np.ndarray,
-    best: np.ndarray,
-) -> None:
+def _add_rare(previous: np.ndarray, matrix: np.ndarray, search: Search, best: np.ndarray) -> None:
     """Let best[y] of rare labels y be at least that of each row in their lists."""
-    for k in range(len(rare)):
-        y = rare[k]
+    rare_ptr, rare_rows = search.rare_ptr, search.rare_rows
+    for k in range(len(search.rare)):
+        y = search.rare[k]
         for j in range(rare_ptr[k], rare_ptr[k + 1]):
             candidate = previous[rare_rows[j]] + matrix[rare_rows[j], y]
             best[y] = candidate if candidate > best[y] else best[y]
@@ -151,52 +142,89 @@ def _lowest_best(n_labels: int, scores: np.ndarray) -> int:
     return label
 
 
-@kernel
-def viterbi(
-    offsets: np.ndarray,
-    n_labels: int,
-    scores: np.ndarray,
-    context: np.ndarray,
-    pairs: np.ndarray,
+@inner
+def best_path(
+    begin: int,
+    end: int,
+    scored: Scored,
     slack: np.ndarray,
-    group_ptr: np.ndarray,
-    group_rows: np.ndarray,
-    rare: np.ndarray,
-    rare_ptr: np.ndarray,
-    rare_rows: np.ndarray,
+    search: Search,
     best: np.ndarray,
     labels: np.ndarray,
 ) -> None:
+    """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
+    n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
+    # A loop over all rows is faster than one over a list of them.
+    one_group = len(search.group_ptr) == 2 and len(search.group_rows) == n_labels
+    start = pairs[context[begin], n_labels]
+    for y in range(len(best)):
+        scores[begin, y] += start[y]
+    for t in range(begin + 1, end):
+        c = context[t]
+        before, matrix = scores[t - 1], pairs[c]
+        if one_group:
+            _advance_all(n_labels, before, matrix, slack[c], best)
+        else:
+            _advance_groups(before, matrix, slack[c], search, best)
+        if len(search.rare):
+            _add_rare(before, matrix, search, best)
+        for y in range(len(best)):
+            scores[t, y] += best[y]
+    y = _lowest_best(n_labels, scores[end - 1])
+    labels[end - 1] = y
+    for t in range(end - 1, begin, -1):
+        y = _before(n_labels, scores[t - 1], pairs[context[t]], y)
+        labels[t - 1] = y
+
+
+@kernel
+def viterbi(
+    scored: Scored, slack: np.ndarray, search: Search, best: np.ndarray, labels: np.ndarray
+) -> None:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
-    offsets [S + 1]; scores [N, Yp], overwritten by the scores of the best partial paths;
-    context [N]; pairs [C, Y + 1, Yp], row Y = start label, and slack [C, Yp], of `finish_pairs`;
-    group_*, rare*: see `transitions.Transitions`; best: [Yp] float64, a workspace; labels [N]
-    int32, out. The lowest label wins a tie. There are no back pointers: to find the label before
-    each label of one path again is cheaper than to note it for every label.
+    scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
+    `finish_pairs`; best: [Yp] float64, a workspace; labels: [N] int32, out. The lowest label wins a
+    tie. There are no back pointers: to find the label before each label of one path again is
+    cheaper than to note it for every label.
     """
-    # A loop over all rows is faster than one over a list of them.
-    one_group = len(group_ptr) == 2 and len(group_rows) == n_labels
+    offsets = scored.offsets
     for s in range(len(offsets) - 1):
-        begin, end = offsets[s], offsets[s + 1]
-        if begin == end:
-            continue
-        start = pairs[context[begin], n_labels]
-        for y in range(len(best)):
-            scores[begin, y] += start[y]
-        for t in range(begin + 1, end):
-            c = context[t]
-            before, matrix = scores[t - 1], pairs[c]
-            if one_group:
-                _advance_all(n_labels, before, matrix, slack[c], best)
-            else:
-                _advance_groups(before, matrix, slack[c], group_ptr, group_rows, best)
-            if len(rare):
-                _add_rare(before, matrix, rare, rare_ptr, rare_rows, best)
-            for y in range(len(best)):
-                scores[t, y] += best[y]
-        y = _lowest_best(n_labels, scores[end - 1])
-        labels[end - 1] = y
-        for t in range(end - 1, begin, -1):
-            y = _before(n_labels, scores[t - 1], pairs[context[t]], y)
-            labels[t - 1] = y
+        if offsets[s] < offsets[s + 1]:
+            best_path(offsets[s], offsets[s + 1], scored, slack, search, best, labels)
+
+
+@kernel(allocates=True)
+def find_possible(
+    offsets: np.ndarray,
+    permitted: np.ndarray,
+    legal: np.ndarray,
+    ends: np.ndarray,
+    possible: np.ndarray,
+) -> None:
+    """Tell which sequences have a path of permitted labels and legal transitions.
+
+    offsets [S + 1]; permitted [N, Y] bool; legal [Y + 1, >= Y] bool, row Y = may begin; ends [Y]
+    bool, may end; possible: [S] bool, out; a sequence without tokens is possible.
+    """
+    n_labels = len(ends)
+    reached = np.empty(n_labels, dtype=np.bool_)
+    before = np.empty(n_labels, dtype=np.bool_)
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s], offsets[s + 1]):
+            if t == offsets[s]:
+                for y in range(n_labels):
+                    reached[y] = permitted[t, y] and legal[n_labels, y]
+                continue
+            for y in range(n_labels):
+                before[y] = reached[y]
+                reached[y] = False
+            for i in range(n_labels):
+                if before[i]:
+                    for y in range(n_labels):
+                        reached[y] |= legal[i, y] and permitted[t, y]
+        found = offsets[s] == offsets[s + 1]
+        if not found:
+            for y in range(n_labels):
+                found |= reached[y] and ends[y]
+        possible[s] = found

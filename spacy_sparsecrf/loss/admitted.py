@@ -1,14 +1,11 @@
 """The problem of some of a corpus's tests: all others are as if they were not there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import MEMORY, Memory
-from ..corpus import EncodedCorpus, distinct_rows
-from .lattice import Csr
 from .parts import Part, coordinates_of, places_of
 
 Longs = NDArray[np.int64]
@@ -66,41 +63,3 @@ class AdmittedPart(Part):
         own = np.searchsorted(self.tests, test)
         known = np.append(self.tests, -1)[own] == test
         return np.where(known, coordinates_of(own, place, self._split, self._widths), -1)
-
-
-def reduced(corpus: EncodedCorpus, admitted: Mask) -> EncodedCorpus:
-    """A corpus without the tests that are not admitted.
-
-    admitted: [U + B] bool, unigram tests, then bigram tests. Tests stay in their order.
-    """
-    n_unigram = len(corpus.unigram_keys)
-    unigram, bigram = admitted[:n_unigram], admitted[n_unigram:]
-    tests = _selected(Csr(corpus.uni_indptr, corpus.uni_indices), unigram, corpus.store)
-    pairs = _selected(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram)
-    representatives, context = distinct_rows(_table(pairs))
-    pairs = pairs.take(representatives)
-    return replace(
-        corpus,
-        uni_indptr=tests.indptr,
-        uni_indices=tests.indices,
-        context=corpus.store.looked_up(context, corpus.context),
-        ctx_indptr=pairs.indptr,
-        ctx_indices=pairs.indices,
-        unigram_keys=corpus.unigram_keys[unigram],
-        bigram_keys=corpus.bigram_keys[bigram],
-    )
-
-
-def _selected(table: Csr, kept: Mask, store: Memory = MEMORY) -> Csr:
-    """A ragged table of some of the tests, which are numbered anew; store: where it goes."""
-    number = np.where(kept, np.cumsum(kept) - 1, -1)
-    return table.selected(number.astype(np.int32), store)
-
-
-def _table(rows: Csr) -> NDArray[np.int32]:
-    """A ragged table as a matrix, -1 where a row has ended."""
-    lengths = np.diff(rows.indptr)
-    table = np.full((len(rows), int(lengths.max(initial=0))), -1, np.int32)
-    row = np.repeat(np.arange(len(rows)), lengths)
-    table[row, np.arange(len(rows.indices)) - rows.indptr[row]] = rows.indices
-    return table

@@ -5,10 +5,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.bcd import descend_blocks, order_levels
-from ..kernels.blocks import Blocks, BlockSpace, Kept
-from ..kernels.groups import Potentials
-from ..kernels.refresh import weigh_tokens
+from ..kernels.bcd import Settings, Weights, descend_blocks, order_levels
+from ..kernels.blocks import Blocks, BlockSpace, Kept, weigh_tokens
+from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
 from .lattice import Csr, Lattice
@@ -135,40 +134,37 @@ class BlockDescent:
     ) -> None:
         space = working.space
         self._working, self._layout = working, block_layout(working)
+        self._tables = tables_of(working)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
-        self._settings = penalty.l1, penalty.l2, least_kappa, common, noise
-        self.theta, self._kappa = theta, kappa
-        self._observed = working.observed
-        n_tokens, lattice = space.lattice.n_tokens, space.lattice
-        shape = n_tokens, space.padded
-        self._kept = Kept(
-            np.zeros(shape, space.dtype),
-            np.zeros(n_tokens),
-            np.zeros(shape, space.dtype),
-            np.zeros(shape, space.dtype),
-            np.zeros(n_tokens),
-            # No vector is true at first.
+        self._settings = Settings(penalty.l1, penalty.l2, least_kappa, common, noise)
+        self.theta = theta
+        self._weights = Weights(theta, kappa, working.observed)
+        self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
+        _, self.gradient, self.curvature = self._sums
+        self.counts = np.zeros(3, np.int64)
+        self._kept = self._new_kept()
+        self._evaluate_potentials()
+
+    def _new_kept(self) -> Kept:
+        """What is kept of tokens, of which no vector is true at first."""
+        space, lattice = self._working.space, self._working.space.lattice
+        n_tokens = lattice.n_tokens
+        evidence, alpha, backward, beta = (
+            np.zeros((n_tokens, space.padded), space.dtype) for _ in range(4)
+        )
+        none = np.empty((0, space.padded), space.dtype)
+        return Kept(
+            evidence,
+            Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none),
             lattice.offsets[:-1].copy(),
             lattice.offsets[1:].copy(),
             np.zeros(len(lattice.weights)),
         )
-        pairs = working.pairs
-        self._potentials = Potentials(
-            pairs.psi,
-            pairs.psi_shift,
-            pairs.ent_value,
-            pairs.ent_change,
-            pairs.rewritten,
-            np.zeros(0, dtype=np.int64),
-        )
-        self._old, self.gradient, self.curvature = (np.zeros(len(theta)) for _ in range(3))
-        self.counts = np.zeros(3, np.int64)
-        self._evaluate_potentials()
 
     def _evaluate_potentials(self) -> None:
         working = self._working
         # They are no longer those of the workspace's last evaluation.
-        working.space.holder = None
+        working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
         working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
 
@@ -191,18 +187,14 @@ class BlockDescent:
                 self.counts += counts
 
     def _weigh(self, first: int, last: int) -> None:
-        working, lattice = self._working, self._working.space.lattice
+        tables, kept = self._tables, self._kept
         weigh_tokens(
             np.arange(first, last, dtype=np.int32),
-            working.space.n_labels,
-            lattice.allowed,
-            working.token_rows.indptr,
-            working.token_rows.indices,
-            working.unigram.ptr,
-            working.unigram.places,
-            self.theta[: working.split],
-            self._kept.evidence,
-            self._kept.top,
+            tables.sequences,
+            tables.unigrams,
+            self.theta[: tables.unigrams.split],
+            kept.evidence,
+            kept.vectors.scales,
         )
 
     def descend(self, order: Longs) -> None:
@@ -211,23 +203,20 @@ class BlockDescent:
 
     def _descend(self, order: Longs) -> Longs:
         """Do `descend`, and return what to add to `counts`."""
-        working, counts = self._working, np.zeros(3, np.int64)
-        space, shape = working.space, working.pairs.psi.shape[1:]
-        chains, tests, pairs = tables_of(working)
-        scratch = np.zeros(shape[1], space.dtype), np.zeros(shape, space.dtype)
+        space, counts = self._working.space, np.zeros(3, np.int64)
+        potentials, product = self._working.pairs.potentials, np.zeros(space.padded, space.dtype)
+        # Each thread has a matrix of its own to write to.
+        scratch = np.zeros(potentials.psi.shape[1:], space.dtype)
+        vectors = self._kept.vectors._replace(scratch=scratch)
         descend_blocks(
             order,
             self._layout.blocks,
-            chains,
-            tests,
-            pairs,
-            self._observed,
-            *self._settings,
-            self.theta,
-            self._kappa,
-            self._potentials,
-            self._kept,
-            BlockSpace(self._old, self.gradient, self.curvature, *scratch, counts),
+            self._tables,
+            self._settings,
+            self._weights,
+            potentials,
+            self._kept._replace(vectors=vectors),
+            BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts),
         )
         return counts
 

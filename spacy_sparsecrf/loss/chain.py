@@ -13,14 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus
+from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
-from .label_sets import Mask
-from .lattice import build_lattice
+from .lattice import Mask, build_lattice
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
-from .pair_screening import PairScreening
-from .unigram_screening import screen_unigrams
+from .screening import PairScreening, screen_unigrams
 from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
@@ -134,7 +132,7 @@ class ChainLoss:
         largest in magnitude first to be kept (ties: the lower coordinate).
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
-        working.prepare_screening(theta)
+        working.marginals(theta)
         parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
         parts += screen_unigrams(working, theta, threshold)
         parts.append(screen_values(self.space, threshold))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import distinct_rows
-from ..kernels.entry_layout import count_places, list_places
+from ..corpus.encoded import distinct_rows
+from ..kernels.indexing import count_places, list_places
+from ..kernels.layout import Contexts
 from .lattice import Csr, Lattice
 from .rows import Rows
 
@@ -41,7 +42,7 @@ _SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
 
 
 @dataclass(frozen=True)
-class Contexts:
+class ContextLayout:
     """Matrices and entries of active contexts.
 
     active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
@@ -67,6 +68,19 @@ class Contexts:
     weight_entries: Csr
 
     @property
+    def arrays(self) -> Contexts:
+        """What kernels take of it."""
+        return Contexts(
+            self.matrix_of,
+            self.constant,
+            self.ent_ptr,
+            self.ent_start,
+            self.ent_previous,
+            self.ent_label,
+            self.ent_place,
+        )
+
+    @property
     def n_entries(self) -> int:
         """Number of entries E."""
         return len(self.ent_place)
@@ -74,7 +88,7 @@ class Contexts:
 
 def lay_out_contexts(
     lattice: Lattice, rows: Rows, n_labels: int, padded: int, stochastic: bool
-) -> Contexts:
+) -> ContextLayout:
     """Choose matrices and entries.
 
     rows: working bigram weights; stochastic: whether potentials are built anew for each sequence
@@ -89,7 +103,7 @@ def lay_out_contexts(
     bases = np.where(in_matrix, table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
     matrix_rows = _csr(bases[first])
-    return Contexts(
+    return ContextLayout(
         active,
         context,
         matrix_of,
@@ -219,7 +233,7 @@ class _Rule:
 def _entries(
     table: NDArray[np.int32], rows: Rows, n_labels: int, padded: int
 ) -> tuple[Longs, Longs, Ints, NDArray[np.uint16], NDArray[np.uint16], Ints, Csr, Csr]:
-    """Number the pairs that a context's remaining tests change; fields of `Contexts`."""
+    """Number the pairs that a context's remaining tests change; fields of `ContextLayout`."""
     lines = _csr(table)
     parts = lines.indptr, lines.indices, rows.ptr, rows.places
     area = (n_labels + 1) * padded
@@ -227,9 +241,7 @@ def _entries(
     count_places(*parts, np.full(area, -1, np.int32), sizes, n_weights)
     ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_entries = int(ent_ptr[-1])
-    place, context = (np.empty(n_entries, np.int32) for _ in range(2))
-    previous, label = (np.empty(n_entries, np.uint16) for _ in range(2))
-    ent_start = np.empty(len(table), np.int64)
+    place = np.empty(n_entries, np.int32)
     entry_weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
     n_words = -(-area // 64)
     list_places(
@@ -237,19 +249,16 @@ def _entries(
         ent_ptr,
         np.zeros(n_words, np.uint64),
         np.zeros(64 * n_words, np.int64),
-        n_labels,
-        padded,
         place,
-        ent_start,
-        context,
-        previous,
-        label,
         entry_weights.indptr,
         entry_weights.indices,
     )
+    context = np.repeat(np.arange(len(table), dtype=np.int32), sizes)
+    before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
+    previous, label = (part.astype(np.uint16) for part in np.divmod(place, padded))
     return (
         ent_ptr,
-        ent_start,
+        ent_ptr[:-1] + before_start,
         context,
         previous,
         label,

@@ -1,13 +1,11 @@
 """Gradients and Hessian-vector products of minibatches."""
 
-from typing import Any
-
 import numpy as np
 
+from ..kernels.hessian import Turn
+from ..kernels.layout import Tangents
 from ..kernels.smd import add_gradient_and_product
-from ..kernels.tangent import TangentSpace
 from .stochastic import Examples
-from .tables import context_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -21,20 +19,14 @@ class CurvedMinibatches:
     def __init__(self, working: WorkingLoss) -> None:
         self._examples = Examples(working)
         self.sequences: Longs = self._examples.sequences
-        space = working.space
-        self._rows = context_rows_of(working)
-        self._zeros = np.zeros(len(working.coordinates) + 1), np.zeros(2)
-        longest = int(np.diff(space.lattice.offsets).max())
-        shape = working.pairs.psi.shape[1:]
-        self._tangents = TangentSpace(
-            np.zeros(shape),
-            np.zeros(shape),
-            np.zeros(shape),
-            np.zeros((longest, space.padded)),
-            np.zeros((longest, space.padded)),
-            np.zeros((4, space.padded)),
-        )
-        self._visit = 0
+        rows = self._examples.visit.vectors.alpha.shape
+
+        def new_tangents() -> Tangents:
+            return Tangents(*(np.zeros(rows) for _ in range(4)))
+
+        slopes = working.pairs.new_slopes(np.float64)
+        self._turn = Turn(slopes, new_tangents(), new_tangents())
+        self._number = 0
 
     def add(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
@@ -44,18 +36,17 @@ class CurvedMinibatches:
         members: [b] int64 examples; theta, direction: [K]; gradient, product: [K], added to.
         RETURNS: the weighted sum of the examples' losses.
         """
-        self._visit += 1
-        arguments: tuple[Any, ...] = (
+        self._number += 1
+        examples = self._examples
+        loss: float = add_gradient_and_product(
             members,
-            self._visit,
-            *self._examples.tables,
-            self._rows,
+            self._number,
+            examples.tables,
             theta,
             direction,
-            gradient,
+            examples.gradients(gradient),
             product,
-            *self._zeros,
-            *self._examples.workspaces,
-            self._tangents,
+            examples.visit,
+            self._turn,
         )
-        return float(add_gradient_and_product(*arguments))
+        return loss

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus
-from ..kernels.layout import sum_columns
+from ..corpus.encoded import NO_VALUES, EncodedCorpus, distinct_rows
+from ..kernels.indexing import sum_columns
 from .lattice import Csr
 from .parts import Part, coordinates_of, places_of
 
@@ -39,19 +39,15 @@ class KeptPart(Part):
     def inner(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
         sizes = len(self.part.corpus.unigram_keys), len(self.unigram)
-        found = self.part.inner(coordinates)
-        kept = found >= 0
-        found[kept] = _renumbered(found[kept], self._numbers, self._widths, *sizes)
-        return found
-
-    @property
-    def _numbers(self) -> tuple[Longs, Longs]:
-        """The places of the part's unigram tests and bigram tests here; -1: dropped."""
         whole = self.part.corpus
-        return (
+        numbers = (
             _inverse(self.unigram, len(whole.unigram_keys)),
             _inverse(self.bigram, len(whole.bigram_keys)),
         )
+        found = self.part.inner(coordinates)
+        kept = found >= 0
+        found[kept] = _renumbered(found[kept], numbers, self._widths, *sizes)
+        return found
 
     @property
     def _widths(self) -> tuple[int, int]:
@@ -101,13 +97,17 @@ def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
 
 
 def reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
-    """The corpus with these tests alone; contexts stay apart that are then the same."""
+    """The corpus with some of its tests alone; contexts stay apart that are then the same.
+
+    unigram, bigram: [n] int64 each, ids of the tests that are kept, ascending.
+    """
     places = [
         _inverse(kept, len(keys)).astype(np.int32)
         for kept, keys in ((unigram, corpus.unigram_keys), (bigram, corpus.bigram_keys))
     ]
     tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(places[0], corpus.store)
     of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(places[1])
+    values = places[0][corpus.value_tests]
     return replace(
         corpus,
         uni_indptr=tests.indptr,
@@ -116,8 +116,45 @@ def reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorp
         ctx_indices=of_contexts.indices,
         unigram_keys=corpus.unigram_keys[unigram],
         bigram_keys=corpus.bigram_keys[bigram],
-        value_tests=places[0][corpus.value_tests].astype(np.int64),
+        values=_selected_values(corpus, values >= 0),
+        value_tests=values[values >= 0].astype(np.int64),
     )
+
+
+def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The values of some real-valued features; kept: [V] bool."""
+    if kept.all():
+        return corpus.values
+    if not kept.any():
+        return NO_VALUES
+    store = corpus.store
+    found = store.zeros((corpus.n_tokens, int(kept.sum())), np.float32)
+    for first, last in store.ranges(corpus.n_tokens):
+        found[first:last] = corpus.values[first:last, kept]
+        store.release()
+    return found
+
+
+def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
+    """The corpus with one context in place of those that have the same tests."""
+    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    representatives, context = distinct_rows(_as_matrix(contexts))
+    kept = contexts.take(representatives)
+    return replace(
+        corpus,
+        context=corpus.store.looked_up(context, corpus.context),
+        ctx_indptr=kept.indptr,
+        ctx_indices=kept.indices,
+    )
+
+
+def _as_matrix(table: Csr) -> NDArray[np.int32]:
+    """A ragged table as a matrix, -1 where a row has ended."""
+    lengths = np.diff(table.indptr)
+    matrix = np.full((len(table), int(lengths.max(initial=0))), -1, np.int32)
+    row = np.repeat(np.arange(len(table)), lengths)
+    matrix[row, np.arange(len(table.indices)) - table.indptr[row]] = table.indices
+    return matrix
 
 
 def _inverse(kept: Longs, n: int) -> Longs:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.dual_chain import ChainSpace, DualArrays, Moves
-from ..kernels.dual_start import begin_chains
-from ..kernels.oeg import ascend
+from ..kernels.dual import ChainSpace, Moves
+from ..kernels.layout import Contexts, Factors, Potentials
+from ..kernels.oeg import DualArrays, ascend, begin_chains
 from .memory import SequenceMemory
-from .tables import new_vectors
+from .tables import new_visit
 from .working import Floats, WorkingLoss
 
 # Of rounding errors in log Z and in inner products, in units of the precision.
@@ -36,8 +36,27 @@ class DualPoint:
     @property
     def arrays(self) -> DualArrays:
         """As the kernels take them."""
-        pairs = self.node_theta, self.pair_theta, self.nodes, self.pairs
-        return DualArrays(*pairs, self.log_z, self.steps)
+        theta = Factors(self.node_theta, self.pair_theta)
+        return DualArrays(theta, Factors(self.nodes, self.pairs), self.log_z, self.steps)
+
+
+def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
+    """Potentials of a sequence's groups, after the mask [Y, Yp]; their start rows are 1."""
+    n_labels, padded = mask.shape
+    psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
+    psi[0, :n_labels] = mask
+    psi[:, n_labels, :n_labels] = 1.0
+    rewritten, stamp = np.zeros(n_matrices, np.bool_), np.zeros(0, np.int64)
+    return Potentials(psi, np.zeros(n_matrices), nothing, nothing, rewritten, stamp)
+
+
+def _own_contexts(n: int, is_free: bool) -> Contexts:
+    """A context for each of n matrices; is_free: whether the first, the mask, is of ones."""
+    constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
+    constant[0] = is_free
+    labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
+    matrices = np.arange(n, dtype=np.int32)
+    return Contexts(matrices, constant, none, none[:n], labels, labels, places)
 
 
 class Dual(SequenceMemory):
@@ -50,43 +69,22 @@ class Dual(SequenceMemory):
     twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
     """
 
-    def _make_workspaces(self, working: WorkingLoss) -> tuple[Any, ...]:
-        """What the kernels take from `moves` on."""
-        space, legal = working.space, working.space.lattice.legal
+    def _make_workspaces(self, working: WorkingLoss) -> None:
+        space, most = working.space, self._most_groups
+        visit, legal = new_visit(working), space.lattice.legal
         n_labels, padded = space.n_labels, space.padded
-        vectors = new_vectors(working)
-        longest = len(vectors.walk)
-        most = int(np.diff(self._seq_ptr).max(initial=0))
         mask = np.zeros((n_labels, padded))
         mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
-        psi = np.zeros((most + 1, n_labels + 1, padded))
-        psi[0, :n_labels] = mask
-        psi[:, n_labels, :n_labels] = 1.0
-        constant = np.zeros(most + 1, dtype=np.bool_)
-        constant[0] = legal is None
-        nodes = [np.zeros((longest, padded)) for _ in range(3)]
-        pairs = [np.zeros((most, n_labels, padded)) for _ in range(3)]
-        moves = (array for both in zip(nodes, pairs, strict=True) for array in both)
-        chain = ChainSpace(
-            mask,
-            constant,
-            np.zeros(max(longest, most) + 2, dtype=np.int64),
-            np.empty(0, dtype=np.int32),
-            np.empty(0, dtype=np.uint32),
-            np.empty(0, dtype=np.uint16),
-            np.empty((0, padded)),
-            psi,
-            np.zeros(most + 1),
-            np.zeros(longest, dtype=np.int32),
-            np.arange(most + 1, dtype=np.int32),
-            np.zeros(most + 1, dtype=np.bool_),
-            np.zeros((n_labels, padded)),
-        )
-        return Moves(np.zeros(len(working.coordinates)), *moves), chain, vectors
+        potentials, longest = _own_potentials(mask, most + 1), len(visit.tokens)
+        contexts = _own_contexts(most + 1, legal is None)
+        # No sequence has a constrained copy.
+        visit = visit._replace(potentials=potentials, copy=visit.vectors)
 
-    def _arguments(self, theta: Floats, point: DualPoint) -> tuple[Any, ...]:
-        """What the kernels take from chains on."""
-        return (*self._tables, theta, point.arrays, *self._workspaces)
+        def factors() -> Factors:
+            return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))
+
+        self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
+        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), contexts, visit)
 
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float
@@ -102,7 +100,8 @@ class Dual(SequenceMemory):
         )
         tokens = np.arange(len(point.nodes))
         point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
-        return point, float(begin_chains(*self._arguments(theta, point)))
+        workspaces = self._moves, self._chain
+        return point, float(begin_chains(self._grouped, theta, point.arrays, *workspaces))
 
     def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
         """The weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
@@ -122,6 +121,15 @@ class Dual(SequenceMemory):
         RETURNS: by how much D has grown, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        arguments = order, grow, float(small), l2, *self._arguments(theta, point)
-        gain, n = ascend(*arguments)
+        gain, n = ascend(
+            order,
+            grow,
+            float(small),
+            l2,
+            self._grouped,
+            theta,
+            point.arrays,
+            self._moves,
+            self._chain,
+        )
         return float(gain), int(n)

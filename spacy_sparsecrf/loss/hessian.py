@@ -1,31 +1,26 @@
 """Products of the chain loss's Hessian with vectors."""
 
 from copy import copy
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.expectations import gather_unigrams, scatter_heads
-from ..kernels.hessian import tangents, weighted_betas
+from ..kernels.hessian import differentiate_chunk, recover_chunk
+from ..kernels.layout import Tangents, Vectors
 from ..parallel import Chunks
 from .hessian_pairs import PairSlopes
-from .lattice import Block
-
-if TYPE_CHECKING:
-    from .working import WorkingLoss
+from .working import WorkingLoss
+from .workspace import Contents
 
 Floats = NDArray[np.float64]
-Vectors = NDArray[np.floating]
-Triple = tuple[Vectors, Vectors, Vectors]
 
 
 class HessianProduct:
     """The Hessian of a working loss, without a penalty, times vectors (Tsuboi 2011, section 3).
 
     (H v)_k = sum over tokens and pairs of f_k(i, j) P(i, j) (A + V + u + B - E(Phi).v), see
-    `tangents`; a product takes no exp where the marginals are stored. What is stored are three
-    vectors a token, from which pair marginals are products: alpha, backward and beta.
+    `kernels.tangents`; a product takes no exp where the marginals are stored. What is stored are
+    three vectors a token, from which pair marginals are products: alpha, backward and beta.
 
     working: the loss (not stochastic); stored: of how many sequences the vectors are
         kept, the first in the lattice's order, -1 for all; the others run forward-backward again
@@ -33,7 +28,7 @@ class HessianProduct:
     passes: evaluations and products so far.
     """
 
-    def __init__(self, working: "WorkingLoss", stored: int = -1) -> None:
+    def __init__(self, working: WorkingLoss, stored: int = -1) -> None:
         self._working = working
         space = working.space
         n = len(space.lattice.weights)
@@ -43,8 +38,6 @@ class HessianProduct:
         self._heads = copy(working.heads)
         self._heads.table = np.zeros_like(working.heads.table)
         self._values = working.values.twin()
-        n_tokens = np.diff(space.lattice.test_tokens.indptr)[working.unigram.tests]
-        self._tail_chunks = working.unigram.chunks(n_tokens, len(working.heads))
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (
@@ -62,168 +55,122 @@ class HessianProduct:
         working, space = self._working, self._working.space
         self.passes += 0.0 if evaluated else 1.0
         # A run that was resumed holds nothing yet.
-        if not evaluated or space.holder is not working:
-            working.prepare_screening(theta)
-        for i, block in enumerate(space.blocks):
+        contents = space.contents
+        if not evaluated or contents is None or contents.owner is not working:
+            working.marginals(theta)
+        for i in range(len(space.blocks)):
             if len(space.blocks) > 1:
                 # The workspace holds one block at a time.
                 working.infer(theta, i)
-            n = block.end - block.begin
-            self._recover_betas(block, space.chunks[i])
-            vectors = space.alpha[:n], space.backward[:n], self._beta[:n]
-            self._pairs.count(i, *vectors[:2])
-            for kept, vector in zip(self._kept, vectors, strict=True):
-                part = kept[block.begin : block.end]
-                part[:, :] = vector[: len(part)]
+            self._recover_betas(i, space.chunks[i])
+            vectors = working.vectors(i)
+            self._pairs.count(i, vectors)
+            self._keep(i, vectors)
+            space.lattice.store.release()
         self._theta = theta.copy()
         # What is evaluated from now on overwrites potentials.
-        space.holder = self
+        space.contents = Contents(self, self._theta)
 
     def product(self, vector: Floats) -> Floats:
         """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since."""
         working, space = self._working, self._working.space
         self.passes += 1.0
-        if space.holder is not self:
-            space.holder = None
+        contents = space.contents
+        if contents is None or not contents.are_of(self, self._theta):
             self.prepare(self._theta)
         self._heads.fill(vector)
         self._values.fill(vector)
         self._pairs.turn(vector[working.split :])
-        sums = np.zeros(self._heads.table.shape)
-        for i, block in enumerate(space.blocks):
-            n = block.end - block.begin
-            vectors = self._vectors(i)
-            for part in self._run(vector, block, vectors, i):
+        result, sums = np.zeros(len(vector)), np.zeros(self._heads.table.shape)
+        for i in range(len(space.blocks)):
+            vectors, beta = self._vectors(i)
+            tangents = Tangents(
+                beta, self._forward_change, self._backward_change, vectors.marginals
+            )
+            for part in self._differentiate(i, vector, vectors, tangents):
                 sums += part
-            changes = self._forward_change[:n], self._backward_change[:n]
-            self._pairs.add(i, vectors[:2], changes)
-        result = np.zeros(len(vector))
+            self._pairs.add(i, vectors, tangents)
+            if space.by_block:
+                working.gather(i, result)
+            space.lattice.store.release()
+        if not space.by_block:
+            working.gather(0, result)
         result[: self._heads.n_weights] = self._heads.gradient(sums)
-        self._gather(result[: working.split])
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])
         return result
 
-    def _vectors(self, i: int) -> Triple:
-        """Alpha, backward and beta of block i, [tokens, Yp] each: stored, or run again."""
-        working, space = self._working, self._working.space
-        block = space.blocks[i]
-        if block.last <= self._n_stored:
-            alpha, backward, beta = (kept[block.begin : block.end] for kept in self._kept)
-            return alpha, backward, beta
-        n = block.end - block.begin
-        own = space.alpha[:n], space.backward[:n], self._beta[:n]
+    def _keep(self, i: int, vectors: Vectors) -> None:
+        """Keep what is to be stored of the vectors of block i, which are in the workspace."""
+        block = self._working.space.blocks[i]
+        own = vectors.alpha, vectors.backward, self._beta
         for kept, vector in zip(self._kept, own, strict=True):
             part = kept[block.begin : block.end]
-            vector[: len(part)] = part
-        stored = max(0, self._n_stored - block.first)
+            part[:, :] = vector[: len(part)]
+
+    def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
+        """The vectors of block i, and beta, [tokens, Yp]: stored, or run again."""
+        working, space = self._working, self._working.space
+        block, vectors = space.blocks[i], working.vectors(i)
+        alpha, backward, beta = (kept[block.begin : block.end] for kept in self._kept)
+        if block.last <= self._n_stored:
+            return vectors._replace(alpha=alpha, backward=backward), beta
+        stored, n = max(0, self._n_stored - block.first), len(alpha)
+        vectors.alpha[:n], vectors.backward[:n], self._beta[:n] = alpha, backward, beta
         chunks = [(max(first, stored), last) for first, last in space.chunks[i] if last > stored]
         working.infer_chunks(self._theta, i, chunks)
-        self._recover_betas(block, chunks)
-        return own
+        self._recover_betas(i, chunks)
+        return vectors, self._beta
 
-    def _recover_betas(self, block: Block, chunks: Chunks) -> None:
-        """Fill beta of chunks of the block's sequences from what the workspace has."""
-        space, pairs, contexts = self._working.space, self._pairs, self._pairs.contexts
-        space.workers.map(
-            lambda first, last: weighted_betas(
-                first,
-                last,
-                space.n_labels,
-                block.offsets,
-                space.lattice.weights[block.first : block.last],
-                contexts.context[block.begin : block.end],
-                contexts.matrix_of,
-                pairs.psi,
-                contexts.constant,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                pairs.ent_change,
-                pairs.rewritten,
-                space.backward,
-                self._beta,
-                np.empty(pairs.psi.shape[1:], space.dtype),
+    def _recover_betas(self, i: int, chunks: Chunks) -> None:
+        """Fill beta of chunks of sequences of block i from what the workspace has."""
+        working = self._working
+        sequences, _ = working.block(i)
+        contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
+        vectors = working.vectors(i)
+        working.space.workers.map(
+            lambda first, last: recover_chunk(
+                first, last, sequences, contexts, potentials, _own(vectors), self._beta
             ),
             chunks,
         )
 
-    def _run(self, vector: Floats, block: Block, vectors: Triple, i: int) -> list[Floats]:
-        """Run the recursions over block i.
+    def _differentiate(
+        self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
+    ) -> list[Floats]:
+        """Run the recursions over block i; `marginal_change` is in the place of its residuals.
 
         RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
         """
-        working, space, lattice = self._working, self._working.space, self._working.space.lattice
-        pairs, contexts, begin, end = self._pairs, self._pairs.contexts, block.begin, block.end
-        changed = space.residual[begin:end]
+        working, space = self._working, self._working.space
+        contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
+        sequences, unigrams = working.block(i)
+        unigrams = unigrams._replace(table=self._heads.table)
+        slopes, begin = self._pairs.slopes, space.blocks[i].begin
 
         def run(first: int, last: int) -> Floats:
-            tokens = int(block.offsets[first]), int(block.offsets[last])
-            scored = self._values.score(begin, *tokens, changed)
-            tangents(
+            tokens = int(sequences.offsets[first]), int(sequences.offsets[last])
+            scored = self._values.score(begin, *tokens, tangents.marginal_change)
+            sums = np.zeros(self._heads.table.shape)
+            differentiate_chunk(
                 first,
                 last,
-                space.n_labels,
-                block.offsets,
-                lattice.weights[block.first : block.last],
-                self._heads.tokens.indptr[begin : end + 1],
-                self._heads.tokens.indices,
-                self._heads.table,
-                working.token_rows.indptr[begin : end + 1],
-                working.token_rows.indices,
-                working.unigram.ptr,
-                working.unigram.places,
-                vector[: working.split],
-                contexts.context[begin:end],
-                contexts.matrix_of,
-                pairs.psi,
-                pairs.slope,
-                contexts.constant,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                pairs.ent_change,
-                pairs.ent_slope,
-                pairs.rewritten,
-                *vectors,
-                self._forward_change,
-                self._backward_change,
-                changed,
-                np.empty(space.padded, space.dtype),
-                np.empty(pairs.psi.shape[1:], space.dtype),
+                sequences,
+                unigrams,
+                contexts,
+                vector,
+                potentials,
+                slopes,
+                _own(vectors),
+                tangents,
                 scored,
-            )
-            sums = np.zeros(self._heads.table.shape)
-            scatter_heads(
-                block.offsets[first],
-                block.offsets[last],
-                self._heads.tokens.indptr[begin : end + 1],
-                self._heads.tokens.indices,
-                changed,
                 sums,
             )
             return sums
 
         return space.workers.map(run, space.chunks[i])
 
-    def _gather(self, result: Floats) -> None:
-        """Sum the marginals' derivatives over the tokens of weights that are not heads'."""
-        unigram, space = self._working.unigram, self._working.space
-        tokens = space.lattice.test_tokens
-        space.workers.map(
-            lambda first, last: gather_unigrams(
-                first,
-                last,
-                space.n_labels,
-                unigram.tests,
-                unigram.ptr,
-                unigram.places,
-                tokens.indptr,
-                tokens.indices,
-                space.residual,
-                result,
-            ),
-            self._tail_chunks,
-        )
+
+def _own(vectors: Vectors) -> Vectors:
+    """The same vectors with a scratch of a chunk's own, as chunks run beside each other."""
+    return vectors._replace(scratch=np.empty_like(vectors.scratch))

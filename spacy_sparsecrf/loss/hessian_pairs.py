@@ -3,211 +3,106 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.entries import entry_sums
-from ..kernels.expectations import gather_bigrams, pair_sums
-from ..kernels.hessian_pairs import entry_slopes, matrix_products, matrix_slopes, settle_slopes
-from .lattice import Csr
+from ..kernels.layout import Tangents, TokensBy, Vectors
+from ..kernels.pair_expectations import matrix_products, settle_changes
+from ..kernels.pairs import slope_entries, slope_matrices
 from .pairs import PairPotentials
 
 Floats = NDArray[np.float64]
-Vectors = NDArray[np.floating]
 
 
-class PairSlopes(PairPotentials):
+class PairSlopes:
     """Derivatives of pair potentials along a direction, and of the pairs' expected counts.
 
-    pairs: the potentials, whose layout and arrays these share.
-    slope: [M, Y + 1, Yp], the direction's scores in a matrix, of the workspace's precision;
-    ent_score, ent_slope: [E] float64 (see `entry_slopes`).
+    pairs: the potentials. slopes: of the direction that was turned to last, of the workspace's
+    precision.
     """
 
     def __init__(self, pairs: PairPotentials) -> None:
-        # The same arrays: what `pairs` fills is what is differentiated here.
-        vars(self).update(vars(pairs))
-        self.slope = np.zeros_like(self.psi)
-        self.ent_score, self.ent_slope = (np.zeros(self.contexts.n_entries) for _ in range(2))
-        self._counts = np.zeros(self.psi.shape)
-        self._total = np.zeros(self.psi.shape)
-        self._ent_counts = np.zeros(self.contexts.n_entries)
+        self._pairs = pairs
+        self.slopes = pairs.new_slopes(pairs.space.dtype)
+        shape, n_entries = pairs.potentials.psi.shape, pairs.contexts.n_entries
+        self._counts, self._changes = np.zeros(shape), np.zeros(shape)
+        self._entry_counts, self._entry_changes = np.zeros(n_entries), np.zeros(n_entries)
 
     def turn(self, direction: Floats) -> None:
-        """Evaluate the scores of a direction [K], of the bigram weights, and clear the sums."""
-        space, contexts = self.space, self.contexts
-        space.workers.map(
-            lambda first, last: matrix_slopes(
-                first,
-                last,
-                space.n_labels,
-                space.lattice.n_previous,
-                contexts.matrix_rows.indptr,
-                contexts.matrix_rows.indices,
-                self.rows.ptr,
-                self.rows.places,
-                direction,
-                self.slope,
-            ),
-            self._matrix_chunks,
+        """Evaluate the slopes along a direction [K], of the bigram weights, and clear the sums."""
+        pairs, slopes = self._pairs, self.slopes
+        workers, n_labels = pairs.space.workers, pairs.space.n_labels
+        contexts, bigrams, potentials = pairs.contexts.arrays, pairs.bigrams, pairs.potentials
+        workers.map(
+            lambda first, last: slope_matrices(first, last, n_labels, bigrams, direction, slopes),
+            pairs.matrix_chunks,
         )
-        space.workers.map(
-            lambda first, last: entry_slopes(
-                first,
-                last,
-                contexts.matrix_of,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                contexts.entry_weights.indptr,
-                contexts.entry_weights.indices,
-                direction,
-                self.slope,
-                self.ent_value,
-                self.ent_change,
-                self.rewritten,
-                self.ent_score,
-                self.ent_slope,
+        workers.map(
+            lambda first, last: slope_entries(
+                first, last, contexts, bigrams, direction, potentials, slopes
             ),
-            self._context_chunks,
+            pairs.context_chunks,
         )
-        self._total[:, :, :] = 0.0
-        self._entry_sums = np.zeros(contexts.n_entries)
+        self._changes[:, :, :] = 0.0
+        self._entry_changes[:] = 0.0
 
-    def count(self, i: int, alpha: Vectors, backward: Vectors) -> None:
-        """Add the products of block i's vectors [tokens, Yp] to what `tangents` multiplies by V.
+    def count(self, i: int, vectors: Vectors) -> None:
+        """Add the products of block i's vectors to what is multiplied by slopes.
 
         The first block clears what was counted at another point.
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
-            self._ent_counts[:] = 0.0
-        tokens = self._tokens[i]
-        self._add(i, alpha, backward, tokens.starts, self._counts)
-        self._add_entries(i, alpha, backward, tokens.entry_starts, self._ent_counts)
+            self._entry_counts[:] = 0.0
+        tokens = self._pairs.tokens[i]
+        self._add(i, tokens.by_matrix, vectors, self._counts)
+        self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
 
-    def add(
-        self,
-        i: int,
-        vectors: tuple[Vectors, Vectors],
-        changes: tuple[Vectors, Vectors],
-    ) -> None:
-        """Add the products of block i's vectors with their changes.
-
-        vectors: alpha and backward; changes: what `tangents` writes for them; [tokens, Yp] each.
-        """
-        tokens = self._tokens[i]
-        (alpha, backward), (forward_change, backward_change) = vectors, changes
+    def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
+        """Add the products of block i's vectors with their changes."""
+        tokens = self._pairs.tokens[i]
+        forward = vectors._replace(alpha=tangents.forward_change)
+        backward = vectors._replace(backward=tangents.backward_change)
         # Before the first token nothing changes.
-        no_starts = _emptied(tokens.starts), _emptied(tokens.entry_starts)
-        self._add(i, forward_change, backward, no_starts[0], self._total)
-        self._add(i, alpha, backward_change, tokens.starts, self._total)
-        self._add_entries(i, forward_change, backward, no_starts[1], self._entry_sums)
-        self._add_entries(i, alpha, backward_change, tokens.entry_starts, self._entry_sums)
+        self._add(i, _without_starts(tokens.by_matrix), forward, self._changes)
+        self._add(i, tokens.by_matrix, backward, self._changes)
+        by_context, changes = tokens.by_context, self._entry_changes
+        self._pairs.sum_entries(_without_starts(by_context), forward, changes)
+        self._pairs.sum_entries(by_context, backward, changes)
 
-    def _add(self, i: int, alpha: Vectors, backward: Vectors, starts: Csr, total: Floats) -> None:
+    def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of block i to those of matrices."""
-        space, tokens = self.space, self._tokens[i]
-        sums = np.zeros((len(tokens.spans), *self.psi.shape[1:]))
-        space.workers.map(
-            lambda first, last: pair_sums(
-                first,
-                last,
-                space.n_labels,
-                tokens.spans,
-                tokens.inner.indices,
-                alpha,
-                backward,
-                sums,
-            ),
-            [(span, span + 1) for span in range(len(tokens.spans))],
-        )
-        space.workers.map(
+        own, n_labels = self._pairs.tokens[i], self._pairs.space.n_labels
+        sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.constant
+        self._pairs.space.workers.map(
             lambda first, last: matrix_products(
-                first,
-                last,
-                space.n_labels,
-                self.contexts.constant,
-                tokens.mat_spans,
-                sums,
-                tokens.inner.indptr,
-                tokens.inner.indices,
-                starts.indptr,
-                starts.indices,
-                alpha,
-                backward,
-                total,
+                first, last, n_labels, constant, vectors, tokens, own.mat_spans, sums, total
             ),
-            tokens.chunks,
+            own.chunks,
         )
 
-    def _add_entries(
-        self, i: int, alpha: Vectors, backward: Vectors, starts: Csr, sums: Floats
-    ) -> None:
-        """Add products alpha_{t-1} (x) backward_t of block i to those of entries."""
-        contexts, tokens = self.contexts, self._tokens[i]
-        self.space.workers.map(
-            lambda first, last: entry_sums(
-                first,
-                last,
-                contexts.ent_context,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                tokens.entry_inner.indptr,
-                tokens.entry_inner.indices,
-                starts.indptr,
-                starts.indices,
-                alpha,
-                backward,
-                sums,
-            ),
-            self._entry_chunks,
-        )
-
-    def finish(self, gradient: Floats) -> None:
+    def finish(self, product: Floats) -> None:
         """Gather the product [K] of the bigram weights from what was summed."""
-        space, contexts = self.space, self.contexts
-        space.workers.map(
-            lambda first, last: settle_slopes(
+        pairs = self._pairs
+        contexts = pairs.contexts.arrays
+        pairs.space.workers.map(
+            lambda first, last: settle_changes(
                 first,
                 last,
-                contexts.constant,
-                self._ctx_ptr,
-                self._by_matrix,
-                contexts.ent_ptr,
-                contexts.ent_previous,
-                contexts.ent_label,
-                self.psi,
-                self.slope,
+                contexts,
+                pairs.matrix_contexts.indptr,
+                pairs.matrix_contexts.indices,
+                pairs.potentials,
+                self.slopes,
                 self._counts,
-                self.ent_value,
-                self.ent_score,
-                self._ent_counts,
-                self._total,
-                self._entry_sums,
+                self._entry_counts,
+                self._changes,
+                self._entry_changes,
             ),
-            self._settle_chunks,
+            pairs.settle_chunks,
         )
-        space.workers.map(
-            lambda first, last: gather_bigrams(
-                first,
-                last,
-                space.n_labels,
-                space.lattice.n_previous,
-                self.rows.ptr,
-                self.rows.places,
-                self._row_matrices.indptr,
-                self._row_matrices.indices,
-                self._total,
-                contexts.weight_entries.indptr,
-                contexts.weight_entries.indices,
-                self._entry_sums,
-                gradient,
-            ),
-            self._row_chunks,
-        )
+        pairs.gather(self._changes, self._entry_changes, product)
 
 
-def _emptied(table: Csr) -> Csr:
-    """A table of as many rows, without members."""
-    return Csr(np.zeros_like(table.indptr), table.indices[:0])
+def _without_starts(tokens: TokensBy) -> TokensBy:
+    """The same, without tokens that begin a sequence."""
+    return tokens._replace(
+        start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
+    )

@@ -1,4 +1,10 @@
-"""The corpus as the loss walks over it: token arrays, transposes, constrained copies."""
+"""Gold labels as sets of labels, and the sets of labels that tokens may have, as bits.
+
+A set has a number: 0 is that of all labels, 1 + y that of label y alone, and 1 + Y + q is set q of
+the corpus.
+
+The corpus as the loss walks over it: token arrays, transposes, constrained copies.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +12,69 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import MEMORY, Memory, runs_of_tokens
-from ..corpus import EncodedCorpus
+from ..corpus.arrays import MEMORY, Memory, runs_of_tokens
+from ..corpus.encoded import MISSING, EncodedCorpus
 from ..errors import Errors, SparseCRFError
-from ..kernels.layout import select, transpose
-from .label_sets import Mask, Words, allowed_labels, n_words, set_numbers, set_table
+from ..kernels.indexing import select, transpose
+
+Ints = NDArray[np.int32]
+
+Longs = NDArray[np.int64]
+
+Mask = NDArray[np.bool_]
+
+Words = NDArray[np.uint64]
+
+_WORD = 64  # labels
+
+
+def n_words(n_labels: int) -> int:
+    """How many words the bits of a set take."""
+    return -(-n_labels // _WORD)
+
+
+def set_numbers(labels: Ints, n_labels: int) -> Longs:
+    """Number [N] of the set of each token's gold labels. labels: [N], see `EncodedCorpus`."""
+    wide = labels.astype(np.int64)
+    return np.where(wide >= MISSING, wide + 1, n_labels - 1 - wide)
+
+
+def set_table(sets: Mask, n_labels: int) -> Mask:
+    """The sets by number, [1 + Y + Q, Y]. sets: [Q, Y], of the corpus."""
+    everything = np.ones((1, n_labels), np.bool_)
+    own = sets.reshape(-1, n_labels)
+    return np.concatenate((everything, np.eye(n_labels, dtype=np.bool_), own))
+
+
+def allowed_labels(
+    numbers: Longs, table: Mask, begins: Mask, ends: Mask, legal: Mask | None
+) -> Words:
+    """The labels that tokens may have: [N, W] uint64, see `kernels.scores`.
+
+    numbers: [N], of sets; table: of `set_table`; begins, ends: [N], tokens that begin or end a
+    sequence; legal: see `build_lattice`; here it restricts only those.
+    """
+    if legal is None:
+        return np.take(_bits(table), numbers, axis=0)
+    first, last = legal[-1, :-1], legal[:-1, -1]
+    variants = (table, table & first, table & last, table & first & last)
+    variant = begins + 2 * ends.astype(np.int64)
+    return np.take(_bits(np.concatenate(variants)), numbers + len(table) * variant, axis=0)
+
+
+def _bits(table: Mask) -> Words:
+    """Sets [R, Y] as words [R, W] uint64; that of all labels has no bits."""
+    width = n_words(table.shape[1]) * _WORD
+    padded = np.zeros((len(table), width), np.bool_)
+    padded[:, : table.shape[1]] = table & ~table.all(axis=1, keepdims=True)
+    packed = np.packbits(padded, axis=1, bitorder="little")
+    words: Words = packed.view("<u8").astype(np.uint64)
+    return words
+
 
 # Contexts by which sequences are sorted.
 _SORTED_BY = 4
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
@@ -102,7 +160,7 @@ class Lattice:
     restricts it.
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
-    allowed [N, W] (labels that a token may have, see `kernels.sets`), token_weight [N]; gold [N],
+    allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; twin [S] int64, the
     copy of a sequence, -1 = it has none; tests: unigram tests of a token; values [M, V] float32,
     value_rows [N] int64, value_tests [V] int64: real values, the row of each token there, and the

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import MISSING, NO_VALUES, EncodedCorpus
+from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from .lattice import Csr
 

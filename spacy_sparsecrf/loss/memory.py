@@ -6,18 +6,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.groups import Groups, Residuals
-from ..kernels.residuals import rows_of_sequences
-from ..kernels.sag import Progress, sag_pass
-from ..kernels.sag_rules import Rules
-from ..kernels.sampling import set_leaves
-from ..kernels.slopes import scatter_all
+from ..kernels.layout import Factors, Grouped, Groups, OwnRows
+from ..kernels.rules import Rules, Steps, set_leaves
+from ..kernels.sag import Average, Progress, Slopes, rows_of_sequences, sag_pass, scatter_all
 from .lattice import Csr, Lattice
-from .tables import context_rows_of, new_potentials, new_vectors, tables_of
+from .tables import new_visit, tables_of
 from .working import Floats, WorkingLoss
 
 Numbers = NDArray[Any]
-Memory = tuple[Floats, Floats, Numbers, Numbers, Floats, Floats]
 _Kind = TypeVar("_Kind", bound="SequenceMemory")
 
 
@@ -42,22 +38,17 @@ class SequenceMemory:
         self.n_sequences = len(lattice.twin) - int((lattice.twin >= 0).sum())
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         self._group(lattice)
-        self._rows = context_rows_of(working)
-        ptrs = (working.unigram.ptr, working.split + working.bigram.ptr[1:])
-        self._row_ptr = np.concatenate(ptrs)
-        own = self._rows_of_sequences(working)
         groups = Groups(
             self._seq_ptr,
             self._grp_tokens.indptr,
             self._grp_tokens.indices,
             self._grp_context,
-            own.indptr,
-            own.indices,
-            self._row_ptr,
         )
         # What kernels take of the corpus and the weights.
-        self._tables: tuple[Any, ...] = (*tables_of(working), groups, self._rows)
-        self._workspaces = self._make_workspaces(working)
+        self._grouped = Grouped(
+            tables_of(working), working.context_rows, groups, self._rows_of_sequences(working)
+        )
+        self._make_workspaces(working)
 
     @classmethod
     def of(cls: type[_Kind], working: WorkingLoss) -> _Kind:
@@ -87,42 +78,40 @@ class SequenceMemory:
         first = np.arange(self.n_sequences + 1) * n_contexts
         self._seq_ptr = np.searchsorted(keys, first).astype(np.int64)
 
-    def _rows_of_sequences(self, working: WorkingLoss) -> Csr:
-        """The rows that each sequence has, bigram rows after all others."""
-        stamp = np.empty(len(self._row_ptr) - 1, dtype=np.int64)
-        indptr = np.zeros(self.n_sequences + 1, dtype=np.int64)
-        indices = np.empty(0, dtype=np.int32)
+    def _rows_of_sequences(self, working: WorkingLoss) -> OwnRows:
+        """The rows that each sequence has."""
+        weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
+        marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
+        ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
         for _ in range(2):
             rows_of_sequences(
-                self._offsets,
-                working.token_rows.indptr,
-                working.token_rows.indices,
-                self._rows.context,
-                self._rows.ctx_ptr,
-                self._rows.ctx_rows,
-                len(working.unigram),
-                stamp,
-                indptr,
-                indices,
+                working.sequences,
+                working.unigrams,
+                working.context_rows,
+                np.arange(self.n_sequences),
+                marks,
+                touched,
+                ptr,
+                rows,
             )
             # Counted the first time, filled the second.
-            indices = indices if len(indices) else np.empty(indptr[-1], dtype=np.int32)
-        return Csr(indptr, indices)
+            rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
+        return OwnRows(ptr, rows, weight_ptr)
 
-    def _make_workspaces(self, working: WorkingLoss) -> tuple[Any, ...]:
-        """What `sag_pass` takes from `gradient` on; the first two are zeros between passes."""
-        space = working.space
-        vectors = new_vectors(working)
-        most = int(np.diff(self._seq_ptr).max(initial=0))
-        fresh = np.zeros_like(vectors.alpha), np.zeros((most, space.n_labels, space.padded))
-        return (
-            *(np.zeros(len(working.coordinates)) for _ in range(3)),
-            Residuals(*fresh),
-            np.zeros((space.n_labels, space.padded)),
-            new_potentials(working),
-            np.zeros(1, dtype=np.int64),
-            vectors,
+    def _make_workspaces(self, working: WorkingLoss) -> None:
+        space, n = working.space, len(working.coordinates)
+        self._slopes = Slopes(
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros((self._most_groups, space.n_labels, space.padded)),
+            new_visit(working),
         )
+
+    @property
+    def _most_groups(self) -> int:
+        """How many groups a sequence has at most."""
+        return int(np.diff(self._seq_ptr).max(initial=0))
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """No residuals: nodes [tokens, Yp] and pairs [groups, Y, Yp], the same for all weights."""
@@ -134,42 +123,22 @@ class SequenceMemory:
     def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
         """The sum [K] of the stored gradients; nodes, pairs: see `empty`."""
         total = np.zeros(len(working.coordinates))
-        arguments: tuple[Any, ...] = (*self._tables, Residuals(nodes, pairs), total)
-        scatter_all(*arguments)
+        scatter_all(self._grouped, Factors(nodes, pairs), total)
         return total
 
-    def run(self, draws: Floats, rules: Rules, memory: Memory) -> int:
+    def run(self, draws: Floats, rules: Rules, average: Average) -> int:
         """Step over sequences.
 
-        draws: [steps, 2] float64, uniform in [0, 1); memory: theta, total, nodes, pairs,
-        curvatures, common, in and out: see `sag_pass`.
+        draws: [steps, 2] float64, uniform in [0, 1); average: in and out.
         RETURNS: the number of evaluations in line searches.
         """
-        theta, total, nodes, pairs, curvatures, common = memory
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
         sums, tops = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
-        set_leaves(sums, tops, curvatures)
-        progress = Progress(
-            sums,
-            tops,
-            np.zeros(self.n_sequences, dtype=np.int64),
-            np.zeros(len(self._row_ptr) - 1, dtype=np.int64),
-            np.zeros(len(draws) + 1),
-            np.zeros(len(draws) + 1),
-        )
-        arguments: tuple[Any, ...] = (
-            draws,
-            rules,
-            *self._tables,
-            theta,
-            total,
-            Residuals(nodes, pairs),
-            curvatures,
-            common,
-            progress,
-            *self._workspaces,
-        )
-        return int(sag_pass(*arguments))
+        set_leaves(sums, tops, average.curvatures)
+        reached = np.zeros(len(self._grouped.own_rows.weight_ptr) - 1, np.int64)
+        steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
+        progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
+        return int(sag_pass(draws, rules, self._grouped, average, progress, self._slopes))
 
 
 # They last as long as their losses: a solver has nothing but settings and states.

@@ -5,7 +5,6 @@ import numpy as np
 from ..kernels.minibatch import RowMarks, Rule, minibatch_pass
 from ..penalty import ElasticNet
 from .stochastic import Examples
-from .tables import context_rows_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -29,8 +28,8 @@ class Minibatches:
         n_weights = len(working.coordinates)
         pair_ptr = working.split + working.bigram.ptr
         self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
-        self._rows = context_rows_of(working)
-        self._sums = (np.zeros(n_weights), np.zeros(n_weights + 1), np.zeros(2))
+        self._rows = working.context_rows
+        self._gradient = np.zeros(n_weights)
 
     def n_steps(self, order: Longs) -> int:
         """How many minibatches an order [n] of examples is cut into."""
@@ -70,12 +69,13 @@ class Minibatches:
             self.batch,
             etas,
             Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging),
-            *self._examples.tables,
+            self._examples.tables,
             self._rows,
             marks,
             theta,
             extra,
-            *self._sums,
-            *self._examples.workspaces,
+            self._gradient,
+            self._examples.gradients(self._gradient),
+            self._examples.visit,
         )
         return loss

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.values import value_supports
-from .label_sets import Mask, set_numbers, set_table
-from .lattice import Csr, Lattice, concatenated_ranges
+from .lattice import Csr, Lattice, Mask, concatenated_ranges, set_numbers, set_table
 
 Longs = NDArray[np.int64]
 

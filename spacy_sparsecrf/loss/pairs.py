@@ -1,17 +1,26 @@
 """Pair potentials of working bigram weights, and the gradient of those weights."""
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..kernels.entries import correct, count_entries, entry_sums, settle_entries
-from ..kernels.expectations import gather_bigrams, matrix_residuals, pair_sums
-from ..kernels.potentials import context_matrices
+from ..kernels.layout import Bigrams, Potentials, Sequences, Slopes, TokensBy, Vectors, Walk
+from ..kernels.pair_expectations import (
+    count_entries,
+    entry_sums,
+    gather_bigrams,
+    matrix_residuals,
+    pair_sums,
+    settle_entries,
+)
+from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
+from .lattice import Csr
 from .rows import N_CHUNKS, Rows
-from .walks import LARGE_BYTES, TOGETHER, Walk, in_waves
+from .walks import LARGE_BYTES, TOGETHER, in_waves
 from .workspace import MatrixTokens, Workspace
 
 Floats = NDArray[np.float64]
@@ -21,9 +30,10 @@ Ints = NDArray[np.int32]
 class PairPotentials:
     """Matrices and entries (see `contexts`) of working bigram weights.
 
-    rows: the weights by test; stochastic: whether for a stochastic solver. psi: [M, Y + 1, Yp] of
-    the workspace's precision, then the mask where there is one (see `kernels.potentials`);
-    psi_shift: [M]; ent_value, ent_change: [E] float64; rewritten: [C] bool (see `entries.correct`).
+    rows: the weights by test; stochastic: whether for a stochastic solver. contexts: how they are
+    laid out; potentials: of the weights that were filled in last, of the workspace's precision;
+    bigrams: where the weights are; matrix_chunks, context_chunks, settle_chunks: matrices, contexts
+    and matrices by their contexts' entries, cut into chunks; matrix_contexts: contexts of a matrix.
     """
 
     def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
@@ -31,14 +41,23 @@ class PairPotentials:
         self.rows = rows
         n_labels, padded = space.n_labels, space.padded
         self.contexts = lay_out_contexts(space.lattice, rows, n_labels, padded, stochastic)
-        self.psi, self.psi_shift = self.new_matrices(space.dtype)
-        self.ent_value, self.ent_change = (np.zeros(self.contexts.n_entries) for _ in range(2))
-        self.rewritten = np.zeros(len(self.contexts.matrix_of), dtype=np.bool_)
+        self.potentials = self.new_potentials(space.dtype)
+        self.bigrams = Bigrams(
+            space.lattice.n_previous,
+            self.contexts.matrix_rows.indptr,
+            self.contexts.matrix_rows.indices,
+            rows.ptr,
+            rows.places,
+            self.contexts.entry_weights.indptr,
+            self.contexts.entry_weights.indices,
+        )
+        self._entry_gold: Floats | None = None
         self._cut_chunks()
 
-    def new_matrices(self, dtype: DTypeLike = np.float64) -> tuple[NDArray[np.floating], Floats]:
-        """Matrices like `psi`, ones where they are never built, and their shifts."""
+    def new_potentials(self, dtype: DTypeLike = np.float64) -> Potentials:
+        """Potentials of which none was evaluated, but matrices of ones, and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
+        n_contexts, n_entries = len(self.contexts.matrix_of), self.contexts.n_entries
         legal = self.space.lattice.legal
         shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
@@ -46,29 +65,44 @@ class PairPotentials:
         if legal is not None:
             psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
-        return psi, np.zeros(n_matrices)
+        return Potentials(
+            psi,
+            np.zeros(n_matrices),
+            np.zeros(n_entries),
+            np.zeros(n_entries),
+            np.zeros(n_contexts, dtype=np.bool_),
+            np.zeros(n_matrices + n_contexts, dtype=np.int64),
+        )
+
+    def new_slopes(self, dtype: DTypeLike) -> Slopes:
+        """Slopes of these potentials, of which none was evaluated; those of the mask are zeros."""
+        potentials = self.potentials
+        zeros = np.zeros_like(potentials.value), np.zeros_like(potentials.value)
+        psi = np.zeros(potentials.psi.shape, dtype)
+        return Slopes(psi, *zeros, np.zeros_like(potentials.stamp))
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, entries and rows into chunks of about equal work."""
         contexts = self.contexts
         n_entries = np.diff(contexts.ent_ptr)
-        self._matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), N_CHUNKS)
-        self._context_chunks = cut(n_entries, N_CHUNKS)
+        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), N_CHUNKS)
+        self.context_chunks = cut(n_entries, N_CHUNKS)
         store = self.space.lattice.store
         tokens = store.counts(contexts.context, len(contexts.matrix_of))
         self._entry_chunks = cut(tokens[contexts.ent_context], N_CHUNKS)
         self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1)
-        self._by_matrix = np.argsort(contexts.matrix_of, kind="stable").astype(np.int32)
-        bounds = np.arange(len(self.psi_shift) + 1)
-        self._ctx_ptr = np.searchsorted(contexts.matrix_of[self._by_matrix], bounds)
-        per_matrix = np.add.reduceat(n_entries[self._by_matrix], self._ctx_ptr[:-1])
-        self._settle_chunks = cut(per_matrix, N_CHUNKS)
+        by_matrix = np.argsort(contexts.matrix_of, kind="stable").astype(np.int32)
+        bounds = np.arange(len(self.potentials.shift) + 1)
+        ctx_ptr = np.searchsorted(contexts.matrix_of[by_matrix], bounds)
+        self.matrix_contexts = Csr(ctx_ptr, by_matrix)
+        per_matrix = np.add.reduceat(n_entries[by_matrix], ctx_ptr[:-1])
+        self.settle_chunks = cut(per_matrix, N_CHUNKS)
 
     @cached_property
-    def _tokens(self) -> list[MatrixTokens]:
+    def tokens(self) -> list[MatrixTokens]:
         """Of each block, its tokens by matrix and by context."""
-        contexts, n_matrices = self.contexts, len(self.psi_shift)
+        contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
             MatrixTokens(
                 block, contexts.context, contexts.matrix_of, n_matrices, self.space.lattice.store
@@ -78,10 +112,10 @@ class PairPotentials:
 
     @cached_property
     def walks(self) -> list[Walk]:
-        """Of each block, the order of its tokens in forward-backward."""
+        """Of each block, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
         for block, chunks in zip(space.blocks, space.chunks, strict=True):
-            is_large = self.psi[:1].nbytes > LARGE_BYTES
+            is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
             together = len(block.offsets) if is_large else TOGETHER
             own = contexts.context[block.begin : block.end]
             walk = in_waves(block, chunks, together, own, contexts.matrix_of)
@@ -93,175 +127,124 @@ class PairPotentials:
     @cached_property
     def _residual(self) -> Floats:
         """[M, Y + 1, Yp], expected minus observed pair counts of a matrix."""
-        return np.zeros(self.psi.shape)
+        return np.zeros(self.potentials.psi.shape)
 
-    @cached_property
-    def _entry_gold(self) -> Floats:
+    def _count_entries(self, sequences: Iterable[Sequences]) -> Floats:
         """[E], weighted gold counts of entries."""
-        lattice, contexts = self.space.lattice, self.contexts
-        gold = np.zeros(contexts.n_entries)
-        for block, tokens in zip(self.space.blocks, self._tokens, strict=True):
-            count_entries(
-                contexts.ent_ptr,
-                contexts.ent_place,
-                tokens.entry_inner.indptr,
-                tokens.entry_inner.indices,
-                tokens.entry_starts.indptr,
-                tokens.entry_starts.indices,
-                self.space.n_labels,
-                self.space.padded,
-                lattice.labels[block.begin : block.end],
-                lattice.token_weight[block.begin : block.end],
-                gold,
-            )
+        gold = np.zeros(self.contexts.n_entries)
+        for own, tokens in zip(sequences, self.tokens, strict=True):
+            count_entries(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
         return gold
-
-    def clear(self) -> None:
-        """Set all potentials to zero: the gradient is then minus the observed counts."""
-        self.psi[: len(self.psi_shift)] = 0.0
-        self.ent_value[:] = 0.0
 
     def fill(self, theta: Floats) -> None:
         """Exponentiate the potentials of all matrices and entries, once each.
 
         theta: [K] float64, the bigram weights.
         """
-        space, contexts = self.space, self.contexts
+        space, bigrams, potentials = self.space, self.bigrams, self.potentials
         space.workers.map(
-            lambda first, last: context_matrices(
-                first,
-                last,
-                space.n_labels,
-                space.lattice.n_previous,
-                contexts.matrix_rows.indptr,
-                contexts.matrix_rows.indices,
-                self.rows.ptr,
-                self.rows.places,
-                theta,
-                self.psi,
-                self.psi_shift,
+            lambda first, last: build_matrices(
+                first, last, space.n_labels, bigrams, theta, potentials
             ),
-            self._matrix_chunks,
+            self.matrix_chunks,
         )
+        contexts = self.contexts.arrays
         space.workers.map(
-            lambda first, last: correct(
-                first,
-                last,
-                contexts.matrix_of,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                contexts.entry_weights.indptr,
-                contexts.entry_weights.indices,
-                theta,
-                self.psi,
-                self.ent_value,
-                self.ent_change,
-                self.rewritten,
-            ),
-            self._context_chunks,
+            lambda first, last: build_entries(first, last, contexts, bigrams, theta, potentials),
+            self.context_chunks,
         )
 
     def begin_sums(self) -> None:
         """Clear what is summed over blocks."""
         self._entry_sums = np.zeros(self.contexts.n_entries)
 
-    def add_block(self, i: int) -> None:
-        """Add the pair counts of block i, whose vectors are in the workspace."""
-        space, lattice, contexts = self.space, self.space.lattice, self.contexts
-        block, tokens = space.blocks[i], self._tokens[i]
-        sums = np.zeros((len(tokens.spans), *self.psi.shape[1:]))
-        space.workers.map(
-            lambda first, last: pair_sums(
-                first,
-                last,
-                space.n_labels,
-                tokens.spans,
-                tokens.inner.indices,
-                space.alpha,
-                space.backward,
-                sums,
-            ),
-            [(span, span + 1) for span in range(len(tokens.spans))],
-        )
-        space.workers.map(
+    def add_block(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
+        """Add the pair counts of block i, of which these are the sequences and the vectors."""
+        tokens, psi, contexts = self.tokens[i], self.potentials.psi, self.contexts.arrays
+        sums = self.sum_spans(i, vectors)
+        self.space.workers.map(
             lambda first, last: matrix_residuals(
                 first,
                 last,
-                space.n_labels,
+                sequences,
                 contexts.constant,
+                psi,
+                vectors,
+                tokens.by_matrix,
                 tokens.mat_spans,
                 sums,
-                tokens.inner.indptr,
-                tokens.inner.indices,
-                tokens.starts.indptr,
-                tokens.starts.indices,
-                lattice.labels[block.begin : block.end],
-                lattice.token_weight[block.begin : block.end],
-                space.alpha,
-                space.backward,
-                self.psi,
                 i == 0,
+                np.zeros(psi.shape[1:]),
                 self._residual,
             ),
             tokens.chunks,
         )
-        space.workers.map(
+        self.sum_entries(tokens.by_context, vectors, self._entry_sums)
+
+    def sum_spans(self, i: int, vectors: Vectors) -> Floats:
+        """Sums of products alpha_{t-1} (x) backward_t of spans of block i, [P, Y + 1, Yp]."""
+        tokens, n_labels = self.tokens[i], self.space.n_labels
+        sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
+        self.space.workers.map(
+            lambda first, last: pair_sums(
+                first, last, n_labels, tokens.spans, tokens.inner.indices, vectors, sums
+            ),
+            [(span, span + 1) for span in range(len(tokens.spans))],
+        )
+        return sums
+
+    def sum_entries(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
+        """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
+        contexts, ent_context = self.contexts.arrays, self.contexts.ent_context
+        self.space.workers.map(
             lambda first, last: entry_sums(
-                first,
-                last,
-                contexts.ent_context,
-                contexts.ent_ptr,
-                contexts.ent_start,
-                contexts.ent_previous,
-                contexts.ent_label,
-                tokens.entry_inner.indptr,
-                tokens.entry_inner.indices,
-                tokens.entry_starts.indptr,
-                tokens.entry_starts.indices,
-                space.alpha,
-                space.backward,
-                self._entry_sums,
+                first, last, contexts, ent_context, tokens, vectors, sums
             ),
             self._entry_chunks,
         )
 
-    def finish(self, gradient: Floats) -> None:
-        """Gather the gradient [K] of the bigram weights from what was summed."""
-        contexts = self.contexts
+    def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
+        """Gather the gradient [K] of the bigram weights from what was summed.
+
+        sequences: of each block.
+        """
+        if self._entry_gold is None:
+            self._entry_gold = self._count_entries(sequences)
+        gold, contexts = self._entry_gold, self.contexts.arrays
         self.space.workers.map(
             lambda first, last: settle_entries(
                 first,
                 last,
-                contexts.constant,
-                self._ctx_ptr,
-                self._by_matrix,
-                contexts.ent_ptr,
-                contexts.ent_previous,
-                contexts.ent_label,
-                self.ent_value,
-                self._entry_gold,
-                self.psi,
+                contexts,
+                self.matrix_contexts.indptr,
+                self.matrix_contexts.indices,
+                self.potentials,
+                gold,
                 self._residual,
                 self._entry_sums,
             ),
-            self._settle_chunks,
+            self.settle_chunks,
         )
+        self.gather(self._residual, self._entry_sums, gradient)
+
+    def gather(self, residual: Floats, entry_residual: Floats, gradient: Floats) -> None:
+        """Gather the gradient [K] of the bigram weights.
+
+        residual: [M, Y + 1, Yp], of matrices; entry_residual: [E].
+        """
+        weights = self.contexts.weight_entries
         self.space.workers.map(
             lambda first, last: gather_bigrams(
                 first,
                 last,
                 self.space.n_labels,
-                self.space.lattice.n_previous,
-                self.rows.ptr,
-                self.rows.places,
+                self.bigrams,
                 self._row_matrices.indptr,
                 self._row_matrices.indices,
-                self._residual,
-                contexts.weight_entries.indptr,
-                contexts.weight_entries.indices,
-                self._entry_sums,
+                residual,
+                weights.indptr,
+                weights.indices,
+                entry_residual,
                 gradient,
             ),
             self._row_chunks,

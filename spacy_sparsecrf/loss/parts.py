@@ -17,14 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus import EncodedCorpus, places
+from ..corpus.encoded import MAX_LABELS, EncodedCorpus, find_keys
 from ..errors import Errors, SparseCRFError
-from ..model import MAX_LABELS
-from ..penalty import ElasticNet
 from .lattice import Csr
 from .local import tokens_as_corpus
 
-Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 
@@ -71,17 +68,6 @@ class Part:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         return coordinates
 
-    def spread(self, coordinates: Longs, theta: Floats) -> tuple[Longs, Floats]:
-        """Weights of the whole, coordinates [n] int64 and values [n], that are those of the part.
-
-        coordinates, theta: as many, or fewer.
-        """
-        return self.outer(coordinates), theta
-
-    def penalty(self, penalty: ElasticNet) -> ElasticNet:
-        """What a penalty of the whole is in the part."""
-        return penalty
-
 
 @dataclass(frozen=True)
 class OutcomePart(Part):
@@ -109,7 +95,7 @@ class OutcomePart(Part):
         place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
         test, outcome = np.divmod(coordinates, self.n_outcomes)
         group, label = np.divmod(place[outcome], self.n_labels)
-        number = places(self.names, test * len(self.outcomes) + group)
+        number = find_keys(self.names, test * len(self.outcomes) + group)
         return np.where((group >= 0) & (number >= 0), number * self.n_labels + label, -1)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import MEMORY, Memory
+from ..corpus.arrays import MEMORY, Memory
 from ..parallel import Chunks, cut
 from .lattice import Csr
 

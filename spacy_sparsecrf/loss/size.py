@@ -1,23 +1,32 @@
-"""How large a problem is, and about how much memory it takes to train on it."""
+"""How large a problem is, and about how much memory it takes to train on it.
+
+How much memory this process may still use, where the system tells.
+"""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .contexts import bytes_of_pairs
-from .residual_sums import HELD_SUMS
 from .rows import Rows
+from .screening import HELD_SUMS
 from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
 _PER_OCCURRENCE = 32
+
 _PER_TOKEN = 80
+
 # Bytes for each sequence, and each test, where the rest is in files.
 _PER_SEQUENCE = 64
+
 _PER_TEST = 64
+
 # Weights of the working set that a sparse solver ends with, for each that is observed.
 _WORKING_SHARE = 0.4
+
 # Vectors of float64 that a batch solver and its loss hold, those of its history besides.
 _N_VECTORS = 16
 
@@ -106,3 +115,66 @@ def _bytes_of_tokens(space: Workspace) -> int:
         sums = 8 * min(HELD_SUMS, lattice.n_tests * space.padded)
         return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests + sums
     return _PER_OCCURRENCE * len(lattice.tests.indices) + _PER_TOKEN * lattice.n_tokens
+
+
+_PROC = Path("/proc")
+
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
+    """Bytes that may still be used without swapping, or a limit of a container being hit.
+
+    proc, cgroups: where the system tells. RETURNS: None where it does not.
+    """
+    found = [_of_machine(proc), *_of_groups(proc, cgroups)]
+    known = [n for n in found if n is not None]
+    return max(0, min(known)) if known else None
+
+
+def _of_machine(proc: Path) -> int | None:
+    """What the machine has left."""
+    values = _fields(proc / "meminfo")
+    return values["MemAvailable:"] * 1024 if "MemAvailable:" in values else None
+
+
+def _of_groups(proc: Path, cgroups: Path) -> list[int | None]:
+    """What control groups leave: the process's own and those around it, of either version."""
+    left = []
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, names = cgroups, ("memory.max", "memory.current")
+        if controllers:
+            root, names = cgroups / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        group = root / path.lstrip("/")
+        around = [parent for parent in group.parents if parent.is_relative_to(root)]
+        left += [_left(directory, *names) for directory in (group, *around)]
+    return left
+
+
+def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
+    """What the limit of a group leaves; pages of files that nobody reads do not count."""
+    limit, usage = (_number(group / name) for name in (limit_name, usage_name))
+    if limit is None or usage is None:
+        return None
+    return limit - usage + _fields(group / "memory.stat").get("inactive_file", 0)
+
+
+def _number(path: Path) -> int | None:
+    lines = _lines(path)
+    return int(lines[0]) if lines and lines[0].isdecimal() else None
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """The lines "name number" of a file."""
+    rows = (line.split() for line in _lines(path))
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.descent import penalise
-from ..kernels.groups import PairSums
+from ..kernels.descent import Paid, penalise
 from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
-from .tables import new_potentials, new_vectors, tables_of
+from .tables import new_visit, tables_of
 from .working import Floats, Longs, WorkingLoss
 
 
@@ -17,22 +16,25 @@ class Examples:
     working: the loss on the weights to learn, laid out for a stochastic solver. An *example* is
     a sequence with gold labels, or one with missing labels and its constrained copy.
     sequences: [S] int64, those that are examples; complete: [S] bool, whether all gold labels are
-    known; tables: the corpus and the weights; workspaces: arrays that a pass writes to and that
-    mean nothing between passes.
+    known; tables: the corpus and the weights; visit: workspaces, which a pass writes to and which
+    mean nothing between passes; split: how many unigram weights there are.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        pairs, twin = working.pairs, working.space.lattice.twin
+        twin = working.space.lattice.twin
         self.sequences: Longs = np.setdiff1d(np.arange(len(twin)), twin[twin >= 0])
         self.complete: NDArray[np.bool_] = twin[self.sequences] < 0
         self.tables = tables_of(working)
-        vectors = new_vectors(working, (2,))
-        sums = PairSums(
-            np.arange(len(vectors.walk), dtype=np.int32),
-            np.zeros(int(np.diff(pairs.contexts.ent_ptr).max(initial=0))),
-            np.zeros(pairs.psi.shape[1:]),
-        )
-        self.workspaces = new_potentials(working), vectors, sums
+        self.visit = new_visit(working)
+        self.split = working.split
+
+    def gradients(self, gradient: Floats) -> tuple[Paid, Paid]:
+        """Sums of gradients [K], as kernels take them: weights on which nothing is due."""
+        nothing, no_dues = np.zeros(len(gradient) + 1), np.zeros(2)
+        split = self.split
+        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
+        n_bigram = len(gradient) - split
+        return unigram, Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
 
 
 class SequenceDescent:
@@ -76,20 +78,18 @@ class SequenceDescent:
         order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
         RETURNS: the weighted sum of the losses of the examples, each before its update.
         """
-        arguments = (
-            order,
-            *self._examples.tables,
-            self.theta,
-            self.received,
-            self._row_shrunk,
-            self._pair_shrunk,
-            self.due,
-            *self._rates,
-            eta,
-            decay,
-            *self._examples.workspaces,
+        unigram, bigram = self._paid()
+        tables, visit = self._examples.tables, self._examples.visit
+        loss: float = sgd_pass(order, tables, unigram, bigram, *self._rates, eta, decay, visit)
+        return loss
+
+    def _paid(self) -> tuple[Paid, Paid]:
+        """The weights of each kind, and what they have received."""
+        split = self._working.split
+        return (
+            Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
+            Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
         )
-        return float(sgd_pass(*arguments))
 
     def loss_after(self, sample: Longs, eta: float) -> float:
         """The loss of a sample [n] int64 after a pass over it, which is then undone."""
@@ -102,10 +102,8 @@ class SequenceDescent:
 
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
-        working, split = self._working, self._working.split
-        unigram = (working.unigram.ptr, self.theta[:split], self.received[:split])
-        penalise(*unigram, self._row_shrunk, self.due)
+        unigram, bigram = self._paid()
+        penalise(self._working.unigram.ptr, unigram)
         # Each bigram weight shrinks by itself.
-        bigram = (np.arange(len(self._pair_shrunk) + 1), self.theta[split:], self.received[split:])
-        penalise(*bigram, self._pair_shrunk, self.due)
+        penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
         return self.theta

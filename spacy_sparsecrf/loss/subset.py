@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels.gradient import add_gradients
+from ..kernels.sgd import add_gradients
 from .stochastic import Examples
 from .working import Floats, Longs, WorkingLoss
 
@@ -17,7 +17,6 @@ class ExampleSums:
     def __init__(self, working: WorkingLoss) -> None:
         self._examples = Examples(working)
         self.sequences: Longs = self._examples.sequences
-        self._zeros = (np.zeros(len(working.coordinates) + 1), np.zeros(2))
         self._visit = 0
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
@@ -27,16 +26,11 @@ class ExampleSums:
         RETURNS: the weighted sum of their losses.
         """
         self._visit += 1
-        arguments = (
-            members,
-            self._visit,
-            *self._examples.tables,
-            theta,
-            gradient,
-            *self._zeros,
-            *self._examples.workspaces,
+        own = self._examples
+        loss: float = add_gradients(
+            members, self._visit, own.tables, theta, *own.gradients(gradient), own.visit
         )
-        return float(add_gradients(*arguments))
+        return loss
 
 
 class Subset:

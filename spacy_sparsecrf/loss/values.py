@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.values import value_curvatures, value_scores, value_sums
+from ..kernels.layout import Values
+from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
 from .lattice import concatenated_ranges
 from .rows import N_CHUNKS, Rows
@@ -65,7 +66,8 @@ class ValueWeights:
         if not len(self):
             return False
         rows = lattice.value_rows[begin:]
-        value_scores(first, last, lattice.values, rows, self.columns, self.table, False, scores)
+        features = Values(lattice.values, rows, self.columns)
+        value_scores(first, last, features, self.table, False, scores)
         return True
 
     def gradient(self, gradient: Floats) -> None:
@@ -73,6 +75,14 @@ class ValueWeights:
         if len(self):
             sums = sum_residuals(self._space, self.columns)
             gradient[self._weights] = sums.reshape(-1)[self._places]
+
+    def count(self, counts: Floats) -> None:
+        """Write what the gold labels have of the weights into the counts of all [K]."""
+        if len(self):
+            lattice, sums = self._space.lattice, np.zeros(self.table.shape)
+            features = Values(lattice.values, lattice.value_rows, self.columns)
+            value_counts(features, lattice.labels, lattice.token_weight, sums)
+            counts[self._weights] = sums.reshape(-1)[self._places]
 
     def curvature(self, curvature: Floats) -> None:
         """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
@@ -82,9 +92,9 @@ class ValueWeights:
 
         def add(first: int, last: int) -> Floats:
             sums = np.zeros(self.table.shape)
-            block = lattice.values, lattice.value_rows, self.columns
+            features = Values(lattice.values, lattice.value_rows, self.columns)
             gold = lattice.labels, lattice.token_weight
-            value_curvatures(first, last, *block, *gold, space.residual, sums)
+            value_curvatures(first, last, features, *gold, space.residual, sums)
             return sums
 
         parts = space.workers.map(add, _chunks(lattice.n_tokens, self.table.size))
@@ -101,8 +111,8 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 
     def add(first: int, last: int) -> Floats:
         sums = np.zeros(shape)
-        block = lattice.values, lattice.value_rows, columns
-        value_sums(first, last, *block, space.residual, sums)
+        features = Values(lattice.values, lattice.value_rows, columns)
+        value_sums(first, last, features, space.residual, sums)
         return sums
 
     chunks = _chunks(lattice.n_tokens, len(columns) * space.padded)

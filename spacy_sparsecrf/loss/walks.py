@@ -1,10 +1,9 @@
-"""The orders in which `kernels.forward_backward` goes over tokens."""
-
-from typing import NamedTuple
+"""The orders in which `kernels.waves` goes over tokens."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.layout import Walk
 from ..parallel import Chunks
 from .lattice import Block
 
@@ -17,27 +16,11 @@ TOGETHER = 8
 LARGE_BYTES = 1 << 16
 
 
-class Walk(NamedTuple):
-    """An order of a block's tokens.
-
-    order: [n] int32, ~t for tokens t that begin a sequence; together: how many sequences are gone
-    through forward and then back, before the next.
-    """
-
-    order: Ints
-    together: int
-
-
-def one_sequence(n: int) -> Ints:
-    """The walk through any sequence of at most n tokens."""
-    walk = np.arange(n, dtype=np.int32)
-    walk[:1] = ~walk[:1]
-    return walk
-
-
 def in_sequence(block: Block) -> Walk:
     """One sequence after another."""
-    return Walk(_marked(np.arange(len(block.begins), dtype=np.int32), block), 1)
+    lengths = np.diff(block.offsets)
+    order = np.arange(len(block.begins)) - np.repeat(block.offsets[:-1], lengths)
+    return Walk(_marked(order, block.begins), 1, False)
 
 
 def in_waves(block: Block, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
@@ -47,16 +30,21 @@ def in_waves(block: Block, chunks: Chunks, together: int, context: Ints, matrix_
     time; context: [n] int32, of the block's tokens; matrix_of: [C] int32, of contexts.
     """
     lengths = np.diff(block.offsets)
-    runs = [min(together, last - i) for first, last in chunks for i in range(first, last, together)]
-    run = np.repeat(np.arange(len(runs)), runs)
+    sizes = [
+        min(together, last - i) for first, last in chunks for i in range(first, last, together)
+    ]
+    run = np.repeat(np.arange(len(sizes)), sizes)
+    begin = block.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
     wave = np.repeat(run * (lengths.max(initial=0) + 1) - block.offsets[:-1], lengths)
     wave += np.arange(len(context))
     # Contexts with the same matrix are neighbours.
     rank = np.empty(len(matrix_of), np.int64)
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
     order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
-    return Walk(_marked(order.astype(np.int32), block), together)
+    first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
+    return Walk(_marked(order - first, block.begins[order]), together, False)
 
 
-def _marked(order: Ints, block: Block) -> Ints:
-    return np.where(block.begins[order], ~order, order)
+def _marked(order: NDArray[np.int64], begins: NDArray[np.bool_]) -> Ints:
+    """Mark those tokens [n] of an order that begin sequences."""
+    return np.where(begins, ~order, order).astype(np.int32)

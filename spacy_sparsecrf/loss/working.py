@@ -1,23 +1,26 @@
 """The chain loss as a function of working weights: value and gradient."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.curvature import unigram_curvature
-from ..kernels.expectations import gather_unigrams, scatter_heads, subtract_gold
-from ..kernels.forward_backward import forward_backward
-from ..parallel import Chunks
-from ..vectors import dot
+from ..kernels.expectations import (
+    count_gold,
+    gather_unigrams,
+    infer_chunk,
+    unigram_curvature,
+)
+from ..kernels.layout import Columns, ContextRows, Sequences, Unigrams, Vectors, Walk
+from ..kernels.pair_expectations import count_gold_pairs
+from ..parallel import Chunks, dot
 from .heads import Heads
-from .lattice import Block
 from .pairs import PairPotentials
 from .rows import Rows
 from .values import ValueWeights
-from .walks import Walk, in_sequence
-from .workspace import Workspace
+from .walks import in_sequence
+from .workspace import Contents, Workspace
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -57,22 +60,91 @@ class WorkingLoss:
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
         self._row_chunks = self.unigram.chunks(n_tokens)
         self._tail_chunks = self.unigram.chunks(n_tokens, len(self.heads))
-        self._evaluated: Floats | None = None
+
+    @property
+    def unigrams(self) -> Unigrams:
+        """Where the unigram weights of all tokens are."""
+        return self._unigrams_of(0, self.space.lattice.n_tokens)
+
+    def _unigrams_of(self, begin: int, end: int) -> Unigrams:
+        """Where the unigram weights of tokens begin:end are."""
+        return Unigrams(
+            self.split,
+            self.heads.tokens.indptr[begin : end + 1],
+            self.heads.tokens.indices,
+            self.heads.table,
+            self.token_rows.indptr[begin : end + 1],
+            self.token_rows.indices,
+            self.unigram.ptr,
+            self.unigram.places,
+        )
+
+    @cached_property
+    def sequences(self) -> Sequences:
+        """All sequences, constrained copies last."""
+        lattice = self.space.lattice
+        return Sequences(
+            self.space.n_labels,
+            lattice.offsets,
+            lattice.twin,
+            lattice.labels,
+            lattice.allowed,
+            lattice.weights,
+            lattice.token_weight,
+            self.pairs.contexts.context,
+        )
+
+    def block(self, i: int) -> tuple[Sequences, Unigrams]:
+        """The sequences of block i, and where the unigram weights of its tokens are."""
+        block, whole = self.space.blocks[i], self.sequences
+        begin, end = block.begin, block.end
+        own = whole._replace(
+            offsets=block.offsets,
+            copies=whole.copies[block.first : block.last],
+            labels=whole.labels[begin:end],
+            allowed=whole.allowed[begin:end],
+            weights=whole.weights[block.first : block.last],
+            token_weight=whole.token_weight[begin:end],
+            context=whole.context[begin:end],
+        )
+        return own, self._unigrams_of(begin, end)
+
+    @cached_property
+    def context_rows(self) -> ContextRows:
+        """The bigram rows of tokens."""
+        lattice = self.space.lattice
+        rows = self.bigram.of(lattice.ctx_tests)
+        return ContextRows(lattice.context, rows.indptr, rows.indices)
+
+    def _columns(self, i: int) -> Columns:
+        """The tokens of rows in part i of the corpus."""
+        columns = self.space.columns[i]
+        tokens = columns.tokens
+        return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
+
+    def _part(self, i: int) -> Sequences:
+        """The sequences of part i of the corpus: of a block where it is in files, else all."""
+        return self.block(i)[0] if self.space.by_block else self.sequences
 
     @cached_property
     def observed(self) -> Floats:
-        """Empirical counts O of the working weights: minus the gradient at zero expectation."""
-        space = self.space
-        space.holder = None
-        space.alpha[:, :] = 0.0
-        space.backward[:, :] = 0.0
-        self.pairs.clear()
+        """Empirical counts O [K] of the working weights: minus the gradient at no expectation."""
+        counts, space = np.zeros(len(self.coordinates)), self.space
+        for i in range(len(space.columns)):
+            self._count_part(i, counts[: self.split])
+            space.lattice.store.release()
+        self.values.count(counts)
+        pairs = self.pairs.bigrams, self.context_rows, space.padded
+        count_gold_pairs(self.sequences, *pairs, counts[self.split :])
+        return counts
 
-        def run(i: int) -> list[Floats]:
-            space.residual_of(space.blocks[i])[:, :] = 0.0
-            return space.workers.map(self._scatterer(i), space.chunks[i])
-
-        return -self._summed(run)
+    def _count_part(self, i: int, counts: Floats) -> None:
+        """Add the gold labels of part i of the corpus to the counts of unigram weights."""
+        sequences, unigrams, columns = self._part(i), self.unigrams, self._columns(i)
+        self.space.workers.map(
+            lambda first, last: count_gold(first, last, sequences, unigrams, columns, counts),
+            self._row_chunks,
+        )
 
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
@@ -92,20 +164,22 @@ class WorkingLoss:
         self.heads.fill(theta)
         self.values.fill(theta)
         self.pairs.fill(theta[self.split :])
-        gradient = self._summed(lambda i: self.infer(theta, i))
+        gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(theta[places], counts)
         # So many weights are never screened; a copy would take a tenth of the time.
         kept = len(theta) <= _MAX_KEPT or space.by_block
-        space.holder, self._evaluated = self, theta.copy() if kept else None
+        space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
         return value, gradient
 
-    def prepare_screening(self, theta: Floats) -> None:
-        """Leave marginals and potentials at theta in the workspace."""
-        known = self._evaluated if self.space.holder is self else None
-        if known is None or not np.array_equal(theta, known):
+    def marginals(self, theta: Floats) -> Contents:
+        """Leave marginals and potentials at theta [K] in the workspace, if they are not there."""
+        contents = self.space.contents
+        if contents is None or not contents.are_of(self, theta):
             self.value_and_grad(theta)
+            contents = self.space.contents = Contents(self, theta)
+        return contents
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian, where marginals are in the workspace.
@@ -116,37 +190,24 @@ class WorkingLoss:
         gradient: [K] float64, of the loss at the point where marginals were evaluated last, on
         these coordinates or others. RETURNS: [K] float64, >= 0.
         """
-        curvature = np.zeros(len(self.coordinates))
-        space = self.space
-        parts = space.holder.visit(space.holder._evaluated) if space.by_block else (0,)
+        curvature, space = np.zeros(len(self.coordinates)), self.space
+        parts: Iterable[int] = (0,)
+        if space.by_block and space.contents is not None:
+            parts = space.contents.visit()
         for i in parts:
             self._add_curvature(i, curvature[: self.split])
         self.values.curvature(curvature)
-        # Only now: counting clears the marginals.
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
 
     def _add_curvature(self, i: int, curvature: Floats) -> None:
         """Add the tokens of part i of the corpus to the curvature of the unigram weights."""
-        space, lattice = self.space, self.space.lattice
-        columns, tokens = space.columns[i].of(self.unigram.tests), space.columns[i].tokens
-        begin, end = 0, lattice.n_tokens
-        if space.by_block:
-            begin, end = space.blocks[i].begin, space.blocks[i].end
-        space.workers.map(
+        sequences, unigrams, columns = self._part(i), self.unigrams, self._columns(i)
+        residual = self.space.residual
+        self.space.workers.map(
             lambda first, last: unigram_curvature(
-                first,
-                last,
-                columns,
-                self.unigram.ptr,
-                self.unigram.places,
-                tokens.indptr,
-                tokens.indices,
-                lattice.labels[begin:end],
-                lattice.token_weight[begin:end],
-                space.residual,
-                curvature,
+                first, last, sequences, unigrams, columns, residual, curvature
             ),
             self._row_chunks,
         )
@@ -165,134 +226,96 @@ class WorkingLoss:
             yield i
             space.lattice.store.release()
         # Inference has left marginals of this very point.
-        space.holder = self
+        space.contents = Contents(self, theta)
 
     def infer(self, theta: Floats, i: int) -> list[Floats]:
-        """Forward-backward of block i; leaves residuals in the workspace.
+        """Infer block i, in an order that reads matrices seldom; leaves residuals.
 
         RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
         """
-        space, block, scatter = self.space, self.space.blocks[i], self._scatterer(i)
-        walk = self.pairs.walks[i]
-
-        def run(first: int, last: int) -> Floats:
-            self._infer_chunk(theta, block, walk, first, last)
-            return scatter(first, last)
-
-        return space.workers.map(run, space.chunks[i])
+        return self._infer(theta, i, self.pairs.walks[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Forward-backward of block i, over chunks of its sequences only; leaves marginals."""
-        block, walk = self.space.blocks[i], in_sequence(self.space.blocks[i])
-        self.space.workers.map(
-            lambda first, last: self._infer_chunk(theta, block, walk, first, last), chunks
-        )
+        """Infer only these chunks of the sequences of block i; leaves marginals."""
+        whole = chunks == self.space.chunks[i]
+        walk = self.pairs.walks[i] if whole else in_sequence(self.space.blocks[i])
+        self._infer(theta, i, walk, chunks, False)
 
-    def _infer_chunk(self, theta: Floats, block: Block, walk: Walk, first: int, last: int) -> None:
-        space, lattice = self.space, self.space.lattice
-        pairs, contexts = self.pairs, self.pairs.contexts
-        begin, end = block.begin, block.end
-        tokens = int(block.offsets[first]), int(block.offsets[last])
-        scored = self.values.score(begin, *tokens, space.backward)
-        forward_backward(
-            first,
-            last,
-            space.n_labels,
-            block.offsets,
-            lattice.weights[block.first : block.last],
-            lattice.allowed[begin:end],
-            self.heads.tokens.indptr[begin : end + 1],
-            self.heads.tokens.indices,
-            self.heads.table,
-            self.token_rows.indptr[begin : end + 1],
-            self.token_rows.indices,
-            self.unigram.ptr,
-            self.unigram.places,
-            theta[: self.split],
-            contexts.context[begin:end],
-            contexts.matrix_of,
-            pairs.psi,
-            pairs.psi_shift,
-            contexts.constant,
-            contexts.ent_ptr,
-            contexts.ent_start,
-            contexts.ent_previous,
-            contexts.ent_label,
-            pairs.ent_change,
-            pairs.rewritten,
-            space.alpha,
-            space.backward,
-            space.residual_of(block),
-            space.log_z[block.first : block.last],
-            walk.order,
-            walk.together,
-            space.scales,
-            np.empty(pairs.psi.shape[1:], space.dtype),
-            scored,
-        )
+    def vectors(self, i: int) -> Vectors:
+        """What inference writes of block i, in the workspace."""
+        space = self.space
+        block, psi = space.blocks[i], self.pairs.potentials.psi
+        scratch = np.empty(psi.shape[1:], space.dtype)
+        marginals = space.residual_of(block)
+        return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
 
-    def _scatterer(self, i: int) -> Callable[[int, int], Floats]:
-        """What subtracts gold labels and sums the heads' residuals of sequences of block i."""
-        space, lattice, block = self.space, self.space.lattice, self.space.blocks[i]
-        begin, end = block.begin, block.end
-        residual = space.residual_of(block)
+    def _infer(
+        self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool
+    ) -> list[Floats]:
+        space, block = self.space, self.space.blocks[i]
+        sequences, unigrams = self.block(i)
+        contexts, potentials = self.pairs.contexts.arrays, self.pairs.potentials
+        vectors, log_z = self.vectors(i), space.log_z[block.first : block.last]
+        walk = walk._replace(scored=len(self.values) > 0)
 
-        def scatter(first: int, last: int) -> Floats:
-            subtract_gold(
+        def run(first: int, last: int) -> Floats:
+            tokens = int(block.offsets[first]), int(block.offsets[last])
+            self.values.score(block.begin, *tokens, space.backward)
+            sums = np.zeros(self.heads.table.shape)
+            infer_chunk(
                 first,
                 last,
-                block.offsets,
-                lattice.weights[block.first : block.last],
-                lattice.labels[begin:end],
-                residual,
-            )
-            sums = np.zeros(self.heads.table.shape)
-            scatter_heads(
-                block.offsets[first],
-                block.offsets[last],
-                self.heads.tokens.indptr[begin : end + 1],
-                self.heads.tokens.indices,
-                residual,
+                sequences,
+                unigrams,
+                contexts,
+                theta,
+                potentials,
+                # Of its own, as chunks run beside each other.
+                vectors._replace(scratch=np.empty_like(vectors.scratch)),
+                walk,
+                log_z,
+                residuals,
                 sums,
             )
             return sums
 
-        return scatter
+        return space.workers.map(run, chunks)
 
-    def _summed(self, run: Callable[[int], list[Floats]]) -> Floats:
-        """The gradient [K] from what `run` leaves of each block; it returns what `infer` does."""
+    def _infer_all(self, theta: Floats) -> Floats:
+        """Infer all blocks, and return the gradient [K]."""
         space = self.space
         gradient, sums = np.zeros(len(self.coordinates)), np.zeros(self.heads.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.blocks)):
-            for part in run(i):
+            for part in self.infer(theta, i):
                 sums += part
-            self.pairs.add_block(i)
+            self.pairs.add_block(i, self.block(i)[0], self.vectors(i))
             if space.by_block:
-                self._gather_unigrams(i, gradient[: self.split])
+                self.gather(i, gradient)
             space.lattice.store.release()
         if not space.by_block:
-            self._gather_unigrams(0, gradient[: self.split])
+            self.gather(0, gradient)
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.gradient(gradient)
-        self.pairs.finish(gradient[self.split :])
+        blocks = (self.block(i)[0] for i in range(len(space.blocks)))
+        self.pairs.finish(blocks, gradient[self.split :])
         return gradient
 
-    def _gather_unigrams(self, i: int, gradient: Floats) -> None:
-        """Add the residuals of part i of the corpus to weights that are not heads'."""
-        space, tokens = self.space, self.space.columns[i].tokens
-        columns = space.columns[i].of(self.unigram.tests)
+    def gather(self, i: int, gradient: Floats) -> None:
+        """Add the residuals of part i of the corpus to the gradient [K] of unigram weights.
+
+        Those of heads, and of values, are left out.
+        """
+        space, columns, unigrams = self.space, self._columns(i), self.unigrams
         space.workers.map(
             lambda first, last: gather_unigrams(
                 first,
                 last,
                 space.n_labels,
+                unigrams,
                 columns,
-                self.unigram.ptr,
-                self.unigram.places,
-                tokens.indptr,
-                tokens.indices,
                 space.residual,
+                np.zeros(space.padded),
                 gradient,
             ),
             self._tail_chunks,

@@ -1,12 +1,15 @@
 """Arrays that successive working losses share, and how the corpus is cut for them."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..arrays import Memory
-from ..kernels.layout import transpose
+from ..corpus.arrays import Memory
+from ..kernels.indexing import transpose
+from ..kernels.layout import TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Block, Csr, Lattice
 from .rows import N_CHUNKS
@@ -48,14 +51,35 @@ class Columns:
         return int(begin), self._tests[begin:end]
 
 
+@dataclass(frozen=True)
+class Contents:
+    """Whose marginals, or vectors, a workspace holds.
+
+    owner: what inferred them; theta: [K] float64, the weights at which, None where not kept.
+    """
+
+    owner: Any
+    theta: Floats | None
+
+    def visit(self) -> Iterator[int]:
+        """Visit the blocks of a corpus in files; see `WorkingLoss.visit`."""
+        blocks: Iterator[int] = self.owner.visit(self.theta)
+        return blocks
+
+    def are_of(self, owner: Any, theta: Floats) -> bool:
+        """Whether these are an owner's, at weights [K]."""
+        return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
+
+
 class Workspace:
     """Token arrays that successive working losses share.
 
     alpha, backward: [tokens of the largest block, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of `precision`; log_z: [S], scales: [tokens of the largest block] float64.
-    `holder` is the loss whose marginals they are. Where the corpus is in files, residual is of one
-    block, as alpha and backward are. columns: the tokens of tests, of the whole corpus, or of each
-    block where it is in files; test_counts: [O] int64, tokens of a test.
+    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest block]
+    float64. contents: whose marginals they are, None where they are nobody's. Where the corpus is
+    in files, residual is of one block, as alpha and backward are. columns: the tokens of tests, of
+    the whole corpus, or of each block where it is in files; test_counts: [O] int64, tokens of a
+    test.
     """
 
     def __init__(
@@ -72,12 +96,12 @@ class Workspace:
         longest = max((block.end - block.begin for block in self.blocks), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
-        self.scales = np.zeros(longest)
+        self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.by_block = lattice.store.on_disk
         n_kept = longest if self.by_block else lattice.n_tokens
         self.residual = np.zeros((n_kept, self.padded), self.dtype)
         self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
-        self.holder: Any = None
+        self.contents: Contents | None = None
         self.test_counts: Longs = np.zeros(lattice.n_tests, np.int64)
         self.columns = self._columns()
         for part in self.columns:
@@ -125,6 +149,8 @@ class MatrixTokens:
         self.inner, self.starts = kept_tables(by_matrix, store)
         by_context = block.tokens_by(own, len(matrix_of))
         self.entry_inner, self.entry_starts = kept_tables(by_context, store)
+        self.by_matrix = tokens_by(self.inner, self.starts)
+        self.by_context = tokens_by(self.entry_inner, self.entry_starts)
         self.mat_spans, self.spans = _cut_spans(self.inner)
         self.chunks: Chunks = cut(np.diff(self.inner.indptr), N_CHUNKS)
 
@@ -134,6 +160,11 @@ def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
     a, b = tables
     kept = store.kept((a.indptr, a.indices, b.indptr, b.indices))
     return Csr(kept[0], kept[1]), Csr(kept[2], kept[3])
+
+
+def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
+    """Tables of tokens that continue and that begin sequences, as kernels take them."""
+    return TokensBy(inner.indptr, inner.indices, starts.indptr, starts.indices)
 
 
 def _cut_spans(inner: Csr) -> tuple[Longs, Longs]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TypeAlias
 
 import numpy as np
 import tqdm
@@ -12,15 +11,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..arrays import MEMORY, Memory
-from ..corpus import MISSING, EncodedCorpus, Observations
-from ..corpus_files import Builder, corpus_builder
+from ..corpus.arrays import MEMORY, Memory
+from ..corpus.encoded import MISSING, EncodedCorpus, Observations
+from ..corpus.files import Builder, corpus_builder
 from ..errors import Errors, SparseCRFError
 from ..targets.base import Target
-from .learning_settings import LearningSettings
-from .skew import observed_cut
-
-Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
+from .alignment import AlignmentCount
+from .settings import Features, Setup
+from .upstream import observed_cut
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, costs nothing
 BAR_DELAY = 3.0  # seconds before a progress bar appears
@@ -37,6 +35,7 @@ class Compiled:
     cut: how the Docs were cut, see `observed_cut`; None where Docs differ or do not tell.
     docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
         only where gold labels have to be legal.
+    aligned: how many gold labels the predicted tokens have got.
     """
 
     labels: tuple[str, ...]
@@ -47,6 +46,21 @@ class Compiled:
     n_missing: int
     cut: str | None
     docs: list[tuple[int, str]]
+    aligned: AlignmentCount
+
+    def check(self, setup: Setup) -> None:
+        """Check that there is something to learn, and that the target can write the labels.
+
+        RAISES: SparseCRFError.
+        """
+        if not self.n_examples:
+            raise SparseCRFError(Errors.SC217.format(name=setup.name))
+        if not self.n_used:
+            raise SparseCRFError(Errors.SC356)
+        for label in self.labels:
+            setup.target.check_label(label)
+        if self.labels:
+            setup.legal(self.labels)
 
 
 class LabelIds:
@@ -121,21 +135,34 @@ class LabelIds:
 
 
 def make_label_ids(
-    name: str, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
+    name: str,
+    target: Target,
+    given: Sequence[str] | None,
+    added: Sequence[str],
+    learnt: Sequence[str],
 ) -> LabelIds:
     """Prepare the numbering of labels.
 
     name: of the component; given: all labels, in order, or None; added: by `add_label`;
     learnt: of earlier weights.
-    RAISES: SparseCRFError if labels are given, but not all that were learnt.
+    RAISES: SparseCRFError if labels are given, but not all that were learnt, or something else
+        than non-empty strings.
     """
     if given is None:
         return LabelIds(name, dict.fromkeys([*added, *learnt]), fixed=False)
-    known = list(dict.fromkeys([*given, *added]))
+    check_strings(name, given)
+    known = list(dict.fromkeys([*target.complete(given), *added]))
     lost = [label for label in learnt if label not in known]
     if lost:
         raise SparseCRFError(Errors.SC208.format(name=name, labels=", ".join(lost)))
     return LabelIds(name, known, fixed=True)
+
+
+def check_strings(name: str, labels: Iterable[object]) -> None:
+    """Raise SparseCRFError for labels of component `name` that are not non-empty strings."""
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise SparseCRFError(Errors.SC212.format(name=name, label=label))
 
 
 def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
@@ -150,28 +177,23 @@ def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterato
 
 def compile_corpus(
     examples: Iterable[Example],
-    features: Features,
-    target: Target,
-    sequences: str,
+    read: Features,
+    setup: Setup,
     label_ids: LabelIds,
-    learning: LearningSettings,
-    name: str,
     store: Memory = MEMORY,
 ) -> Compiled:
     """Read examples once into arrays.
 
     examples: predicted Docs are featurised and cut, gold labels and weights read from references.
-    features: hashes the observation tests of Docs.
-    target: reads gold labels.
-    sequences: "sents" or "docs", as `features` takes it.
+    read: hashes the observation tests of Docs, in place of the setup's features.
+    setup: of the component.
     label_ids: numbers the labels.
-    learning: of component `name`.
     store: where the corpus is to be.
     RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
         where files cannot be written.
     """
     with corpus_builder(store) as builder:
-        reader = _Reader(features, target, sequences, label_ids, learning, name, builder)
+        reader = _Reader(read, setup, label_ids, builder)
         for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
             reader.read(batch)
         return reader.compiled()
@@ -181,20 +203,16 @@ class _Reader:
     """Reads examples a batch at a time; see `compile_corpus`."""
 
     def __init__(
-        self,
-        features: Features,
-        target: Target,
-        sequences: str,
-        label_ids: LabelIds,
-        learning: LearningSettings,
-        name: str,
-        builder: Builder,
+        self, features: Features, setup: Setup, label_ids: LabelIds, builder: Builder
     ) -> None:
-        self._features, self._target, self._sequences = features, target, sequences
-        self._label_ids, self._learning, self._name = label_ids, learning, name
+        self._features, self._target = features, setup.target
+        self._sequences = setup.settings.sequences
+        self._learning, self._name = setup.learning, setup.name
+        self._label_ids = label_ids
         self._builder = builder
         self._cuts: set[str | None] = set()
         self._docs: list[tuple[int, str]] = []
+        self._aligned = AlignmentCount()
         self._n_examples = self._n_used = self._n_tokens = 0
 
     def read(self, batch: Sequence[Example]) -> None:
@@ -212,7 +230,9 @@ class _Reader:
 
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
         doc = example.predicted
-        gold = self._label_ids.encode(self._target.gold(example), doc)
+        labels = self._target.gold(example)
+        gold = self._label_ids.encode(labels, doc)
+        self._aligned.add(example, labels, self._target)
         self._cuts.add(observed_cut(example))
         self._n_tokens += len(gold)
         if self._learning.constrained:
@@ -230,7 +250,7 @@ class _Reader:
         self._cuts.discard(None)
         cut = self._cuts.pop() if len(self._cuts) == 1 else None
         counts = self._n_examples, self._n_used, self._n_tokens, n_missing
-        return Compiled(labels, corpus, *counts, cut, self._docs)
+        return Compiled(labels, corpus, *counts, cut, self._docs, self._aligned)
 
 
 def _sequence_weights(

@@ -19,15 +19,15 @@ from spacy.training.loop import (
 from spacy.util import get_sourced_components, load_model_from_config, registry, resolve_dot_names
 
 from ..errors import Errors, SparseCRFError
-from .base import SparseCRF
+from .component import SparseCRF
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..model import CRFModel
-    from ..path import Solution
+    from ..model.model import CRFModel
     from ..solvers.base import StepReport
+    from ..training.path import Solution
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PipelinePath:
     """
 
     def __init__(self, config: Config, l1s: Sequence[float] | None, n_points: int) -> None:
-        from ..path import begin_at_zero, check_l1s, falling_l1s
+        from ..training.path import begin_at_zero, check_l1s, falling_l1s
 
         l1s = None if l1s is None else check_l1s(l1s)
         self.name = _check(load_model_from_config(config, auto_fill=True), config)
@@ -69,12 +69,7 @@ class PipelinePath:
             config["components"][self.name]["l1"] = l1s[-1]
         self.nlp = init_nlp(config)
         self.pipe = cast(SparseCRF, self.nlp.get_pipe(self.name))
-        # Private to components, as processes do not share it.
-        session = self.pipe._session
-        if session.training is None:
-            n_tokens = session.n_uncovered
-            raise SparseCRFError(Errors.SC203.format(name=self.name, n_tokens=n_tokens))
-        self._training = session.training
+        self._training = self.pipe.training_run()
         self.highest = self._training.largest_gradient()
         if l1s is None:
             l1s = falling_l1s(self.highest, self.pipe.settings.l1, n_points)
@@ -98,7 +93,7 @@ class PipelinePath:
         window: see `path.follow`; on_step: told of each outer iteration.
         RAISES: SparseCRFError where no score is one of the score weights, and as `path.follow`.
         """
-        from ..path import follow
+        from ..training.path import follow
 
         start = time.perf_counter()
         max_steps = self._settings["max_steps"]
@@ -108,7 +103,7 @@ class PipelinePath:
 
     def finish(self, point: Point, on_step: "Callable[[StepReport], None] | None" = None) -> Point:
         """Train from a point to the solver's own end, and evaluate, if it has not got there."""
-        from ..path import finish
+        from ..training.path import finish
 
         solution = point.solution
         if solution.converged:
@@ -141,9 +136,7 @@ class PipelinePath:
     def adopt(self, point: Point) -> None:
         """End training; the pipeline has the model of a point, the config its l1."""
         l1 = point.solution.l1
-        self.pipe._session = replace(self.pipe._session, training=None, decoder=None, stale=False)
-        self.pipe.model = point.model
-        self.pipe.settings = replace(self.pipe.settings, l1=l1)
+        self.pipe.end_training(point.model, l1)
         self.nlp.get_pipe_config(self.name)["l1"] = l1
         losses = {self.name: point.solution.objective}
         info = {"other_scores": point.scores, "losses": losses}
@@ -165,7 +158,7 @@ def _check(nlp: Language, config: Config) -> str:
 
     RAISES: SparseCRFError for a pipeline or a solver without a path.
     """
-    from ..path import check_solver
+    from ..training.path import check_solver
 
     filled = nlp.config.interpolate()
     fixed = {*get_sourced_components(config), *filled["training"]["frozen_components"]}

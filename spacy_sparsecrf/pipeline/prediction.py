@@ -1,4 +1,7 @@
-"""From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`."""
+"""From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`.
+
+Probabilities of predicted spans, and leaving out those that are not likely.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -8,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..decoding.chains import Spans as LabelRuns
+from ..targets.base import Target
+from ..targets.scheme import Spans
+from ..targets.span_target import SpanTarget
+from .compilation import announce_prediction
+from .settings import DecodingSettings, Features
+from .upstream import Expected
+
 if TYPE_CHECKING:
-    from ..decoding import Decoder, Source
-    from ..targets.base import Target
-    from .compiling import Features
-    from .decoding_settings import DecodingSettings
+    from ..decoding.decoder import Decoder, Source
+    from ..model.model import CRFModel
 
 Permitted = NDArray[np.bool_] | None
 
@@ -44,14 +53,16 @@ class Predictions(list[NDArray[np.int32]]):
 class Reader(NamedTuple):
     """What a component reads from Docs, and as what.
 
-    cut: how Docs are cut, "sents" or "docs"; overwrite: whether annotation that is set is replaced.
+    cut: how Docs are cut, "sents" or "docs"; overwrite: whether annotation that is set is replaced;
+    expected: the attributes that Docs should have, or None.
     """
 
-    features: "Features"
-    target: "Target"
+    features: Features
+    target: Target
     labels: tuple[str, ...]
     cut: str
     overwrite: bool
+    expected: Expected | None = None
 
     def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
         """Read Docs, with tokens and in parts of one vocab.
@@ -61,6 +72,8 @@ class Reader(NamedTuple):
         """
         read = getattr(self.features, "readings", None)
         parts = [self.features(docs, self.cut)] if read is None else read(docs, self.cut)
+        if self.expected is not None:
+            self.expected.check(self.features, parts)
         permitted: Permitted = None
         if forced:
             permitted = self.target.permitted(docs, self.labels, overwrite=self.overwrite)
@@ -74,11 +87,19 @@ class Reader(NamedTuple):
             first = last
 
 
+def make_decoder(model: "CRFModel", legal: NDArray[np.bool_] | None) -> "Decoder":
+    """Create a decoder, with a notice where kernels have to be compiled. Imports numba."""
+    from ..decoding.decoder import Decoder
+
+    announce_prediction()
+    return Decoder(model, legal)
+
+
 def predict(
     decoder: "Decoder",
     reader: Reader,
     docs: Sequence[Doc],
-    settings: "DecodingSettings",
+    settings: DecodingSettings,
     threshold: float = 0.0,
 ) -> Predictions:
     """Find the labels of Docs, at least one of which has tokens.
@@ -96,8 +117,6 @@ def predict(
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = by_doc(docs, scores)
     if settings.scores or threshold > 0.0:
-        from .likely_spans import keep_likely
-
         span_scores = keep_likely(decoder, reader, predictions, sources, threshold)
         predictions.span_scores = span_scores if settings.scores else None
     return predictions
@@ -115,3 +134,48 @@ def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[A
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
     ends = [0, *accumulate(map(len, docs))]
     return [rows[first:last] for first, last in pairwise(ends)]
+
+
+def keep_likely(
+    decoder: "Decoder",
+    reader: Reader,
+    predictions: Predictions,
+    sources: Sequence[tuple["Source", Permitted]],
+    threshold: float,
+) -> NDArray[np.float64] | None:
+    """Take spans that are less probable than the threshold out of predictions.
+
+    sources: what the predictions were made from.
+    RETURNS: [K] float64, the probabilities of the spans that are left; None without spans.
+    """
+    target, labels = reader.target, reader.labels
+    if not isinstance(target, SpanTarget):
+        return None
+    spans = target.spans(predictions, labels)
+    ids = np.concatenate(predictions)
+    found, first = [np.empty(0)], 0
+    for source, permitted in sources:
+        last = first + source.n_tokens
+        own = spans.where((spans.starts >= first) & (spans.starts < last))
+        if len(own):
+            runs = _label_runs(target, own, ids, labels, first)
+            found.append(decoder.span_probability(source, runs, permitted))
+        first = last
+    probabilities = np.concatenate(found)
+    likely = probabilities >= threshold
+    predictions[:] = target.outside(predictions, labels, spans.where(~likely))
+    kept: NDArray[np.float64] = probabilities[likely]
+    return kept
+
+
+def _label_runs(
+    target: SpanTarget,
+    spans: Spans,
+    ids: NDArray[np.int32],
+    labels: Sequence[str],
+    first: int,
+) -> LabelRuns:
+    """What the labels of spans are. first: token at which the source begins."""
+    run_ptr = np.append(0, np.cumsum(spans.ends - spans.starts))
+    after = target.endings(spans, labels)
+    return LabelRuns(spans.starts - first, run_ptr, ids[spans.tokens()], after)

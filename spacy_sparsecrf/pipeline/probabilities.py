@@ -1,59 +1,74 @@
-"""What a component tells of Docs besides its predictions: probabilities, and other labels."""
+"""What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
 
 import heapq
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..decoding.chains import Spans
 from ..errors import Errors, SparseCRFError
+from ..model.names import Names
 from ..targets.span_target import SpanTarget
 from .prediction import Reader, by_doc
 
 if TYPE_CHECKING:
-    from ..decoding import Decoder
-    from ..targets.base import Target
+    from ..decoding.decoder import Decoder
+    from ..model.explanation import DocExplanation
+    from ..model.model import CRFModel
+
+Marginals = NDArray[np.float64]
+"""Of a Doc: p(y_t = y | x), [tokens, labels]."""
 
 # First token, labels of the tokens from there on, and the labels that may follow, or None.
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
 
 
+@dataclass(frozen=True)
 class Probabilities:
-    """Methods of a component on Docs, which are not changed.
+    """Answers questions on Docs, which are not changed.
 
     Sequences of a Doc are independent, so that the probability of a Doc's labels is the product of
     those of its sequences. With constraints ([components.NAME.decoding], and the target's scheme)
     probabilities are of the legal sequences, among which they sum to 1. With `forced` they are
     given what is set in the Doc, unless [components.NAME] overwrite = true; a Doc that the
     component has annotated already is certain then.
+
+    name: of the component; trained: its decoder, None where there are no labels.
     """
 
     name: str
-    target: "Target"
+    reader: Reader
+    trained: "Decoder | None"
 
-    if TYPE_CHECKING:
+    @property
+    def decoder(self) -> "Decoder":
+        """The decoder. RAISES: SparseCRFError if there are no labels."""
+        if self.trained is None:
+            raise SparseCRFError(Errors.SC201.format(name=self.name))
+        return self.trained
 
-        @property
-        def label_data(self) -> tuple[str, ...]:
-            """The labels of tokens, in the order of their ids."""
-
-        def _decoder(self) -> Decoder: ...
-
-        def _reader(self) -> Reader: ...
-
-    def marginals(self, docs: Iterable[Doc], *, forced: bool = False) -> list[NDArray[np.float64]]:
+    def marginals(
+        self, docs: Doc | Iterable[Doc], *, forced: bool = False
+    ) -> Marginals | list[Marginals]:
         """Compute the probabilities of all labels of each token, p(y_t = y | x).
 
+        docs: Docs, or a single one, for which there is a single array.
         RETURNS: an array [tokens, labels] float64 for each Doc; rows sum to 1, the columns are
         `label_data`. RAISES: SparseCRFError if there are no labels.
         """
-        docs = list(docs)
-        decoder, n_labels = self._labelled_decoder(), len(self.label_data)
+        if isinstance(docs, Doc):
+            return self._marginals([docs], forced)[0]
+        return self._marginals(list(docs), forced)
+
+    def _marginals(self, docs: Sequence[Doc], forced: bool) -> list[Marginals]:
+        decoder, n_labels = self.decoder, len(self.reader.labels)
         if not any(map(len, docs)):
             return [np.zeros((0, n_labels)) for _ in docs]
-        sources = self._reader().sources(docs, forced)
+        sources = self.reader.sources(docs, forced)
         return by_doc(docs, [decoder.marginals(*source) for source in sources])
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
@@ -63,13 +78,13 @@ class Probabilities:
         are any, most probable first.
         RAISES: SparseCRFError if there are no labels, or n is not a number of at least 1.
         """
-        from ..decoding import check_n
+        from ..decoding.decoder import check_n
 
         check_n(n)
-        decoder, names = self._labelled_decoder(), self.label_data
+        decoder, names = self.decoder, self.reader.labels
         if not len(doc):
             return [([], 1.0)]
-        [(source, permitted)] = self._reader().sources([doc], forced)
+        [(source, permitted)] = self.reader.sources([doc], forced)
         found = decoder.nbest(source, n, permitted)
         chosen, totals = combine([log_p for _, log_p in found], n)
         paths = zip(chosen, np.exp(totals), strict=True)
@@ -89,11 +104,11 @@ class Probabilities:
         """
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        decoder = self._labelled_decoder()
+        decoder = self.decoder
         ids = np.array(self._ids(labels), dtype=np.int32)
         if not len(doc):
             return 0.0
-        [(source, permitted)] = self._reader().sources([doc], forced)
+        [(source, permitted)] = self.reader.sources([doc], forced)
         return float(decoder.log_probability(source, ids, permitted).sum())
 
     def span_probabilities(
@@ -108,14 +123,12 @@ class Probabilities:
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         labels or not within the Doc.
         """
-        from ..spans import Spans
-
-        decoder = self._labelled_decoder()
+        decoder = self.decoder
         starts, runs, after = [], [], []
         for start, labels, *rest in spans:
             starts.append(start)
             runs.append(self._ids(labels))
-            follow = np.ones(len(self.label_data), dtype=bool)
+            follow = np.ones(len(self.reader.labels), dtype=bool)
             if rest and rest[0] is not None:
                 follow[:] = False
                 follow[self._ids(rest[0])] = True
@@ -124,7 +137,7 @@ class Probabilities:
             return np.zeros(0)
         asked = Spans.of(starts, runs, np.array(after))
         asked.check(len(doc))
-        [(source, permitted)] = self._reader().sources([doc], forced)
+        [(source, permitted)] = self.reader.sources([doc], forced)
         return decoder.span_probability(source, asked, permitted)
 
     def entity_probabilities(
@@ -137,7 +150,7 @@ class Probabilities:
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
             and where the component learns labels of tokens.
         """
-        target, known = self.target, self.label_data
+        target, known = self.reader.target, self.reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
         spans, runs, told = list(spans), [], []
@@ -156,20 +169,43 @@ class Probabilities:
         found[told] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
-    def _labelled_decoder(self) -> "Decoder":
-        if not self.label_data:
-            raise SparseCRFError(Errors.SC201.format(name=self.name))
-        return self._decoder()
-
     def _ids(self, labels: Iterable[str]) -> list[int]:
         """Positions of labels."""
-        ids = {label: i for i, label in enumerate(self.label_data)}
+        ids = {label: i for i, label in enumerate(self.reader.labels)}
         labels = list(labels)
         for label in labels:
             if label not in ids:
-                known = ", ".join(self.label_data)
+                known = ", ".join(self.reader.labels)
                 raise SparseCRFError(Errors.SC409.format(name=self.name, label=label, known=known))
         return [ids[label] for label in labels]
+
+
+def explain_labels(
+    doc: Doc,
+    reader: Reader,
+    model: "CRFModel",
+    names: Names,
+    labels: NDArray[np.int32],
+    marginals: NDArray[np.float64],
+) -> "DocExplanation":
+    """Explain labels of a Doc, see `explain_tokens`.
+
+    names: of tests, where the features cannot tell them; labels: [tokens] int32, predicted;
+    marginals: [tokens, labels] float64, probabilities of all labels.
+    """
+    from ..features.naming import NameRecord
+    from ..model.explanation import explain_tokens
+
+    record = NameRecord.of(reader.features)
+    observations = (record or reader.features)([doc], reader.cut)
+    if record is not None:
+        # What a Doc itself tells needs no stored names.
+        keys = np.concatenate((model.unigram.keys, model.bigram.keys))
+        names = Names()
+        seen = np.append(observations.hashes, observations.value_keys)
+        names.add(record.names(np.intersect1d(seen, keys)))
+    texts = [token.text for token in doc]
+    return explain_tokens(model, observations, labels, marginals, texts, names)
 
 
 def combine(

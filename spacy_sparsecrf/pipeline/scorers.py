@@ -1,28 +1,102 @@
-"""Scorers of what spaCy has no scorer for."""
+"""Scorers of what spaCy has no scorer for, and the weights that a config gives to scores."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Token
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import dot_to_object, registry
+from thinc.api import Config
 
-from ..targets.token_extension import PREFIX
+from ..errors import Errors, SparseCRFError
+from ..targets.base import Target
+from ..targets.token_attribute import PREFIX, TOKEN_ATTR
+
+DEFAULT_ATTR = "tag"
+DEFAULT_SCORE = "tag_acc"
+TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
+# What their scores are called is known; a user's own scorer may call its scores anything.
+_KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
+_NO_VALUE = {None, ""}
 
 
-@registry.scorers("spacy_sparsecrf.token_scorer.v1")  # type: ignore[untyped-decorator]
-def make_token_scorer(attr: str) -> Callable[..., dict[str, Any]]:
-    """Create a scorer of an attribute of tokens: `name_acc` is its accuracy.
+@registry.scorers(TOKEN_SCORER)  # type: ignore[untyped-decorator]
+def make_token_scorer(attr: str = "") -> Callable[..., dict[str, Any]]:
+    """Create a scorer of an attribute of tokens: `tag_acc`, `pos_acc`, ... is its accuracy.
 
-    attr: "_.name", an extension attribute. Tokens whose gold value is None or "" do not count.
+    attr: "tag", "pos", "morph", which has scores of features too, or "_.name", whose score is
+        `name_acc`; by default what the component's target learns. Tokens whose gold value is None
+        or "" do not count.
     """
-    name = attr.removeprefix(PREFIX)
+    return partial(_score, attr)
 
-    def value(token: Token, _: str) -> str | None:
-        return token._.get(name) or None
 
-    def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        return Scorer.score_token_attr(examples, name, getter=value, missing_values={None, ""})
+def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+    """Score an attribute, see `make_token_scorer`; at the top of the module it can be pickled."""
+    learnt = kwargs.pop(TOKEN_ATTR, DEFAULT_ATTR)
+    scored = attr or learnt
+    if scored == "morph":
+        return _score_morphology(examples)
+    if not scored.startswith(PREFIX):
+        return Scorer.score_token_attr(examples, scored, **kwargs)
+    name, missing = scored.removeprefix(PREFIX), _NO_VALUE
+    return Scorer.score_token_attr(examples, name, getter=_extension, missing_values=missing)
 
-    return score
+
+def _score_morphology(examples: Iterable[Example]) -> dict[str, Any]:
+    """Score whole strings of features, and features one by one, as spaCy's morphologizer does."""
+    examples = list(examples)
+    whole = Scorer.score_token_attr(examples, "morph", getter=_morphology_key)
+    return {**whole, **Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)}
+
+
+def _extension(token: Token, name: str) -> str | None:
+    return token._.get(name) or None
+
+
+def _morphology_key(token: Token, name: str) -> int:
+    key: int = getattr(token, name).key
+    return key
+
+
+def check_score_weights(name: str, target: Target, nlp: Language | None) -> None:
+    """Refuse a config that weighs the accuracy of tags where others are learnt: it would stay 0.
+
+    The default weights of a factory are fixed, so that they cannot follow its target.
+
+    name: of the component; nlp: the pipeline, or None. A pipeline whose config names no training
+        corpus is trained in a user's own loop, which asks for no weights.
+    RAISES: SparseCRFError with the lines to add.
+    """
+    attr = target.scoring().get(TOKEN_ATTR, DEFAULT_ATTR)
+    if nlp is None or attr == DEFAULT_ATTR or name not in nlp.component_names:
+        return
+    config = nlp.config.interpolate()
+    scorer = config["components"][name].get("scorer") or {}
+    if scorer.get("@scorers") not in _KNOWN_SCORERS or not _names_corpus(config):
+        return
+    weights, own = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
+    is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
+    if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
+        values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
+        raise SparseCRFError(Errors.SC219.format(**values))
+
+
+def _names_corpus(config: Config) -> bool:
+    """Whether a config tells of a training corpus: its reader has a path, or needs none."""
+    try:
+        corpus = dot_to_object(config, config["training"]["train_corpus"])
+    except KeyError:
+        return False
+    return corpus.get("path", "") is not None
+
+
+def _scores_tags(nlp: Language, name: str) -> bool:
+    """Whether a component of a pipeline has a score of tags."""
+    target = getattr(nlp.get_pipe(name), "target", None)
+    if isinstance(target, Target):
+        return bool(target.scoring().get(TOKEN_ATTR) == DEFAULT_ATTR)
+    return DEFAULT_SCORE in (nlp.get_pipe_meta(name).default_score_weights or {})

@@ -1,57 +1,180 @@
-"""The beginning of a training run on a corpus that has been read."""
+"""The beginning of a training run: on a corpus that is read before, or on spaCy's batches."""
 
 import warnings
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from spacy.language import Language
 from spacy.util import logger
 
-from ..corpus import EncodedCorpus
-from ..errors import SparseCRFWarning, Warnings
-from ..model import CRFModel
+from ..corpus.arrays import MEMORY, Files, Memory
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.files import check_directory
+from ..corpus.legality import IllegalGoldError, describe
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..model.model import CRFModel
+from ..solvers.base import BatchSolver, check_out_of_core
 from .compilation import announce_training
-from .compiling import Compiled, Features
-from .constrained import doc_named, warn_of_freedom
-from .schedule_settings import training_class
+from .compiling import Compiled, LabelIds
+from .learning_settings import LearningSettings
+from .scorers import check_score_weights
+from .session import Learner
+from .settings import Features, Setup
 
 if TYPE_CHECKING:
-    from ..training import Training
-    from .base import SparseCRF
+    from ..solvers.streaming import StreamSolver
+    from ..training.training import Training
+
+_STARVING_BATCHER = "spacy_sparsecrf.one_step_per_epoch.v1"
+MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
+_ENDLESS = -1  # the value of [training] max_epochs
 
 
-def start_training(
-    pipe: "SparseCRF",
-    corpus: EncodedCorpus,
+def check_setup(setup: Setup, nlp: Language | None) -> None:
+    """Check settings that matter in training only. RAISES: SparseCRFError.
+
+    setup: of the component; nlp: the pipeline, or None.
+    """
+    setup.learning.check_known(setup.name)
+    setup.learning.check_extension(setup.name)
+    check_score_weights(setup.name, setup.target, nlp)
+
+
+def start_run(
+    setup: Setup,
     read: Features,
     compiled: Compiled,
     start: CRFModel | None,
-) -> "Training":
+    nlp: Language | None,
+) -> "Training | Learner | None":
     """Begin a training run. Imports numba.
 
-    pipe: the component; corpus: of compiled; read: what has read its features, see `with_kin`;
-    start: weights to continue from, or None.
+    setup: of the component; read: what has read its features, see `with_kin`; compiled: the corpus
+    or, where training is on batches, first examples; start: weights to continue from, or None;
+    nlp: the pipeline, or None.
+    RETURNS: the run, or None where there is nothing to learn from.
     RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
     """
+    corpus = compiled.corpus
+    if corpus is None:
+        return None
+    _warn_of_lost(setup.name, compiled)
+    if is_on_batches(nlp, setup.solver, setup.name):
+        whole = not _is_endless(nlp)
+        return _start_learner(setup, corpus, compiled.labels, start, whole=whole)
+    return _start_training(setup, read, corpus, compiled, start)
+
+
+def is_on_batches(nlp: Language | None, solver: BatchSolver, name: str) -> bool:
+    """Whether to train on the batches of spaCy's loop instead of on a corpus that is read before.
+
+    nlp: the pipeline, or None; name: of the component.
+    RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
+        the config's batcher would hand over a single example of each epoch.
+    """
+    endless = _is_endless(nlp)
+    if endless and not solver.streaming:
+        raise SparseCRFError(Errors.SC204.format(name=name))
+    wanted: bool = endless or getattr(solver, "on_batches", False)
+    if wanted and nlp is not None and _batcher(nlp) == _STARVING_BATCHER:
+        raise SparseCRFError(Errors.SC381.format(name=name))
+    return wanted
+
+
+def _is_endless(nlp: Language | None) -> bool:
+    """Whether the training corpus is streamed, so that `initialize` sees its first examples only.
+
+    nlp: the pipeline, or None outside of one.
+    """
+    return nlp is not None and _training_block(nlp)["max_epochs"] == _ENDLESS
+
+
+def _training_block(nlp: Language) -> dict[str, object]:
+    settings: dict[str, object] = nlp.config.interpolate()["training"]
+    return settings
+
+
+def _batcher(nlp: Language) -> object:
+    batcher = _training_block(nlp).get("batcher")
+    return batcher.get("@batchers") if isinstance(batcher, dict) else None
+
+
+def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None) -> Memory:
+    """Where arrays go that are as long as the corpus of a component.
+
+    corpus_dir: path of a directory, made where there is none; None for memory.
+    nlp: the pipeline, or None.
+    RAISES: SparseCRFError for a directory that cannot be made, and for settings and solvers that
+        need the whole corpus in memory.
+    """
+    if corpus_dir is None:
+        return MEMORY
+    name, model = setup.name, setup.settings.model
+    needing = {
+        "training on batches": is_on_batches(nlp, setup.solver, name),
+        f'[components.{name}] model = "{model}"': model != "chain",
+        f"[components.{name}.learning] constrained = true": setup.learning.constrained,
+    }
+    for setting, needs in needing.items():
+        if needs:
+            raise SparseCRFError(Errors.SC346.format(setting=setting))
+    check_out_of_core(setup.solver)
+    check_directory(Path(corpus_dir))
+    return Files(Path(corpus_dir))
+
+
+def with_kin(setup: Setup, read: Features) -> Features:
+    """What reads features so that a schedule can be followed: `read` itself without one.
+
+    read: what the setup's features are read by.
+    RAISES: SparseCRFError where the schedule does not fit features, penalty or model.
+    """
+    stages, settings, features = setup.learning.schedule, setup.settings, setup.features
+    if not stages:
+        return read
+    from ..features.featurizer import Featurizer
+    from ..features.lineage import KinRecord, Lineage
+
+    if not isinstance(features, Featurizer):
+        raise SparseCRFError(Errors.SC333.format(name=setup.name))
+    for key, value, fits, needed in (
+        ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
+        ("clusters", settings.clusters, settings.clusters == 0, "0"),
+    ):
+        if not fits:
+            message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
+            raise SparseCRFError(message)
+    return KinRecord(read, features, Lineage.of(features.parsed, features.templates, stages))
+
+
+def _start_training(
+    setup: Setup,
+    read: Features,
+    corpus: EncodedCorpus,
+    compiled: Compiled,
+    start: CRFModel | None,
+) -> "Training":
     announce_training()
-    name, labels = pipe.name, compiled.labels
-    if 2 * compiled.n_missing > compiled.n_tokens:
-        message = Warnings.SCW201.format(
-            name=name, n_missing=compiled.n_missing, n_tokens=compiled.n_tokens
-        )
-        warnings.warn(message, SparseCRFWarning, stacklevel=3)
-    settings, learning = pipe.settings, pipe.learning
-    legal = None
-    if learning.constrained:
-        legal = pipe.decoding.legal(pipe.target, labels)
-        warn_of_freedom(name, legal)
-    make_training = training_class(name, learning.schedule, read, corpus)
-    with doc_named(compiled):
+    name, labels = setup.name, compiled.labels
+    _warn_of_missing(name, compiled)
+    settings, learning = setup.settings, setup.learning
+    legal = setup.legal(labels) if learning.constrained else None
+    if learning.constrained and legal is None:
+        message = Warnings.SCW350.format(name=name)
+        warnings.warn(message, SparseCRFWarning, stacklevel=2)
+    make_training = _training_class(setup, read, corpus)
+    with _doc_named(compiled):
         training = make_training(
             corpus,
             labels,
-            pipe.solver,
+            setup.solver,
             n_threads=settings.n_threads,
             observed_only=learning.observed_only,
-            merge_tests=learning.merge_tests,
             label_weights=learning.weights_of(name, labels),
             legal=legal,
             init=start,
@@ -60,3 +183,82 @@ def start_training(
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
+
+
+def _warn_of_lost(name: str, compiled: Compiled) -> None:
+    """Warn where gold labels are lost to alignment, unless most are missing, which is said."""
+    aligned = compiled.aligned
+    if aligned.share > MOST_LOST and 2 * compiled.n_missing <= compiled.n_tokens:
+        counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold, "share": aligned.share}
+        place = {"word": aligned.word, "text": aligned.text}
+        message = Warnings.SCW208.format(name=name, **counts, **place)
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def _warn_of_missing(name: str, compiled: Compiled) -> None:
+    """Warn where most tokens lack a gold label."""
+    if 2 * compiled.n_missing > compiled.n_tokens:
+        counts = {"n_missing": compiled.n_missing, "n_tokens": compiled.n_tokens}
+        message = Warnings.SCW201.format(name=name, **counts)
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def _training_class(
+    setup: Setup, read: Features, corpus: EncodedCorpus
+) -> "Callable[..., Training]":
+    """What makes a training run: in stages, if there is a schedule."""
+    from ..features.lineage import KinRecord
+    from ..training.staged import StagedTraining
+    from ..training.training import Training
+
+    if not isinstance(read, KinRecord):
+        return Training
+    report = partial(logger.info, "%s: %s", setup.name)
+    stages = setup.learning.schedule
+    return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
+
+
+@contextmanager
+def _doc_named(compiled: Compiled) -> Iterator[None]:
+    """Name the Doc whose gold labels are not legal, not the sequence of the corpus.
+
+    compiled: has the labels, and the corpus. RAISES: SparseCRFError.
+    """
+    try:
+        yield
+    except IllegalGoldError as error:
+        found = error.found
+        number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
+        first = compiled.docs[number - 1][0] if number else 0
+        place = f"the training Doc that begins {compiled.docs[number][1]!r}"
+        message = describe(found, found.token - first, compiled.labels, place)
+        raise SparseCRFError(message) from None
+
+
+def _start_learner(
+    setup: Setup,
+    corpus: EncodedCorpus,
+    labels: tuple[str, ...],
+    start: CRFModel | None,
+    *,
+    whole: bool,
+) -> Learner:
+    """Begin a training run on batches.
+
+    corpus: of first examples; whole: whether it is all there is.
+    RAISES: SparseCRFError for settings that need the whole corpus.
+    """
+    from ..training.streaming import Stream
+
+    learning, defaults = setup.learning, LearningSettings()
+    for key in ("min_freq", "observed_only", "constrained", "schedule"):
+        value, needed = getattr(learning, key), getattr(defaults, key)
+        if value != needed:
+            values = {"name": setup.name, "key": key, "value": value, "needed": needed}
+            raise SparseCRFError(Errors.SC384.format(**values))
+    announce_training()
+    solver = cast("StreamSolver", setup.solver)
+    stream = Stream(corpus, labels, solver, whole=whole, init=start, **setup.settings.problem)
+    logger.info("%s: learns %d labels from batches", setup.name, len(labels))
+    label_ids = LabelIds(setup.name, labels, fixed=True, unknown=Errors.SC380)
+    return Learner(stream, setup, label_ids, learning.weights_of(setup.name, labels))

@@ -1,120 +1,168 @@
-"""How a component is stored: `cfg`, `model` and, if it has any, `names`."""
+"""What of a component is stored, and read again: `cfg`, `model` and, if it has any, `names`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import srsly
 from spacy import util
-from spacy.pipeline import TrainablePipe
+from spacy.language import Language
 
 from ..errors import Errors, SparseCRFError
-from ..names import Names
-from .decoding_settings import DecodingSettings
-from .feature_state import recall
-from .session import Session
+from ..model.model import CRFModel
+from ..model.names import Names
+from .settings import Setup
 
 if TYPE_CHECKING:
-    from ..model import CRFModel
-    from ..targets.base import Target
+    from ..features.naming import NameRecord
 
 FORMAT = 1  # of `cfg`; a model file has its own
 NAMES = "names"
 
 
-class StoredPipe(TrainablePipe):  # type: ignore[misc]
-    """Serialises a component with the weights of its training run so far."""
+def new_cfg() -> dict[str, Any]:
+    """What `cfg` is before training: only what is learnt is kept there."""
+    return {"format": FORMAT, "labels": [], "sequences": None}
 
-    name: str
-    cfg: dict[str, Any]
-    model: "CRFModel"
-    features: Any
-    target: "Target"
-    decoding: DecodingSettings
-    _names: Names
-    _session: Session
 
-    def _refresh(self) -> None:
-        raise NotImplementedError
+def check_loaded(
+    setup: Setup, cfg: dict[str, Any], model: CRFModel, exclude: Iterable[str]
+) -> None:
+    """Check what a component has loaded, but for what was excluded; features get what they learnt.
 
-    def _named(self) -> Names:
-        """The names of tests, with those that training has made active."""
-        self._refresh()
-        record = self._session.record
-        if record is not None:
-            for table in (self.model.unigram, self.model.bigram):
-                self._names.add(record.names(self._names.missing(table.keys)))
-        return self._names
+    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, and
+        for settings that do not fit the labels.
+    """
+    name, labels = setup.name, tuple(cfg["labels"])
+    if cfg["format"] > FORMAT:
+        raise SparseCRFError(Errors.SC210.format(name=name, found=cfg["format"], known=FORMAT))
+    if {"cfg", "model"}.isdisjoint(exclude) and labels != model.labels:
+        raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
+    if labels:
+        setup.legal(labels)
+    _recall(setup.features, cfg)
 
-    def _names_to_bytes(self) -> bytes:
-        return self._named().to_bytes(self.model.unigram.keys, self.model.bigram.keys)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise, with the weights of the training run so far."""
-        self._refresh()
-        fields = srsly.msgpack_loads(super().to_bytes(exclude=exclude))
-        fields.update(util.to_dict({NAMES: self._names_to_bytes}, exclude))
-        data: bytes = srsly.msgpack_dumps(fields)
-        return data
+# Names of tests
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write to a directory, with the weights of the training run so far."""
-        self._refresh()
-        super().to_disk(path, exclude=exclude)
-        util.to_disk(path, {NAMES: self._write_names}, exclude)
 
-    def _write_names(self, path: Path) -> None:
-        data = self._names_to_bytes()
+def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
+    """Name the tests of a model that have no name yet. record: what knows names, or None."""
+    if record is not None:
+        for table in (model.unigram, model.bigram):
+            names.add(record.names(names.missing(table.keys)))
+
+
+def with_names(data: bytes, names: Callable[[], bytes], exclude: Iterable[str]) -> bytes:
+    """Add names to the bytes of a component."""
+    fields = srsly.msgpack_loads(data)
+    fields.update(util.to_dict({NAMES: names}, exclude))
+    joined: bytes = srsly.msgpack_dumps(fields)
+    return joined
+
+
+def names_of_bytes(data: bytes, exclude: Iterable[str]) -> Names:
+    """The names in the bytes of a component; none where it has none."""
+    found = [b""]
+    util.from_bytes(data, {NAMES: found.append}, exclude)
+    return Names(found[-1])
+
+
+def write_names(path: str | Path, names: Callable[[], bytes], exclude: Iterable[str]) -> None:
+    """Write names beside a component; without any no file is left."""
+
+    def write(file: Path) -> None:
+        data = names()
         if data:
-            path.write_bytes(data)
+            file.write_bytes(data)
         else:
-            path.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "StoredPipe":
-        """Load what `to_bytes` wrote; ends a training run.
+    util.to_disk(path, {NAMES: write}, exclude)
 
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_bytes(bytes_data, exclude=exclude)
-        self._check_loaded(exclude)
-        self._names = Names()
-        util.from_bytes(bytes_data, {NAMES: self._set_names}, exclude)
-        return self
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "StoredPipe":
-        """Load what `to_disk` wrote; ends a training run.
+def read_names(path: str | Path, exclude: Iterable[str] = ()) -> Names:
+    """The names beside a component; none where there is no such file."""
+    file = Path(path) / NAMES
+    stored = NAMES not in exclude and file.is_file()
+    return Names(file.read_bytes() if stored else b"")
 
-        RAISES: SparseCRFError for a newer format or a damaged model.
-        """
-        super().from_disk(path, exclude=exclude)
-        self._check_loaded(exclude)
-        self._names = Names()
-        util.from_disk(path, {NAMES: self._read_names}, exclude)
-        return self
 
-    def _set_names(self, data: bytes) -> None:
-        self._names = Names(data)
+# Weights of an earlier training run, to continue from
 
-    def _read_names(self, path: Path) -> None:
-        if path.is_file():
-            self._names = Names(path.read_bytes())
 
-    def _check_loaded(self, exclude: Iterable[str]) -> None:
-        self._session = Session()
-        labels = tuple(self.cfg["labels"])
-        if self.cfg["format"] > FORMAT:
-            raise SparseCRFError(
-                Errors.SC210.format(name=self.name, found=self.cfg["format"], known=FORMAT)
-            )
-        if {"cfg", "model"}.isdisjoint(exclude) and labels != self.model.labels:
-            raise SparseCRFError(
-                Errors.SC211.format(name=self.name, cfg=labels, model=self.model.labels)
-            )
-        if labels:
-            self.decoding.legal(self.target, labels)
-        recall(self.features, self.cfg)
+def load_init_weights(path: str | Path | None, name: str) -> tuple[CRFModel | None, Names]:
+    """Load the model that training shall continue from, and the names that lie beside it.
 
-    def __reduce__(self) -> Any:
-        """Pickle and copy with the weights of the training run so far, but not the run."""
-        self._named()
-        return super().__reduce__()
+    path: a saved pipeline that has a component of this name, the directory of one component,
+        or a component's file `model`; None for no model and no names.
+    name: of the component.
+    RAISES: SparseCRFError if there is no such file, or it is not a model.
+    """
+    if path is None:
+        return None, Names()
+    file = _find(Path(path), name)
+    return CRFModel().from_bytes(file.read_bytes()), read_names(file.parent)
+
+
+def _find(path: Path, name: str) -> Path:
+    tried = [path, path / "model", path / name / "model"]
+    for candidate in tried:
+        if candidate.is_file():
+            return candidate
+    error = Errors.SC207.format(name=name, path=path, tried=", ".join(map(str, tried)))
+    raise SparseCRFError(error)
+
+
+# What features learn before training, such as phrases from files
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """Features that learn something before training; see `Featurizer`."""
+
+    @property
+    def learnt(self) -> dict[str, Any]:
+        """What was learnt, for JSON."""
+
+    def initialize(self, nlp: Language | None = None) -> None:
+        """Learn anew."""
+
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """Take over what `learnt` was."""
+
+
+@contextmanager
+def renewed(features: object, nlp: Language | None) -> Iterator[None]:
+    """Let features learn anew; if what follows fails, they are as they were."""
+    if not isinstance(features, Learning):
+        yield
+        return
+    before = features.learnt
+    features.initialize(nlp)
+    try:
+        yield
+    except BaseException:
+        features.restore(before)
+        raise
+
+
+def keep(features: object, cfg: dict[str, Any]) -> None:
+    """Note in `cfg` what features have learnt, if anything."""
+    cfg.pop("features", None)
+    if isinstance(features, Learning) and features.learnt:
+        cfg["features"] = features.learnt
+
+
+def keep_shares(shares: Mapping[str, float], cfg: dict[str, Any]) -> None:
+    """Note in `cfg` which share of the training tokens had each attribute that features read."""
+    cfg.pop("shares", None)
+    if shares:
+        cfg["shares"] = dict(shares)
+
+
+def _recall(features: object, cfg: dict[str, Any]) -> None:
+    """Give back to features what `keep` noted."""
+    if isinstance(features, Learning) and "features" in cfg:
+        features.restore(cfg["features"])

@@ -1,16 +1,23 @@
-"""Annotations of earlier pipes, which `initialize` would otherwise not see."""
+"""What Docs have from elsewhere: annotation that features read, and where sentences begin.
+
+Training has to see both as prediction will.
+"""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
 from ..errors import SparseCRFWarning, Warnings
+from ..features.coverage import Coverage, find_missing
 
 BATCH_SIZE = 128  # Docs given to an upstream pipe at once
+SENTENCES = "sents"
+WHOLE = "docs"
 
 
 def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
@@ -52,3 +59,81 @@ def _warn_untrained(nlp: Language, pipe: object, upstream: str) -> None:
     name = getattr(pipe, "name", "")
     message = Warnings.SCW203.format(name=name, upstream=upstream)
     warnings.warn(message, SparseCRFWarning, stacklevel=2)
+
+
+def observed_cut(example: Example) -> str | None:
+    """Tell how the predicted Doc is cut into sequences, as far as it shows.
+
+    RETURNS: "sents" if it has sentence boundaries; "docs" if it has none although the gold
+        Doc has several sentences; None if cutting makes no difference or nobody knows: a Doc
+        without boundaries may well be one sentence.
+    """
+    if _has_boundaries(example.predicted):
+        return SENTENCES
+    return WHOLE if _n_starts(example.reference) > 1 else None
+
+
+def skew_of(docs: Iterable[Doc], trained: str | None) -> tuple[str, str] | None:
+    """Find a Doc that will be cut otherwise than training Docs were.
+
+    trained: as `observed_cut` returns.
+    RETURNS: what was trained on and what is given, in words; or None.
+    """
+    if trained == SENTENCES and any(len(doc) > 1 and not _has_boundaries(doc) for doc in docs):
+        return "sentences", "Docs without sentence boundaries"
+    if trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
+        return "whole Docs of several sentences", "Docs that are cut into sentences"
+    return None
+
+
+def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
+    """Warn if component `name` gets Docs that are cut otherwise. RETURNS: whether it does."""
+    skew = skew_of(docs, trained)
+    if skew is None:
+        return False
+    message = Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1])
+    warnings.warn(message, SparseCRFWarning, stacklevel=3)
+    return True
+
+
+def _has_boundaries(doc: Doc) -> bool:
+    return len(doc) > 1 and doc.has_annotation("SENT_START")
+
+
+def _n_starts(doc: Doc) -> int:
+    """Count the tokens that are marked as the start of a sentence; the first always is."""
+    return int((doc.to_array("SENT_START") == 1).sum())
+
+
+# Attributes that features read
+
+
+def warn_of_missing(name: str, coverage: Coverage) -> None:
+    """Warn of each attribute that the features of component `name` read and no token has."""
+    for attribute in coverage.missing:
+        values = {"name": name, "attribute": attribute, "n_tokens": coverage.n_tokens}
+        warnings.warn(Warnings.SCW205.format(**values), SparseCRFWarning, stacklevel=3)
+
+
+class Expected:
+    """The attributes that prediction is expected to find, as training did.
+
+    It warns of each once.
+
+    name: of the component; shares: of training tokens that had a value of each attribute.
+    """
+
+    def __init__(self, name: str, shares: Mapping[str, float]) -> None:
+        self._name = name
+        self._shares = dict(shares)
+
+    def check(self, features: Any, parts: Sequence[Any]) -> None:
+        """Warn of attributes that no token of a batch has. parts: what features read of it."""
+        if not self._shares:
+            return
+        missing, n_tokens = find_missing(features, parts, self._shares)
+        for attribute in missing:
+            share = self._shares.pop(attribute)
+            values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
+            message = Warnings.SCW206.format(name=self._name, **values)
+            warnings.warn(message, SparseCRFWarning, stacklevel=3)

@@ -12,7 +12,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
-from .calibration import calibrate
+from .sgd import calibrate
 from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """What a solver is: the protocol, what it sees of a problem, what it reports."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,8 +59,8 @@ class BatchSolver(Protocol):
     losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
     sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
     features, which only whole evaluations of the loss know. `out_of_core`: whether the corpus may
-    be in files (see `arrays`). `supports_merging`: whether weights may have penalties of their own
-    (see `loss.merging`). `state_type`: the dataclass of its state.
+    be in files (see `arrays`). `gone`: whether only its name is left, for pipelines that it
+    trained. `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -73,7 +73,7 @@ class BatchSolver(Protocol):
     supports_legal: bool
     supports_values: bool
     out_of_core: bool
-    supports_merging: bool
+    gone: bool
     tolerance: float
     window: float
     inner_iterations: int
@@ -118,7 +118,7 @@ class BatchSettings:
         one; 0 for none. Without l1, or with init_weights, there are none.
     seed: of the order in which the warm start visits sequences, >= 0.
     polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, of each model
-        that is taken from the run (see `stages.polish`); 0 for none.
+        that is taken from the run (see `training.run.polish`); 0 for none.
     polish_l2: the l2 penalty of these.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -132,7 +132,7 @@ class BatchSettings:
     supports_legal = True
     supports_values = False
     out_of_core = False
-    supports_merging = False
+    gone = False
 
     def __init__(
         self,
@@ -166,9 +166,12 @@ class BatchSettings:
 def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None:
     """Refuse a penalty, or a kind of model (see `CRFModel`), that a solver cannot minimise.
 
-    RAISES: SparseCRFError.
+    RAISES: SparseCRFError; also where the solver is gone.
     """
     name = type(solver).__name__
+    # A solver of another package may not know.
+    if getattr(solver, "gone", False):
+        raise SparseCRFError(Errors.SC396.format(solver=name))
     if penalty.l1 > 0.0 and not solver.supports_l1:
         raise SparseCRFError(Errors.SC308.format(solver=name))
     if penalty.l2 == 0.0 and solver.needs_l2:
@@ -208,13 +211,6 @@ def check_out_of_core(solver: BatchSolver) -> None:
     # A solver of another package may not know.
     if not getattr(solver, "out_of_core", False):
         raise SparseCRFError(Errors.SC347.format(solver=type(solver).__name__))
-
-
-def check_merging(solver: BatchSolver) -> None:
-    """Refuse a solver with the same penalty for all weights. RAISES: SparseCRFError."""
-    # A solver of another package may not know.
-    if not getattr(solver, "supports_merging", False):
-        raise SparseCRFError(Errors.SC396.format(solver=type(solver).__name__))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
@@ -264,3 +260,8 @@ def take(array: Floats, source: NDArray[np.int64]) -> Floats:
     taken = np.zeros((*array.shape[:-1], len(source)))
     taken[..., source >= 0] = array[..., source[source >= 0]]
     return taken
+
+
+def fields_of(state: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name."""
+    return {field.name: getattr(state, field.name) for field in fields(state)}

@@ -10,7 +10,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import StepReport, evaluate, evaluate_start, take
-from .scaling import IterativeScaling
+from .scgis import IterativeScaling
 
 Floats = NDArray[np.float64]
 
@@ -100,13 +100,10 @@ def _slowing(loss: WorkingLoss) -> float:
     """f# of the working weights; 1 where there are none, as then nothing moves."""
     space, rows = loss.space, loss.unigram
     tokens = rows.of(space.lattice.tests)
-    most = largest_sum(
-        space.n_labels,
-        tokens.indptr,
-        tokens.indices,
-        rows.ptr,
-        rows.places,
-        np.ones(loss.split),
-        np.empty(space.padded),
+    # Heads have a table of weights, of which there is none that are 1.
+    no_heads = np.zeros(len(tokens) + 1, np.int64)
+    unigrams = loss.unigrams._replace(
+        head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
     )
+    most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
     return max(float(most), 1.0)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checkpoint import fields_of
 from ..loss.subset import ExampleSums, Subset
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from . import owlqn
-from .base import BatchSettings, StepReport, evaluate, optimality
+from ..solvers import owlqn
+from .base import BatchSettings, StepReport, evaluate, fields_of, optimality
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..loss.hessian import HessianProduct
 from ..loss.working import WorkingLoss
+from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from ..vectors import dot
 from .base import BatchSettings, StepReport, optimality, take
 from .trust_region import (
     ACCEPTED,
@@ -145,7 +145,6 @@ class NewtonCG(BatchSettings):
         step, residual = truncated_newton_step(
             lambda vector: hessian.product(vector) + penalty.l2 * vector,
             state.gradient,
-            1.0,
             state.radius,
             self.xi,
             self.max_cg,

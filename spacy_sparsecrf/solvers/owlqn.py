@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from ..vectors import dot
 from .base import (
     BatchSettings,
     Function,
@@ -29,8 +29,13 @@ from .base import (
     smallest_subgradient,
     take,
 )
-from .line_search import Point, projected_backtracking, wolfe
-from .secants import inverse_hessian_product, with_curvature
+from .line_search import (
+    Point,
+    inverse_hessian_product,
+    projected_backtracking,
+    with_curvature,
+    wolfe,
+)
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +77,6 @@ class OWLQN(BatchSettings):
     state_type = State
     supports_values = True
     out_of_core = True
-    supports_merging = True
 
     def __init__(
         self,
@@ -133,7 +137,7 @@ class OWLQN(BatchSettings):
         """The first model of the inverse Hessian at the point that was evaluated last."""
         if self.classic:
             return np.ones_like(theta)
-        curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.curvature
+        curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.l2
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
         return metric
 

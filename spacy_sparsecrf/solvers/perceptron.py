@@ -1,13 +1,13 @@
 """The averaged perceptron."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from ..kernels.perceptron import perceptron_pass
+from ..kernels.layout import Scored, Search
+from ..kernels.perceptron import Averaged, Guess, perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -175,32 +175,27 @@ def _complete(loss: WorkingLoss) -> Longs:
 
 def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
     """Call the kernel; theta and moves, [K], are changed."""
+    tables = loss.sequences, loss.unigrams, loss.pairs.bigrams, loss.context_rows
+    weights = Averaged(theta, moves)
+    return int(perceptron_pass(order, *tables, weights, count, _new_guess(loss)))
+
+
+def _new_guess(loss: WorkingLoss) -> Guess:
+    """Workspaces for any sequence."""
     space, lattice = loss.space, loss.space.lattice
-    contexts = loss.bigram.of(lattice.ctx_tests)
+    context, n_labels, padded = lattice.context, space.n_labels, space.padded
+    changes = np.append(True, context[1:] != context[:-1]) | lattice.begins
+    most = int(np.add.reduceat(changes.astype(np.int64), lattice.offsets[:-1]).max())
     longest = int(np.diff(lattice.offsets).max())
-    arguments: tuple[Any, ...] = (
-        order,
-        space.n_labels,
-        lattice.n_previous,
-        lattice.offsets,
-        lattice.labels,
-        lattice.weights,
-        loss.token_rows.indptr,
-        loss.token_rows.indices,
-        loss.unigram.ptr,
-        loss.unigram.places,
-        lattice.context,
-        contexts.indptr,
-        contexts.indices,
-        loss.bigram.ptr,
-        loss.bigram.places,
-        loss.split,
-        theta,
-        moves,
-        count,
-        np.zeros((space.n_labels + 1, space.padded)),
-        np.zeros((3, space.padded)),
-        np.zeros((longest, space.padded), dtype=np.int64),
-        np.zeros(longest, dtype=np.int64),
+    scores, own = np.zeros((longest, padded)), np.zeros(longest, np.int32)
+    pairs = np.zeros((most, n_labels + 1, padded))
+    none = np.zeros(0, np.int64)
+    # One group of all rows, and no rare columns.
+    search = Search(np.array([0, n_labels]), np.arange(n_labels), none, np.zeros(1, np.int64), none)
+    return Guess(
+        Scored(n_labels, lattice.offsets, scores, own, pairs),
+        np.full((most, padded), np.inf),
+        search,
+        np.zeros(padded),
+        np.zeros(longest, np.int32),
     )
-    return int(perceptron_pass(*arguments))

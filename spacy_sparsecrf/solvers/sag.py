@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from ..kernels.sag_rules import BALANCED, GROWING, UNIFORM, Rules
+from ..kernels.layout import Factors
+from ..kernels.rules import BALANCED, GROWING, UNIFORM, Rules
+from ..kernels.sag import Average
 from ..loss.memory import SequenceMemory
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -48,6 +50,12 @@ class State:
     common: Floats
     caution: float
     n_passes: int
+
+    @property
+    def average(self) -> Average:
+        """As the kernel takes it."""
+        stored = Factors(self.nodes, self.pairs)
+        return Average(self.theta, self.total, stored, self.curvatures, self.common)
 
 
 @crf_solvers("spacy_sparsecrf.SAG.v1")
@@ -231,5 +239,5 @@ class SAG(BatchSettings):
                 penalty.l1,
                 penalty.l2 / n,
             ),
-            (state.theta, state.total, state.nodes, state.pairs, state.curvatures, state.common),
+            state.average,
         )

@@ -1,20 +1,59 @@
-"""SCGIS: one weight after the other, none slowed by the others."""
+"""What solvers by iterative scaling have in common.
+
+SCGIS: one weight after the other, none slowed by the others.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.scaling import repetitions, scale_in_turn, token_masses
+from ..errors import Errors, SparseCRFError
+from ..kernels.scaling import Turns, repetitions, scale_in_turn, token_masses
 from ..loss.rows import N_CHUNKS
 from ..loss.working import WorkingLoss
 from ..parallel import cut
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import StepReport, evaluate, evaluate_start, take
-from .scaling import IterativeScaling
+from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
 
 Floats = NDArray[np.float64]
+
+
+class IterativeScaling(BatchSettings):
+    """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSettings`."""
+
+    local_only = True
+
+    def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
+        """Refuse what scaling cannot minimise.
+
+        RAISES: SparseCRFError where labels of a sequence depend on each other, where a token may
+            have several gold labels, and where a weight has no minimiser: without penalty, one
+            whose feature never occurs tends to -inf.
+        """
+        name = type(self).__name__
+        lengths = np.diff(loss.space.lattice.offsets)
+        if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
+            raise SparseCRFError(Errors.SC340.format(solver=name))
+        if loss.space.lattice.weights.min(initial=0.0) < 0.0:
+            raise SparseCRFError(Errors.SC361.format(solver=name))
+        if penalty.l1 == penalty.l2 == 0.0:
+            n_absent = int(np.count_nonzero(loss.observed <= 0.0))
+            if n_absent:
+                raise SparseCRFError(Errors.SC341.format(solver=name, n=n_absent))
+
+    def report(self, penalty: ElasticNet, state: Any) -> StepReport:
+        """What a pass has reached."""
+        distance = optimality(penalty, state.theta, state.gradient)
+        return StepReport(
+            objective=state.value,
+            optimality=distance,
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=1.0,
+            converged=distance <= self.tolerance,
+        )
 
 
 @dataclass
@@ -110,22 +149,9 @@ class SCGIS(IterativeScaling):
         columns = lattice.test_tokens
         most = np.empty(len(columns), dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
-        scale_in_turn(
-            self.by_test,
-            rows.tests,
-            rows.ptr,
-            rows.places,
-            columns.indptr,
-            columns.indices,
-            most,
-            lattice.token_weight,
-            loss.observed,
-            penalty.l1,
-            penalty.l2,
-            theta,
-            mass,
-            total,
-        )
+        tokens = columns.indptr, columns.indices, most, lattice.token_weight
+        turns = Turns(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
+        scale_in_turn(self.by_test, turns, penalty.l1, penalty.l2, theta, mass, total)
 
 
 def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
@@ -133,25 +159,11 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
 
     theta: [K]. From the weights, not from the workspace, which may hold float32.
     """
-    space, rows = loss.space, loss.unigram
-    lattice = space.lattice
+    space, lattice, unigrams = loss.space, loss.space.lattice, loss.unigrams
     loss.heads.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
     space.workers.map(
-        lambda first, last: token_masses(
-            first,
-            last,
-            space.n_labels,
-            loss.heads.tokens.indptr,
-            loss.heads.tokens.indices,
-            loss.heads.table,
-            loss.token_rows.indptr,
-            loss.token_rows.indices,
-            rows.ptr,
-            rows.places,
-            theta,
-            mass,
-        ),
+        lambda first, last: token_masses(first, last, space.n_labels, unigrams, theta, mass),
         cut(np.ones(lattice.n_tokens, np.int64), N_CHUNKS),
     )
     return mass

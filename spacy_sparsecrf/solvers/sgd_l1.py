@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.descent import penalise
+from ..kernels.descent import Paid, penalise
 from ..loss.stochastic import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
-from .calibration import calibrate
+from .sgd import calibrate
 from .streaming import Batch, Columns, StreamSettings, Terms, Totals
 
 Floats = NDArray[np.float64]
@@ -171,7 +171,7 @@ class SGDL1(StreamSettings):
         """Apply the penalties that are due: the l2 decay, then the l1 penalty."""
         theta, received = columns["theta"], columns["received"]
         due = np.array([totals["due"], totals["decayed"]])
-        penalise(np.arange(len(theta) + 1), theta, received, since["decayed"], due)
+        penalise(np.arange(len(theta) + 1), Paid(theta, received, since["decayed"], due))
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once; the step is eta0 decay^(examples seen / N)."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
+from ..parallel import dot
 from ..penalty import ElasticNet
-from ..vectors import dot
-from .base import Loss, evaluate
+from .base import Function, evaluate
 from .line_search import Point
 
 Floats = NDArray[np.float64]
@@ -17,21 +17,11 @@ Floats = NDArray[np.float64]
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
 ACCEPTED, POOR, GOOD = 1e-4, 0.25, 0.75
 LEAST, SMALLER, LARGER = 0.25, 0.5, 4.0
-# Added to curvatures, in expected counts: a weight whose label is certain has none.
-_FLOOR = 0.1
 # Differences below this fraction of the objective drown in its rounding.
 _ROUNDING = 1e-13
 
 
-def diagonal(loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
-    """About the diagonal of the Hessian of loss + l2, [K] > 0, to scale steps by.
-
-    theta, gradient (of loss + l2): [K], where marginals are in the workspace.
-    """
-    return loss.curvature(gradient - penalty.l2 * theta) + penalty.l2 + _FLOOR
-
-
-def point_at(loss: Loss, penalty: ElasticNet, theta: Floats) -> Point:
+def point_at(loss: Function, penalty: ElasticNet, theta: Floats) -> Point:
     """Evaluate a point, theta [K]; the objective is infinite where the gradient is not finite."""
     value, gradient = evaluate(loss, penalty, theta)
     if not np.isfinite(gradient).all():
@@ -39,7 +29,7 @@ def point_at(loss: Loss, penalty: ElasticNet, theta: Floats) -> Point:
     return Point(theta, value, gradient)
 
 
-def first_point(loss: Loss, penalty: ElasticNet, theta: Floats) -> Point:
+def first_point(loss: Function, penalty: ElasticNet, theta: Floats) -> Point:
     """`point_at` for the point that a run starts from.
 
     RAISES: SparseCRFError where objective or gradient are not finite there.
@@ -55,39 +45,37 @@ def noise(value: float) -> float:
     return _ROUNDING * max(1.0, abs(value))
 
 
-def length(vector: Floats, metric: Floats | float = 1.0) -> float:
-    """sqrt(v . M v) for a diagonal M = metric > 0, [K] or a number."""
-    return float(np.sqrt(dot(vector, metric * vector)))
+def length(vector: Floats) -> float:
+    """|v|."""
+    return float(np.sqrt(dot(vector, vector)))
 
 
 def truncated_newton_step(
     product: Callable[[Floats], Floats],
     gradient: Floats,
-    metric: Floats | float,
     radius: float,
     xi: float,
     max_products: int,
 ) -> tuple[Floats, Floats]:
-    """Minimise gradient . s + s . H s / 2 over |s|_M <= radius by conjugate gradients from 0.
+    """Minimise gradient . s + s . H s / 2 over |s| <= radius by conjugate gradients from 0.
 
-    (Steihaug 1983; Lin, Weng & Keerthi 2008, algorithm 2, preconditioned by M.) They end where
+    (Steihaug 1983; Lin, Weng & Keerthi 2008, algorithm 2.) They end where
     |H s + gradient| <= xi |gradient|, at the boundary, which directions of negative curvature
     lead to, or after max_products.
 
-    product: H v [K] of a vector [K]; gradient: [K], not zero; metric: the diagonal M > 0, [K] or 1.
+    product: H v [K] of a vector [K]; gradient: [K], not zero.
     RETURNS: s and the residual -gradient - H s, [K] each.
     """
     step, residual = np.zeros_like(gradient), -gradient
     goal = xi * xi * dot(residual, residual)
-    scaled = residual / metric
-    direction, square = scaled, dot(residual, scaled)
+    direction, square = residual.copy(), dot(residual, residual)
     for _ in range(max_products):
         changed = product(direction)
         if not np.isfinite(changed).all():
             # Probabilities at the limits of their precision: without a model, a step downhill.
             changed = np.zeros_like(step)
         curvature = dot(direction, changed)
-        to_boundary = _distance_to_boundary(step, direction, metric, radius)
+        to_boundary = _distance_to_boundary(step, direction, radius)
         distance = square / curvature if curvature > 0.0 else np.inf
         inside = distance < to_boundary
         distance = min(distance, to_boundary)
@@ -95,18 +83,15 @@ def truncated_newton_step(
         residual -= distance * changed
         if not inside or dot(residual, residual) <= goal:
             break
-        scaled = residual / metric
-        last, square = square, dot(residual, scaled)
-        direction = scaled + (square / last) * direction
+        last, square = square, dot(residual, residual)
+        direction = residual + (square / last) * direction
     return step, residual
 
 
-def _distance_to_boundary(
-    step: Floats, direction: Floats, metric: Floats | float, radius: float
-) -> float:
-    """The a >= 0 with |step + a direction|_M = radius."""
-    a, b = dot(direction, metric * direction), dot(step, metric * direction)
-    c = radius * radius - dot(step, metric * step)
+def _distance_to_boundary(step: Floats, direction: Floats, radius: float) -> float:
+    """The a >= 0 with |step + a direction| = radius."""
+    a, b = dot(direction, direction), dot(step, direction)
+    c = radius * radius - dot(step, step)
     root = np.sqrt(max(b * b + a * c, 0.0))
     # Of the two forms of the solution that which does not cancel.
     return float(c / (b + root) if b > 0.0 else (root - b) / a)

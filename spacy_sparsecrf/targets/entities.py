@@ -15,7 +15,7 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .reading import add_strings, ends_of, have_same_tokens, string_ids
+from .base import add_strings, ends_of, have_same_tokens, string_ids
 from .scheme import OUTSIDE
 from .span_target import Present, SpanTarget
 

@@ -18,7 +18,7 @@ OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
 OPEN = "BI"  # after them a span may go on
 CONTINUING = "IL"  # with them a span goes on
-_LAYOUTS = 16  # label sets remembered
+_REMEMBERED = 16  # label sets remembered
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _Arrays:
     """Labels as arrays: [Y] int64 types, positions in `names` or -1; [Y] bool letters."""
 
     names: tuple[str, ...]
@@ -82,7 +82,7 @@ class Scheme:
 
     def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The types that labels tell, each once, in the order of the labels."""
-        return _lay_out(tuple(labels)).names
+        return _as_arrays(tuple(labels)).names
 
     def labels_for(self, n_tokens: int, name: str) -> list[str]:
         """The labels of the tokens of a span. n_tokens: of the span; name: its type."""
@@ -107,26 +107,26 @@ class Scheme:
         label_ids: [N] int32, positions in `labels`; ends: [D] int64, of Docs, ascending, the last
             one N; labels: [Y] labels of the scheme.
         """
-        layout = _lay_out(tuple(labels))
-        types = layout.types[label_ids]
+        arrays = _as_arrays(tuple(labels))
+        types = arrays.types[label_ids]
         is_inside = types >= 0
         goes_on = np.zeros(len(types) + 1, dtype=np.bool_)
         goes_on[1:-1] = (
-            layout.continues[label_ids[1:]]
-            & layout.is_open[label_ids[:-1]]
+            arrays.continues[label_ids[1:]]
+            & arrays.is_open[label_ids[:-1]]
             & (types[1:] == types[:-1])
         )
         goes_on[ends] = False
         starts = np.flatnonzero(is_inside & ~goes_on[:-1])
         lasts = np.flatnonzero(is_inside & ~goes_on[1:])
-        return Spans(starts, lasts + 1, types[starts], layout.names)
+        return Spans(starts, lasts + 1, types[starts], arrays.names)
 
     def legal(self, labels: Sequence[str]) -> NDArray[np.bool_]:
         """Tell which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
-        layout = _lay_out(tuple(labels))
+        arrays = _as_arrays(tuple(labels))
         # The boundary of a sequence is outside of all spans.
-        types = np.append(layout.types, -1)
-        is_open, continues = np.append(layout.is_open, False), np.append(layout.continues, False)
+        types = np.append(arrays.types, -1)
+        is_open, continues = np.append(arrays.is_open, False), np.append(arrays.continues, False)
         goes_on = is_open[:, None] & continues & (types[:, None] == types)
         must_go_on = is_open & (self.name == "BILUO")
         legal: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
@@ -137,12 +137,12 @@ def _type_of(label: str) -> str:
     return label.partition("-")[2]
 
 
-@lru_cache(maxsize=_LAYOUTS)
-def _lay_out(labels: tuple[str, ...]) -> _Layout:
+@lru_cache(maxsize=_REMEMBERED)
+def _as_arrays(labels: tuple[str, ...]) -> _Arrays:
     names = tuple(dict.fromkeys(_type_of(label) for label in labels if label != OUTSIDE))
     position = {name: i for i, name in enumerate(names)}
     types = [-1 if label == OUTSIDE else position[_type_of(label)] for label in labels]
-    return _Layout(
+    return _Arrays(
         names,
         np.array(types, dtype=np.int64),
         np.array([label[0] in OPEN for label in labels], dtype=np.bool_),

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors, SparseCRFError
-from .base import Target
-from .reading import ends_of
+from .base import Target, ends_of
 from .scheme import OUTSIDE, Scheme, Spans
 
 Span = tuple[int, int, str]

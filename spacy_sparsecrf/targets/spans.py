@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .reading import ends_of, have_same_tokens
+from .base import ends_of, have_same_tokens
 from .scheme import OUTSIDE
 from .span_target import Present, SpanTarget
 

@@ -1,5 +1,6 @@
-"""One label a token, kept in an attribute of the token."""
+"""One label a token, kept in an attribute of the token: spaCy's own, or an extension."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -9,17 +10,17 @@ from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import (  # type: ignore[import-not-found]
     IDS as PARTS_OF_SPEECH,
 )
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Target
-from .reading import add_strings, have_same_tokens, split_alternatives, string_ids
-from .token_extension import PREFIX, TokenExtension
+from .base import Target, add_strings, have_same_tokens, string_ids
 
+PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
+TOKEN_ATTR = "token_attr"  # what scorers are told the attribute by
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
@@ -36,7 +37,47 @@ def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
     return TokenAttribute(attr, alternatives)
 
 
-class TokenAttribute(Target):
+class TokenTarget(Target):
+    """A target whose labels are values of tokens.
+
+    attr: what is learnt and written.
+    alternatives: what stands between labels of which any may be right, or "".
+    """
+
+    def __init__(self, attr: str, alternatives: str) -> None:
+        self.attr = attr
+        self.alternatives = alternatives
+
+    def scoring(self) -> dict[str, str]:
+        """Return the attribute, for `spacy_sparsecrf.token_scorer.v1`."""
+        return {TOKEN_ATTR: self.attr}
+
+    @abstractmethod
+    def values(self, example: Example) -> list[str | None]:
+        """Read the gold value of each predicted token; None or "" where it is missing."""
+
+    @abstractmethod
+    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Tell which labels tokens have now: [N, Y], or None where nothing is set anywhere."""
+
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+        """Read the gold label of each predicted token, see `Target.gold`."""
+        values = self.values(example)
+        if not self.alternatives:
+            return list(values)
+        return [tuple(value.split(self.alternatives)) if value else None for value in values]
+
+    def permitted(
+        self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
+    ) -> NDArray[np.bool_] | None:
+        """Permit only the label that is set, where it is one; see `Target.permitted`."""
+        mask = None if overwrite else self.matches(docs, labels)
+        if mask is not None:
+            mask[~mask.any(axis=1)] = True
+        return mask
+
+
+class TokenAttribute(TokenTarget):
     """Learns and writes `token.tag`, `token.pos` or `token.morph`.
 
     The label of a morphology is its string of features, "_" where it has none; a token whose
@@ -51,8 +92,7 @@ class TokenAttribute(Target):
         if attr not in WRITABLE:
             known = ", ".join((*WRITABLE, f"{PREFIX}name"))
             raise SparseCRFError(Errors.SC214.format(attr=attr, known=known))
-        self.attr = attr
-        self.alternatives = alternatives
+        super().__init__(attr, alternatives)
         self._key = attr.upper()
         self._id = IDS[self._key]
         # The labels of the last call, and what spaCy stores for them.
@@ -70,11 +110,8 @@ class TokenAttribute(Target):
             return tuple(labels)
         return tuple(dict.fromkeys(map(_normal_features(), labels)))
 
-    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
-        """Read the gold label of each predicted token, see `Target.gold`."""
-        return split_alternatives(self._read(example), self.alternatives)
-
-    def _read(self, example: Example) -> list[str | None]:
+    def values(self, example: Example) -> list[str | None]:
+        """Read the gold value of each predicted token; "" where it is missing."""
         predicted, reference = example.predicted, example.reference
         if not len(predicted):
             return []
@@ -83,15 +120,12 @@ class TokenAttribute(Target):
             return [strings[value] for value in reference.to_array(self._key)]
         return list(example.get_aligned(self._key, as_string=True))
 
-    def permitted(
-        self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
-    ) -> NDArray[np.bool_] | None:
-        """Permit only the label that is set, where it is one; see `Target.permitted`."""
-        if overwrite or not any(len(doc) and doc.has_annotation(self._key) for doc in docs):
+    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Tell which labels tokens have now."""
+        if not any(len(doc) and doc.has_annotation(self._key) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
-        mask: NDArray[np.bool_] = present[:, None] == self._values(labels)
-        mask[~mask.any(axis=1)] = True
+        mask: NDArray[np.bool_] = present[:, None] == self._ids_of(labels)
         return mask
 
     def write(
@@ -108,7 +142,7 @@ class TokenAttribute(Target):
             return
         ids = np.concatenate(label_ids)
         add_strings(docs, [labels[i] for i in set(ids.tolist())])
-        values = self._values(labels)[ids].reshape(-1, 1)
+        values = self._ids_of(labels)[ids].reshape(-1, 1)
         last = 0
         for doc in docs:
             first, last = last, last + len(doc)
@@ -118,7 +152,7 @@ class TokenAttribute(Target):
                 predicted = np.where(present != 0, present, predicted)
             doc.from_array([self._id], predicted)  # type: ignore[arg-type]
 
-    def _values(self, labels: Sequence[str]) -> NDArray[np.uint64]:
+    def _ids_of(self, labels: Sequence[str]) -> NDArray[np.uint64]:
         """What spaCy stores for each label, the same in every vocab: [Y] uint64."""
         if self._known[0] != labels:
             self._known = tuple(labels), string_ids(labels)
@@ -130,3 +164,67 @@ def _normal_features() -> Callable[[str], str]:
     """What puts a string of features into normal form."""
     normalise: Callable[[str], str] = Vocab().morphology.normalize_features
     return normalise
+
+
+class TokenExtension(TokenTarget):
+    """Learns and writes an extension attribute of tokens; a value None or "" is no label.
+
+    attr: "_.name". It is registered with the default None if it is not there.
+    alternatives: what stands between labels of which any may be right, or "".
+    RAISES: SparseCRFError for an extension that cannot be written.
+    """
+
+    def __init__(self, attr: str, alternatives: str = "") -> None:
+        super().__init__(attr, alternatives)
+        self.name = attr.removeprefix(PREFIX)
+        if not self.name.isidentifier():
+            raise SparseCRFError(Errors.SC506.format(attr=attr))
+        if not Token.has_extension(self.name):
+            Token.set_extension(self.name, default=None)
+        _, method, getter, setter = Token.get_extension(self.name)
+        if method is not None or (getter is not None and setter is None):
+            raise SparseCRFError(Errors.SC506.format(attr=attr))
+
+    def check_label(self, label: str) -> None:
+        """Accept any label."""
+
+    def values(self, example: Example) -> list[str | None]:
+        """Read the gold value of each predicted token; None where it is missing or ambiguous.
+
+        RAISES: SparseCRFError for a value that is not a string.
+        """
+        values = [self._read(token) for token in example.reference]
+        if have_same_tokens(example):
+            return values
+        aligned = (example.alignment.x2y[i] for i in range(len(example.predicted)))
+        candidates = ({values[i] for i in tokens} for tokens in aligned)
+        return [found.pop() if len(found) == 1 else None for found in candidates]
+
+    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Tell which labels tokens have now."""
+        present = [token._.get(self.name) for doc in docs for token in doc]
+        if not any(present):
+            return None
+        return np.array([[label == value for label in labels] for value in present])
+
+    def write(
+        self,
+        docs: Sequence[Doc],
+        label_ids: Sequence[NDArray[np.int32]],
+        labels: Sequence[str],
+        *,
+        overwrite: bool,
+        scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Write predicted labels token by token, as spaCy keeps them in a dict."""
+        for doc, ids in zip(docs, label_ids, strict=True):
+            for token, i in zip(doc, ids.tolist(), strict=True):
+                if overwrite or not token._.get(self.name):
+                    token._.set(self.name, labels[i])
+
+    def _read(self, token: Token) -> str | None:
+        value = token._.get(self.name)
+        if value is None or isinstance(value, str):
+            return value or None
+        message = Errors.SC507.format(attr=self.attr, value=value, text=token.doc.text[:60])
+        raise SparseCRFError(message)

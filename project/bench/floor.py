@@ -1,0 +1,165 @@
+"""Benchmark 11: the package's recursion over a chain beside the same one in plain C, on one thread.
+
+Sequences of 24 tokens with one test each, and one matrix of pair potentials, in float64. `floor.c`
+is given the scores; the package looks up one row of weights for each token. Both compute forward
+and backward vectors, marginals and log Z, which must be the same. The C side is compiled here, for
+this machine and this number of labels; without gcc the package runs alone.
+"""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from wasabi import msg
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.loss.working import WorkingLoss
+
+from .data import Problem
+from .measurements import OURS, Record
+from .options import Output, Quick, Repeats
+from .ours import chain_loss
+from .timing import Cost, alternate, measured
+
+Floats = NDArray[np.float64]
+
+SOURCE = Path(__file__).with_name("floor.c")
+COMPILER = "gcc"
+FLAGS = ("-O3", "-march=native", "-ffast-math")
+FLOOR, WHAT = "C", "forward-backward"
+LABELS = (22, 51)
+LENGTH = 24
+_SEQUENCES, _QUICK_SEQUENCES = 8000, 200
+_TESTS = 1000
+
+
+@dataclass
+class Chains:
+    """Sequences of equal length with random weights, as arrays that C reads.
+
+    scores: [N, Yp], pairs: [Y, Yp], psi(y', y), transposed: the same of psi(y, y'), padding 0;
+    evidence, alpha, marginals: [N, Yp] and log_z: [S], to be filled. All are float64.
+    """
+
+    scores: Floats
+    pairs: Floats
+    transposed: Floats
+    log_z: Floats
+    evidence: Floats = field(init=False)
+    alpha: Floats = field(init=False)
+    marginals: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.evidence, self.alpha, self.marginals = (np.zeros_like(self.scores) for _ in range(3))
+
+
+def make_problem(n_labels: int, n_sequences: int) -> Problem:
+    """Random sequences: each token has one of many tests, and all the same pairs of labels."""
+    rng, n_tokens = np.random.default_rng(0), n_sequences * LENGTH
+    tests = rng.integers(1, _TESTS + 1, n_tokens, dtype=np.uint64)
+    hashes = np.stack([tests, np.full_like(tests, _TESTS + 1)], axis=1)
+    offsets = np.arange(0, n_tokens + 1, LENGTH, dtype=np.int64)
+    unigram, bigram = np.array([[0], [1]], np.int32)
+    builder = CorpusBuilder()
+    builder.add(
+        Observations(hashes, offsets, unigram, bigram, start_label=False),
+        rng.integers(0, n_labels, n_tokens, dtype=np.int32),
+    )
+    return Problem(f"{n_labels} labels", builder.build(), tuple(map(str, range(n_labels))))
+
+
+def make_chains(problem: Problem, theta: Floats) -> Chains:
+    """What C is given; theta: all potential weights, those of the tests first."""
+    corpus, n = problem.corpus, problem.n_labels
+    padded = -(-n // 8) * 8
+    weights = theta.reshape(-1, n)
+    scores = np.zeros((corpus.n_tokens, padded))
+    scores[:, :n] = weights[corpus.uni_indices]
+    pairs, transposed = np.zeros((2, n, padded))
+    potentials = np.exp(weights[len(corpus.unigram_keys) :])
+    pairs[:, :n], transposed[:, :n] = potentials, potentials.T
+    return Chains(scores, pairs, transposed, np.zeros(corpus.n_sequences))
+
+
+def compile_floor(n_labels: int, directory: Path) -> Callable[[Chains], None] | None:
+    """The C side for a number of labels; None, and a word of it, where gcc is not on PATH."""
+    compiler = shutil.which(COMPILER)
+    if compiler is None:
+        msg.warn(f"{COMPILER} is not on PATH: {FLOOR} is left out")
+        return None
+    path = directory / f"floor-{n_labels}.so"
+    sizes = f"-DLABELS={n_labels}", f"-DPADDED={-(-n_labels // 8) * 8}"
+    command = [compiler, *FLAGS, "-shared", "-fPIC", *sizes, str(SOURCE), "-o", str(path), "-lm"]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(str(path)).forward_backward
+    function.argtypes = [ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 7]
+    function.restype = None
+
+    def run(chains: Chains) -> None:
+        given = chains.scores, chains.pairs, chains.transposed
+        filled = chains.evidence, chains.alpha, chains.marginals, chains.log_z
+        places = [array.ctypes.data for array in (*given, *filled)]
+        function(len(chains.log_z), LENGTH, *places)
+
+    return run
+
+
+def run_chain(working: WorkingLoss, theta: Floats) -> Floats:
+    """The package's evidence, recursion and residuals of all sequences, before any gradient.
+
+    working: a loss that was evaluated at theta, [K] float64, on one block of tokens.
+    RETURNS: log Z of each sequence, [S] float64.
+    """
+    working.infer(theta, 0)
+    return working.space.log_z
+
+
+def timed(run: Callable[[], object]) -> Cost:
+    """What a call takes."""
+    with measured() as cost:
+        run()
+    return cost
+
+
+def compare(record: Record, n_labels: int, n_sequences: int, repeats: int) -> None:
+    """Add both sides for a number of labels. RAISES: ValueError where they do not agree."""
+    problem = make_problem(n_labels, n_sequences)
+    loss = chain_loss(problem)
+    working = loss.restrict(loss.all_coordinates())
+    theta = np.random.default_rng(1).normal(size=len(working.coordinates))
+    chains = make_chains(problem, theta)
+    working.value_and_grad(theta)
+    sides: dict[str, Callable[[], object]] = {OURS: lambda: run_chain(working, theta)}
+    with TemporaryDirectory() as directory:
+        run = compile_floor(n_labels, Path(directory))
+        if run is not None:
+            run(chains)
+            if not np.allclose(run_chain(working, theta), chains.log_z, rtol=1e-10, atol=0.0):
+                raise ValueError(f"{problem.name}: log Z in {FLOOR} is not the package's.")
+            sides[FLOOR] = lambda: run(chains)
+        runs = {tool: lambda side=side: timed(side) for tool, side in sides.items()}
+        costs = alternate(repeats, runs)
+    record.add(problem.name, WHAT, costs, items=problem.corpus.n_tokens)
+
+
+def main(output: Output, repeats: Repeats = 7, quick: Quick = False) -> None:
+    """Time both sides in turn."""
+    repeats, n_sequences = (1, _QUICK_SEQUENCES) if quick else (repeats, _SEQUENCES)
+    settings = {"repeats": repeats, "sequences": n_sequences, "tokens each": LENGTH}
+    record = Record("floor", quick, settings)
+    for n_labels in LABELS:
+        compare(record, n_labels, n_sequences, repeats)
+    if shutil.which(COMPILER) is None:
+        record.remarks.append(f"{COMPILER} was not on PATH: {FLOOR} was left out.")
+    record.write(output)
+
+
+if __name__ == "__main__":
+    typer.run(main)

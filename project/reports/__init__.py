@@ -1,0 +1,1 @@
+"""What reports are made of: stored records, tables, plots, documents."""

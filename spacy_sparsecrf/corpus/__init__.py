@@ -1,0 +1,1 @@
+"""Sequences as arrays: hashed tests, contexts, labels; in memory or in files."""

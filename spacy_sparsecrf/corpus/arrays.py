@@ -1,0 +1,265 @@
+"""Where arrays that are as long as the corpus live: in memory, or in files of a directory."""
+
+import mmap
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import IO, Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..errors import Errors, SparseCRFError
+
+Array = NDArray[Any]
+Longs = NDArray[np.int64]
+Runs = list[tuple[int, int]]
+
+# Tokens that are worked on at once where arrays are in files.
+CHUNK = 1 << 16
+# Arrays begin at a multiple of this in a file.
+_ALIGNMENT = 64
+# Bytes of a file that arrays share: twice those of the last one, from and up to these.
+_LEAST_FILE = 1 << 20
+_LARGEST_FILE = 1 << 28
+# Pages of files that may be resident beyond those of the program, and how often they are counted.
+_MOST_RESIDENT = 1 << 27
+_SECONDS = 0.01
+_STATM = Path("/proc/self/statm")
+
+
+def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
+    """Cut sequences into runs of at most so many tokens, longer sequences apart.
+
+    offsets: [S + 1], of sequences. RETURNS: first:last of each run.
+    """
+    bounds = [0]
+    while bounds[-1] < len(offsets) - 1:
+        limit = offsets[bounds[-1]] + n_tokens
+        last = int(np.searchsorted(offsets, limit, side="right")) - 1
+        bounds.append(max(last, bounds[-1] + 1))
+    return list(pairwise(bounds))
+
+
+class Memory:
+    """Arrays in memory; whole arrays are worked on at once."""
+
+    on_disk = False
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """A new array of zeros."""
+        return np.zeros(shape, dtype)
+
+    def kept(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays, where they can stay."""
+        return list(arrays)
+
+    def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
+        """One array [n] of pieces that come one after another."""
+        found = list(pieces)
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, dtype), *found])
+
+    def ranges(self, n: int) -> Runs:
+        """Ranges that cover n items, each small enough to be worked on at once."""
+        return [(0, n)]
+
+    def runs(self, offsets: Longs) -> Runs:
+        """Runs of sequences, each with few enough tokens; offsets: [S + 1], of sequences."""
+        return [(0, len(offsets) - 1)]
+
+    def looked_up(self, table: Array, numbers: Array) -> Array:
+        """The entries table[numbers]; numbers: [n]."""
+        pieces = (table[numbers[first:last]] for first, last in self.ranges(len(numbers)))
+        return self.joined(pieces, table.dtype)
+
+    def counts(self, numbers: Array, n: int) -> Longs:
+        """How often each number below n occurs: [n] int64."""
+        found = np.zeros(n, np.int64)
+        for first, last in self.ranges(len(numbers)):
+            found += np.bincount(numbers[first:last], minlength=n)
+            self.release()
+        return found
+
+    def release(self) -> None:
+        """Let go of the pages of arrays; what is in the arrays stays."""
+
+    def check(self) -> None:
+        """Look whether all arrays are still there. RAISES: SparseCRFError if not."""
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Let go of pages while the body runs, wherever that reads, so that few are resident."""
+        yield
+
+
+class Files(Memory):
+    """Arrays in unnamed files of a directory, which are gone when nothing refers to them.
+
+    What was written stays in the system's cache while there is room for it, and is no memory of
+    the process. RAISES: SparseCRFError, also from its methods, where files cannot be written.
+    """
+
+    on_disk = True
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._maps: WeakSet[mmap.mmap] = WeakSet()
+        self._lock = Lock()
+        self._room: Array = np.zeros(0, np.uint8)
+        self._grown = 0
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: OSError) -> SparseCRFError:
+        """What is raised for an error of the system."""
+        text = Errors.SC345.format(path=self.directory, reason=error.strerror or error)
+        return SparseCRFError(text)
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """A new array of zeros, in a file of its own."""
+        kind = np.dtype(dtype)
+        n_bytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if n_bytes == 0:
+            return np.zeros(shape, kind)
+        try:
+            with tempfile.TemporaryFile(dir=self.directory) as file:
+                _reserve(file, n_bytes)
+                found = self._mapped(file, n_bytes)
+        except OSError as error:
+            raise self.failure(error) from error
+        return np.ndarray(shape, kind, found)
+
+    def kept(self, arrays: Sequence[Array]) -> list[Array]:
+        """Copies of arrays, in files that these share: a process may only have so many."""
+        starts = np.cumsum([0] + [-(-a.nbytes // _ALIGNMENT) * _ALIGNMENT for a in arrays])
+        size = int(starts[-1])
+        if size > len(self._room):
+            self._grown = min(max(2 * self._grown, _LEAST_FILE), _LARGEST_FILE)
+            self._room = self.zeros(max(size, self._grown), np.uint8)
+        memory, self._room = self._room[:size], self._room[size:]
+        found = []
+        for start, array in zip(starts[:-1].tolist(), arrays, strict=True):
+            own = np.ndarray(array.shape, array.dtype, memory[start : start + array.nbytes])
+            own[...] = array
+            found.append(own)
+        return found
+
+    def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
+        """One array [n] of pieces that are written one after another."""
+        kind, n_bytes = np.dtype(dtype), 0
+        try:
+            with tempfile.TemporaryFile(dir=self.directory) as file:
+                for piece in pieces:
+                    n_bytes += file.write(piece.astype(kind, copy=False).tobytes())
+                    self.release()
+                file.flush()
+                if n_bytes == 0:
+                    return np.zeros(0, kind)
+                found = self._mapped(file, n_bytes)
+        except OSError as error:
+            raise self.failure(error) from error
+        return np.ndarray(n_bytes // kind.itemsize, kind, found)
+
+    def ranges(self, n: int) -> Runs:
+        """Ranges that cover n items, of at most CHUNK each."""
+        return list(pairwise([*range(0, n, CHUNK), n])) if n else [(0, 0)]
+
+    def runs(self, offsets: Longs) -> Runs:
+        """Runs of sequences with at most CHUNK tokens, longer sequences apart."""
+        return runs_of_tokens(offsets, CHUNK)
+
+    def opened(self, path: Path) -> Array:
+        """The array of a .npy file; what is written to it never reaches the file.
+
+        RAISES: ValueError where it is no such file, or is cut off; OSError.
+        """
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version != (1, 0):
+                raise ValueError(f"{path.name}: version {version}")
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            begin = file.tell()
+            size = file.seek(0, os.SEEK_END)
+            n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            if fortran or size != begin + n_bytes:
+                raise ValueError(f"{path.name}: {size} bytes, not {begin + n_bytes}")
+            if n_bytes == 0:
+                return np.zeros(shape, dtype)
+            found = self._mapped(file, size, mmap.ACCESS_COPY)
+        return np.ndarray(shape, dtype, found, begin)
+
+    def release(self) -> None:
+        """Let go of the pages of arrays, which then do not count as memory of the process."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            with self._lock:
+                for found in self._maps:
+                    found.madvise(mmap.MADV_DONTNEED)
+
+    def check(self) -> None:
+        """Look whether all arrays are still there: to read what was cut off is a crash.
+
+        RAISES: SparseCRFError if not.
+        """
+        with self._lock:
+            sizes = [(found.size(), len(found)) for found in self._maps]
+        for size, expected in sizes:
+            if size < expected:
+                reason = f"a file has {size} bytes, not {expected}"
+                raise SparseCRFError(Errors.SC348.format(path=self.directory, reason=reason))
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """See `Memory.bounded`; kernels may run for long, and visit sequences in any order."""
+        self.release()
+        most, ended = min(_resident_of_files() + _MOST_RESIDENT, sys.maxsize), Event()
+
+        def watch() -> None:
+            while not ended.wait(_SECONDS):
+                if _resident_of_files() >= most:
+                    self.release()
+
+        watcher = Thread(target=watch, name="sparsecrf-pages", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            self.release()
+
+    def _mapped(self, file: IO[bytes], size: int, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
+        found = mmap.mmap(file.fileno(), size, access=access)
+        with self._lock:
+            self._maps.add(found)
+        return found
+
+
+def _resident_of_files() -> int:
+    """Bytes of files that are mapped and resident; all there could be where nothing tells."""
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[2])
+    except OSError:
+        return sys.maxsize
+    return pages * mmap.PAGESIZE
+
+
+def _reserve(file: IO[bytes], n_bytes: int) -> None:
+    """Make a file so long that writing to its mapped bytes cannot fail: that is a crash."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    empty = bytes(1 << 20)
+    for first in range(0, n_bytes, len(empty)):
+        file.write(empty[: n_bytes - first])
+    file.flush()
+
+
+MEMORY = Memory()

@@ -1,0 +1,393 @@
+"""An encoded corpus in the files of a directory: built in one pass over batches, then mapped.
+
+    DIRECTORY/encoded/     the corpus: `corpus.json`, and a .npy file for each array
+    DIRECTORY/*.part       one that is being written; renamed once it is complete
+
+What stays in memory while it is built is the index: the distinct tests and contexts, and how often
+each occurs. Tokens are written with provisional numbers, by order of arrival, and read once more to
+replace those by final ones.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from .arrays import Array, Files, Memory
+from .encoded import (
+    MISSING,
+    CorpusBuilder,
+    EncodedCorpus,
+    Observations,
+    distinct_rows,
+    number_tests,
+)
+
+VERSION = 1
+NAME = "encoded"
+_UNFINISHED = ".part"
+_META = "corpus.json"
+# Arrays of a corpus: those that are as long as it, and the rest.
+_MAPPED = "offsets", "labels", "weights", "uni_indptr", "uni_indices", "context"
+_INDEX = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys"
+_REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
+# Numbers that are read, renumbered and written at once.
+_CHUNK = 1 << 20
+# Arrays as long as the corpus, as they arrive.
+_ARRIVING: dict[str, np.dtype[Any]] = {
+    "lengths": np.dtype(np.int64),
+    "n_tests": np.dtype(np.int32),
+    "tests": np.dtype(np.int32),
+    "context": np.dtype(np.int32),
+    "labels": np.dtype(np.int32),
+    "weights": np.dtype(np.float64),
+}
+
+
+class RowIndex:
+    """Numbers distinct rows of 64-bit numbers by arrival, and counts them.
+
+    width: numbers in a row. rows: [C, width] uint64, counts: [C] int64, by number.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._n = 0
+        self._rows: NDArray[np.uint64] = np.zeros((0, width), np.uint64)
+        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._slots: NDArray[np.int32] = np.full(2, -1, np.int32)
+
+    @property
+    def rows(self) -> NDArray[np.uint64]:
+        """[C, width] uint64, by number."""
+        return self._rows[: self._n]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """[C] int64, by number."""
+        return self._counts[: self._n]
+
+    def add(self, queries: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
+        from ..kernels.indexing import enter_all, number_rows
+
+        most = self._n + len(queries)
+        if most > len(self._rows):
+            capacity = max(most, 2 * self._n)
+            self._rows = _longer(self._rows, capacity)
+            self._counts = _longer(self._counts, capacity)
+            self._slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
+            enter_all(self._slots, self._rows, self._n)
+        if self._n > np.iinfo(np.int32).max - len(queries):
+            raise SparseCRFError(Errors.SC301.format(n=most))
+        numbers = np.empty(len(queries), np.int32)
+        arguments = self._slots, self._rows, self._counts, self._n
+        self._n = number_rows(*arguments, np.ascontiguousarray(queries), numbers)
+        return numbers
+
+
+def _longer(array: Array, n: int) -> Array:
+    longer = np.zeros((n, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+class FileCorpusBuilder:
+    """Collects batches of observations into an `EncodedCorpus` whose arrays are mapped files.
+
+    The corpus is that of `CorpusBuilder`, number for number. files: of the directory where
+    it is written; one that is there already is replaced when the new one is complete.
+    RAISES: SparseCRFError, also from its methods, where files cannot be written; what is in the
+    directory is then as it was.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._start_label = True
+        self._unigrams = RowIndex(1)
+        self._contexts: RowIndex | None = None
+        try:
+            self._unfinished = Path(tempfile.mkdtemp(_UNFINISHED, "corpus-", files.directory))
+            self._streams = {name: self._open(f"{name}.raw") for name in _ARRIVING}
+        except OSError as error:
+            raise files.failure(error) from error
+
+    def _open(self, name: str) -> IO[bytes]:
+        return (self._unfinished / name).open("wb")
+
+    def close(self) -> None:
+        """Remove what was written and is not a complete corpus."""
+        for stream in self._streams.values():
+            # What was not written is not wanted.
+            with suppress(OSError):
+                stream.close()
+        shutil.rmtree(self._unfinished, ignore_errors=True)
+
+    def add(
+        self,
+        observations: Observations,
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Append a batch; see `CorpusBuilder.add`. RAISES: SparseCRFError for real values."""
+        if len(observations.value_keys):
+            raise SparseCRFError(Errors.SC346.format(setting=_REAL_VALUES))
+        lengths = np.diff(observations.offsets)
+        hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
+        present = hashes != 0
+        if self._contexts is None:
+            self._contexts = RowIndex(bigrams.shape[1])
+        self._start_label = observations.start_label
+        self._append(
+            lengths=lengths,
+            n_tests=present.sum(axis=1),
+            tests=self._unigrams.add(hashes[present][:, None]),
+            context=self._contexts.add(bigrams),
+            labels=np.asarray(labels),
+            weights=np.ones(len(lengths)) if weights is None else weights,
+        )
+
+    def _append(self, **arrays: Array) -> None:
+        try:
+            for name, array in arrays.items():
+                self._streams[name].write(array.astype(_ARRIVING[name]).tobytes())
+                self._streams[name].flush()
+        except OSError as error:
+            raise self._files.failure(error) from error
+
+    def relabel(self, final: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> int:
+        """Replace labels by their final ids; see `CorpusBuilder.relabel`."""
+        n_missing = 0
+        try:
+            self._streams["labels"].flush()
+            with (self._unfinished / "labels.raw").open("r+b") as stream:
+                while len(piece := np.fromfile(stream, np.int32, _CHUNK)):
+                    found = final(piece)
+                    n_missing += int((found == MISSING).sum())
+                    stream.seek(-piece.nbytes, os.SEEK_CUR)
+                    stream.write(found.astype(np.int32).tobytes())
+                    # Between writing and reading.
+                    stream.seek(0, os.SEEK_CUR)
+        except OSError as error:
+            raise self._files.failure(error) from error
+        return n_missing
+
+    def build(self, min_freq: int = 1) -> EncodedCorpus:
+        """Number the tests and contexts of everything that was added; see `CorpusBuilder.build`.
+
+        RAISES: SparseCRFError where no test is left, too.
+        """
+        if self._contexts is None:
+            raise SparseCRFError(Errors.SC302)
+        try:
+            for stream in self._streams.values():
+                stream.close()
+            self._write(min_freq, self._contexts)
+            _replace(self._unfinished, self._files.directory / NAME)
+        except OSError as error:
+            raise self._files.failure(error) from error
+        return read_corpus(self._files)
+
+    def _write(self, min_freq: int, contexts: RowIndex) -> None:
+        """Write the arrays with their final numbers, and then what tells that they are there."""
+        rows = _without_rare(contexts, min_freq)
+        representatives, context_number = distinct_rows(rows)
+        bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
+        order, number = _by_frequency(self._unigrams, min_freq)
+        n_tokens = int(contexts.counts.sum())
+        if min_freq > 1 and not (len(order) or len(bigram_keys)):
+            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
+        small = {
+            "ctx_indptr": ctx_indptr,
+            "ctx_indices": ctx_indices,
+            "unigram_keys": self._unigrams.rows[order, 0],
+            "bigram_keys": bigram_keys,
+        }
+        for name, array in small.items():
+            np.save(self._unfinished / f"{name}.npy", array)
+        self._write_tests(number, n_tokens, int(self._unigrams.counts[order].sum()))
+        self._rewrite("context", "context", lambda piece: context_number[piece], n_tokens)
+        self._rewrite("labels", "labels", lambda piece: piece, n_tokens)
+        n_sequences = (self._unfinished / "weights.raw").stat().st_size // 8
+        self._rewrite("weights", "weights", lambda piece: piece, n_sequences)
+        self._rewrite("lengths", "offsets", _Cumulated(), n_sequences, first=0)
+        meta = {"version": VERSION, "start_label": self._start_label}
+        (self._unfinished / _META).write_text(json.dumps(meta), encoding="utf8")
+
+    def _write_tests(self, number: NDArray[np.int32], n_tokens: int, n_kept: int) -> None:
+        """Renumber the tests of tokens, leaving out those without a number."""
+        with (
+            (self._unfinished / "n_tests.raw").open("rb") as lengths,
+            (self._unfinished / "tests.raw").open("rb") as tests,
+            self._begin("uni_indptr", np.int64, n_tokens + 1) as indptr,
+            self._begin("uni_indices", np.int32, n_kept) as indices,
+        ):
+            total = 0
+            indptr.write(np.zeros(1, np.int64).tobytes())
+            # Few enough tokens: each has many tests.
+            while len(sizes := np.fromfile(lengths, np.int32, _CHUNK >> 4)):
+                found = number[np.fromfile(tests, np.int32, int(sizes.sum()))]
+                kept = found >= 0
+                counts = np.concatenate(([0], np.cumsum(kept)))
+                indptr.write((total + counts[np.cumsum(sizes)]).astype(np.int64).tobytes())
+                indices.write(found[kept].tobytes())
+                total += int(counts[-1])
+        (self._unfinished / "n_tests.raw").unlink()
+        (self._unfinished / "tests.raw").unlink()
+
+    def _rewrite(
+        self,
+        source: str,
+        name: str,
+        change: Callable[[Array], Array],
+        n: int,
+        first: int | None = None,
+    ) -> None:
+        """Write an array [n], or [n + 1] if it has a first value, from what has arrived."""
+        path, dtype = self._unfinished / f"{source}.raw", _ARRIVING[source]
+        with path.open("rb") as raw, self._begin(name, dtype, n + (first is not None)) as stream:
+            if first is not None:
+                stream.write(np.array([first], dtype).tobytes())
+            while len(piece := np.fromfile(raw, dtype, _CHUNK)):
+                stream.write(change(piece).astype(dtype).tobytes())
+        path.unlink()
+
+    def _begin(self, name: str, dtype: Any, n: int) -> IO[bytes]:
+        """Open the file of an array [n] that is written piece by piece."""
+        stream = self._open(f"{name}.npy")
+        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (n,)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        return stream
+
+
+Builder: TypeAlias = CorpusBuilder | FileCorpusBuilder
+
+
+@contextmanager
+def corpus_builder(store: Memory) -> Iterator[Builder]:
+    """A builder of a corpus that is to be in a store."""
+    if not isinstance(store, Files):
+        yield CorpusBuilder()
+        return
+    builder = FileCorpusBuilder(store)
+    try:
+        yield builder
+    finally:
+        builder.close()
+
+
+class _Cumulated:
+    """Sums of what came so far, over pieces of an array."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def __call__(self, piece: Array) -> Array:
+        sums: Array = self._total + np.cumsum(piece)
+        self._total = int(sums[-1])
+        return sums
+
+
+def _without_rare(contexts: RowIndex, min_freq: int) -> NDArray[np.uint64]:
+    """The sets of bigram tests of contexts, 0 in the place of rare ones; see `without_rare`."""
+    rows = contexts.rows
+    if min_freq <= 1:
+        return rows
+    _, ids = np.unique(rows, return_inverse=True)
+    n_tokens = np.repeat(contexts.counts, rows.shape[1])
+    rare = np.bincount(ids.reshape(-1), n_tokens) < min_freq
+    return np.where(rare[ids.reshape(rows.shape)], np.uint64(0), rows)
+
+
+def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The tests that are not rare in their final order, and the final number of each, or -1.
+
+    Order and ties are those of `number_tests`.
+    """
+    order = np.lexsort((tests.rows[:, 0], -tests.counts))
+    order = order[: int((tests.counts >= min_freq).sum())]
+    number = np.full(len(tests.counts), -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return order, number
+
+
+def check_directory(directory: Path) -> None:
+    """Refuse to replace what is no corpus, or cannot be read. RAISES: SparseCRFError."""
+    path = directory / NAME
+    own = {_META, *(f"{name}.npy" for name in (*_MAPPED, *_INDEX))}
+    try:
+        found = {entry.name for entry in path.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        found = {path.name} if path.exists() else set()
+    except OSError as error:
+        message = Errors.SC345.format(path=directory, reason=error.strerror)
+        raise SparseCRFError(message) from error
+    if not found <= own:
+        raise SparseCRFError(Errors.SC349.format(path=path))
+
+
+def _replace(new: Path, path: Path) -> None:
+    """Rename a directory, in the place of one that may be there."""
+    if not path.exists():
+        new.rename(path)
+        return
+    old = Path(tempfile.mkdtemp(_UNFINISHED, "old-", path.parent))
+    path.rename(old / path.name)
+    try:
+        new.rename(path)
+    except OSError:
+        (old / path.name).rename(path)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def read_corpus(files: Files) -> EncodedCorpus:
+    """Map the corpus that is in a directory; it has no sets, and its index is read.
+
+    RAISES: SparseCRFError where there is none, or it is damaged or of another version.
+    """
+    directory = files.directory / NAME
+    try:
+        meta = json.loads((directory / _META).read_text(encoding="utf8"))
+        if not isinstance(meta, dict) or meta.get("version") != VERSION:
+            raise ValueError(f"{_META} is not of version {VERSION}")
+        start_label = bool(meta["start_label"])
+        arrays = {name: files.opened(directory / f"{name}.npy") for name in _MAPPED}
+        arrays |= {name: files.opened(directory / f"{name}.npy").copy() for name in _INDEX}
+        corpus = EncodedCorpus(**arrays, start_label=start_label, store=files)
+        _check(corpus)
+    except (OSError, ValueError, LookupError) as error:
+        raise SparseCRFError(Errors.SC348.format(path=directory, reason=error)) from error
+    return corpus
+
+
+def _check(corpus: EncodedCorpus) -> None:
+    """Check that arrays fit each other. RAISES: ValueError."""
+    n, n_contexts = len(corpus.labels), len(corpus.ctx_indptr) - 1
+    expected: dict[str, tuple[Array, type, int]] = {
+        "context": (corpus.context, np.int32, n),
+        "labels": (corpus.labels, np.int32, n),
+        "offsets": (corpus.offsets, np.int64, len(corpus.weights) + 1),
+        "weights": (corpus.weights, np.float64, len(corpus.weights)),
+        "uni_indptr": (corpus.uni_indptr, np.int64, n + 1),
+        "uni_indices": (corpus.uni_indices, np.int32, int(corpus.uni_indptr[-1])),
+        "ctx_indptr": (corpus.ctx_indptr, np.int64, n_contexts + 1),
+        "ctx_indices": (corpus.ctx_indices, np.int32, int(corpus.ctx_indptr[-1])),
+        "unigram_keys": (corpus.unigram_keys, np.uint64, len(corpus.unigram_keys)),
+        "bigram_keys": (corpus.bigram_keys, np.uint64, len(corpus.bigram_keys)),
+    }
+    for name, (array, dtype, length) in expected.items():
+        if array.dtype != dtype or array.shape != (length,):
+            raise ValueError(f"{name}.npy has {array.shape} {array.dtype}, not ({length},) {dtype}")
+    if int(corpus.offsets[-1]) != n:
+        raise ValueError(f"offsets.npy ends at {corpus.offsets[-1]}, not at {n}")

@@ -1,0 +1,179 @@
+"""What templates read from tokens, before it is hashed: values of words and of annotations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.layout import HashPlan, Tokens
+from .encoded import NO_VALUES
+
+Longs = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+_NONE: Hashes = np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True)
+class Conjunctions:
+    """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
+
+    seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a test; part_columns: [K] int64, column of
+    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`; ~column
+    where an attribute has several values and the column is not that of the first, which alone
+    stands for tokens outside the sequence; part_offsets: [K] int64, in tokens; part_anchors: [K]
+    int64, from where they count: 0 the token, 1 the first of its sequence, 2 behind the last.
+    n_edges: E >= 1, how many distances from a sequence are told apart, tokens farther away being
+    like those at distance E; given_edges: [K, 2, E] uint64, values there, 0 = missing, or None:
+    each distance has a value of its own.
+    """
+
+    seeds: Hashes
+    part_ptr: Longs
+    part_columns: Longs
+    part_offsets: Longs
+    part_anchors: Longs
+    n_edges: int
+    given_edges: Hashes | None = None
+
+    @cached_property
+    def part_edges(self) -> Hashes:
+        """Values of tokens outside the sequence: [K, 2, E] uint64."""
+        if self.given_edges is not None:
+            return self.given_edges
+        from ..kernels.hashing import fill_edges
+
+        edges = np.empty((len(self.part_columns), 2, self.n_edges), dtype=np.uint64)
+        fill_edges(edges)
+        return edges
+
+    @cached_property
+    def plan(self) -> HashPlan:
+        """The arrays, as kernels take them."""
+        parts = self.part_columns, self.part_offsets, self.part_anchors
+        return HashPlan(self.seeds, self.part_ptr, *parts, self.part_edges)
+
+    @property
+    def columns(self) -> Longs:
+        """[K] int64, the column of each part, whether or not it is that of a first value."""
+        return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
+
+    def select(self, columns: Sequence[int]) -> "Conjunctions":
+        """Keep some of the tests, in the order given."""
+        parts = [range(self.part_ptr[p], self.part_ptr[p + 1]) for p in columns]
+        kept = np.array([k for of_test in parts for k in of_test], dtype=np.int64)
+        return Conjunctions(
+            self.seeds[np.asarray(columns, dtype=np.int64)],
+            np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            self.part_columns[kept],
+            self.part_offsets[kept],
+            self.part_anchors[kept],
+            self.n_edges,
+            None if self.given_edges is None else self.given_edges[kept],
+        )
+
+
+@dataclass(frozen=True)
+class Templates:
+    """All tests of a list of templates, and with what they are conjoined.
+
+    tests: P tests; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
+    bigram_columns [B]: int32, the tests conjoined with the label and with the pair of labels;
+    start_label: whether the first token of a sequence has the pair (start, y) too;
+    value_seeds, value_numbers: [V] uint64, of real-valued features, whose names are hashed as those
+    of tests that read one value.
+    """
+
+    tests: Conjunctions
+    n_lexical: int
+    unigram_columns: NDArray[np.int32]
+    bigram_columns: NDArray[np.int32]
+    start_label: bool
+    value_seeds: Hashes = field(default_factory=lambda: _NONE)
+    value_numbers: Hashes = field(default_factory=lambda: _NONE)
+
+    @cached_property
+    def value_keys(self) -> Hashes:
+        """[V] uint64, hashes of the names of the real-valued features."""
+        n = len(self.value_seeds)
+        if n == 0:
+            return _NONE
+        nowhere = np.zeros(n, dtype=np.int64)
+        tests = Conjunctions(
+            self.value_seeds, np.arange(n + 1), np.arange(n), nowhere, nowhere, n_edges=1
+        )
+        bounds, words = np.array([0, 1]), np.zeros(1, dtype=np.int32)
+        annotations = np.empty((1, 0), np.uint64)
+        token = Readings(self, bounds, words, self.value_numbers[None], annotations, None)
+        keys: Hashes = token.hash(tests)[0]
+        return keys
+
+    @cached_property
+    def pairs(self) -> Conjunctions:
+        """The tests conjoined with the pair of labels: B tests."""
+        return self.tests.select(self.bigram_columns.tolist())
+
+    @cached_property
+    def constant_pairs(self) -> bool:
+        """Whether the tests conjoined with the pair of labels read nothing."""
+        return not len(self.pairs.part_columns)
+
+
+class Readings(NamedTuple):
+    """The values that templates read from a batch of sequences.
+
+    templates: what is to be made of them.
+    offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
+    words: [N] int32, row of a token's word in `lexical`.
+    lexical: [R, L] uint64, values that depend on the word alone, 0 = missing.
+    annotations: [N, A] uint64, values of the tokens, 0 = missing.
+    lexicon: the same object means the same words in the same rows of `lexical`.
+    values: [N, V] float32, real-valued features, finite.
+    """
+
+    templates: Templates
+    offsets: Longs
+    words: NDArray[np.int32]
+    lexical: Hashes
+    annotations: Hashes
+    lexicon: object
+    values: NDArray[np.float32] = NO_VALUES
+
+    @property
+    def value_keys(self) -> Hashes:
+        """[V] uint64, hashes of the names of the real-valued features."""
+        return self.templates.value_keys
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens N."""
+        return len(self.words)
+
+    @property
+    def tokens(self) -> Tokens:
+        """What templates read, as kernels take it."""
+        return Tokens(self.offsets, self.words, self.lexical, self.annotations)
+
+    def hash(self, tests: Conjunctions) -> Hashes:
+        """Hash tests at every token: [N, P] uint64, 0 where a value is missing."""
+        from ..kernels.hashing import hash_tests
+
+        hashes = np.empty((self.n_tokens, len(tests.seeds)), dtype=np.uint64)
+        hash_tests(self.tokens, tests.plan, hashes)
+        return hashes
+
+    def sequences(self, first: int, last: int) -> "Readings":
+        """The readings of sequences first:last."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return Readings(
+            self.templates,
+            self.offsets[first : last + 1] - begin,
+            self.words[begin:end],
+            self.lexical,
+            self.annotations[begin:end],
+            self.lexicon,
+            self.values[begin:end],
+        )

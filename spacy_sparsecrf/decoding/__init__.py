@@ -1,0 +1,1 @@
+"""From a model and the tests of tokens to labels and probabilities."""

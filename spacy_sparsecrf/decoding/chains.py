@@ -1,0 +1,178 @@
+"""What decoding and probabilities start from: scores of a batch of sequences, under constraints;
+and the runs of labels that may be asked for.
+
+Here too an MEMM and a maximum entropy model are chains: see `Decoder`.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..kernels.layout import Scored, Search
+from .legal import Mask, Transitions, checked_mask
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+# Of a path with more illegal transitions, against one with fewer: e^-40 of the probability.
+FAR = 40.0
+
+
+@dataclass
+class Chains:
+    """Sequences whose path y has the score sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
+
+    The score is -inf where the path is not legal or not permitted. Every sequence has a path: one
+    whose permitted labels allow none that is legal is *soft*, illegal transitions cost it so much
+    that there are as few as can be.
+
+    offsets: [S + 1] int64; n_labels: Y; scores: [N, Yp] float64, padding -inf or not read;
+    context: [N] int32; pairs: [C, Y + 1, Yp] float64, row Y = start label, padding -inf;
+    slack: [C, Yp] float64, of `finish_pairs`; soft: [S] bool, or None for no sequence.
+    """
+
+    offsets: NDArray[np.int64]
+    n_labels: int
+    scores: Floats
+    context: Ints
+    pairs: Floats
+    slack: Floats
+    transitions: Transitions
+    soft: Mask | None = None
+
+    @property
+    def scored(self) -> Scored:
+        """The sequences, as kernels take them."""
+        return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs)
+
+    @property
+    def search(self) -> Search:
+        """How Viterbi searches the pairs."""
+        return self.transitions.search if self.soft is None else self.transitions.everything
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """The last tokens of the sequences that have tokens."""
+        ends = self.offsets[1:]
+        return ends[ends > self.offsets[:-1]] - 1
+
+    def soft_tokens(self) -> Mask:
+        """Which tokens are in soft sequences: [N] bool."""
+        if self.soft is None:
+            return np.zeros(len(self.scores), dtype=bool)
+        return np.repeat(self.soft, np.diff(self.offsets))
+
+    def close(self, penalty: float) -> None:
+        """Forbid labels that may not end a sequence; in soft sequences they cost a penalty."""
+        last = self.last
+        costs = np.where(self.soft_tokens()[last], penalty, np.inf)[:, None]
+        open_ends = self.transitions.ends
+        self.scores[last, : self.n_labels] -= np.where(open_ends, 0.0, costs)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """M events: tokens i..j have given labels, and token j + 1 has a label of a set.
+
+    The set is needed where labels alone do not tell that a span ends (with IOB2, I-PER after
+    B-PER goes on with it). After the last token of a sequence it does not matter.
+
+    starts: [M] int64, first tokens; run_ptr: [M + 1] int64, and runs: int32, CSR of label ids;
+    after: [M, Y] bool, or None: any label.
+    """
+
+    starts: NDArray[np.int64]
+    run_ptr: NDArray[np.int64]
+    runs: NDArray[np.int32]
+    after: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        starts: Sequence[int],
+        runs: Sequence[Sequence[int]],
+        after: NDArray[np.bool_] | None = None,
+    ) -> "Spans":
+        """Make them from lists: first tokens, and label ids of the tokens from there on."""
+        return cls(
+            np.array(starts, dtype=np.int64),
+            np.cumsum([0, *map(len, runs)], dtype=np.int64),
+            np.array([label for run in runs for label in run], dtype=np.int32),
+            after,
+        )
+
+    def check(self, n_tokens: int) -> None:
+        """Raise `SparseCRFError` for an empty span, or one that is not within the tokens."""
+        lengths = np.diff(self.run_ptr)
+        wrong = (lengths < 1) | (self.starts < 0) | (self.starts + lengths > n_tokens)
+        if wrong.any():
+            number = int(wrong.argmax())
+            values = {"length": lengths[number], "start": self.starts[number]}
+            message = Errors.SC408.format(number=number, n_tokens=n_tokens, **values)
+            raise SparseCRFError(message)
+
+
+def constrain(chains: Chains, free: Floats, permitted: Mask | None) -> None:
+    """Apply what may end a sequence, and what is permitted, to chains with masked pairs.
+
+    free: [C, Y + 1, Yp], pairs before the mask, read where a sequence is soft.
+    permitted: [N, Y] bool, labels that a token may get; a token without any may get all.
+    """
+    if permitted is not None:
+        permitted = _opened(checked_permitted(permitted, len(chains.scores), chains.n_labels))
+    penalty = np.inf
+    if permitted is not None and chains.transitions.masked:
+        penalty = _soften(chains, free, permitted)
+    if chains.transitions.masked:
+        chains.close(penalty)
+    if permitted is not None:
+        chains.scores[:, : chains.n_labels][~permitted] = -np.inf
+
+
+def checked_permitted(permitted: Mask, n_tokens: int, n_labels: int) -> Mask:
+    """Check the shape and type of permitted labels. RAISES: SparseCRFError."""
+    return checked_mask(permitted, (n_tokens, n_labels), "permitted labels", "permitted")
+
+
+def _opened(permitted: Mask) -> Mask:
+    """Permit every label to tokens that have none."""
+    none = permitted.sum(axis=1) == 0
+    if none.any():
+        _warn(Warnings.SCW402.format(n=int(none.sum())))
+    opened: Mask = permitted | none[:, None]
+    return opened
+
+
+def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
+    """Find the sequences without a legal path, and let them have illegal transitions.
+
+    RETURNS: the cost of such a transition.
+    """
+    from ..kernels.viterbi import find_possible
+
+    transitions, n = chains.transitions, chains.n_labels
+    possible = np.empty(len(chains.offsets) - 1, dtype=bool)
+    find_possible(chains.offsets, permitted, transitions.legal, transitions.ends, possible)
+    if possible.all():
+        return np.inf
+    _warn(Warnings.SCW401.format(n=int((~possible).sum())))
+    chains.soft = ~possible
+    tokens = chains.soft_tokens()
+    used, renumbered = np.unique(chains.context[tokens], return_inverse=True)
+    free = free[used]
+    length = int(np.diff(chains.offsets)[chains.soft].max())
+    spread = np.ptp(chains.scores[tokens, :n], axis=1).max() + np.ptp(free[:, :, :n])
+    penalty = float((length + 1) * (spread + np.log(n)) + FAR)
+    chains.context = chains.context.copy()
+    chains.context[tokens] = len(chains.pairs) + renumbered
+    chains.pairs = np.concatenate((chains.pairs, free + transitions.mask(penalty)))
+    chains.slack = np.full((len(chains.pairs), chains.slack.shape[1]), np.inf)
+    return penalty
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, SparseCRFWarning, stacklevel=2)

@@ -1,0 +1,336 @@
+"""Decoding: the best labels of sequences, and probabilities of labels, paths and spans."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.arrays import runs_of_tokens
+from ..corpus.encoded import Observations
+from ..corpus.readings import Readings, Templates
+from ..errors import Errors, SparseCRFError
+from ..kernels.layout import Scored
+from ..model.model import CRFModel
+from .chains import Chains, Spans, checked_permitted, constrain
+from .legal import Mask, Transitions
+
+if TYPE_CHECKING:
+    from .rows import Entries, WordSums
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Source: TypeAlias = Observations | Readings
+
+CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
+PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
+
+
+class Pairs(NamedTuple):
+    """Scores of label pairs: [C, Y + 1, Yp], before and after the mask, and slack [C, Yp].
+
+    `free` may be the same array as `masked` where nobody needs it.
+    """
+
+    free: Floats
+    masked: Floats
+    slack: Floats
+
+
+class Decoder:
+    """Applies a model to observations; serial, so that it is safe in forked processes.
+
+    All that it tells is of one distribution: p(y | x) of the model, restricted to sequences that
+    are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
+    Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
+    warning. A Decoder may be used by several threads at once. Results depend neither on batches
+    nor on what was decoded before.
+
+    model: its labels and weights must not change.
+    legal: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
+        column Y: may end one; None: all.
+    RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
+
+    In all methods, `source` are observations or readings of N tokens (readings are faster, as not
+    every test of every token is hashed), and `permitted` are the labels that tokens may get: [N, Y]
+    bool, or None: all. A mask of another shape raises SparseCRFError.
+    """
+
+    def __init__(self, model: CRFModel, legal: Mask | None = None) -> None:
+        # Imports numba.
+        from .rows import ModelRows, ValueScores
+
+        self._source = model.labels, model.unigram, model.bigram
+        self._kind = model.kind
+        self._bounds = np.array(model.bounds, dtype=np.int64)
+        self.n_labels = len(model.labels)
+        self.padded = -(-model.n_outcomes // 8) * 8
+        self.transitions = Transitions.make(legal, self.n_labels, self.padded)
+        self._unigram = ModelRows(model.unigram, self.padded)
+        self._bigram = ModelRows(model.bigram, self.padded)
+        self._values = ValueScores(model.unigram, self.padded)
+        self._words: WordSums | None = None
+        self._constant: tuple[Templates | None, Pairs] | None = None
+
+    def is_of(self, model: CRFModel) -> bool:
+        """Whether the model still has the weights and labels that the decoder was made from."""
+        labels, unigram, bigram = self._source
+        return labels is model.labels and unigram is model.unigram and bigram is model.bigram
+
+    def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
+        """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""
+        labels = np.empty(source.n_tokens, dtype=np.int32)
+        for tokens, run, mask in self._runs(source, permitted):
+            if self._kind == "maxent" and mask is None and not self.transitions.masked:
+                # Tokens are independent.
+                scores = self._token_scores(run)
+                labels[tokens] = scores[:, : self.n_labels].argmax(axis=1)
+            else:
+                best_labels(self.chains(run, mask), labels[tokens])
+        return labels
+
+    def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
+        """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
+        from .probabilities import marginals
+
+        found = np.empty((source.n_tokens, self.n_labels))
+        for tokens, run, mask in self._runs(source, permitted):
+            marginals(self.chains(run, mask), found[tokens])
+        return found
+
+    def posterior(self, source: Source, permitted: Mask | None = None) -> Ints:
+        """Find the legal labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
+
+        They are most often right token by token. RETURNS: [N] int32 label ids.
+        """
+        return self.decode(source, "posterior", permitted)[0]
+
+    def decode(
+        self, source: Source, method: str, permitted: Mask | None = None
+    ) -> tuple[Ints, Floats]:
+        """Find labels, and how probable each is.
+
+        method: "viterbi" or "posterior". RETURNS: [N] int32 label ids, and their marginal
+        probabilities, [N] float64.
+        """
+        from .probabilities import marginals, posterior_labels
+
+        labels = np.empty(source.n_tokens, dtype=np.int32)
+        probabilities = np.empty(source.n_tokens)
+        for tokens, run, mask in self._runs(source, permitted):
+            chains, chosen = self.chains(run, mask), labels[tokens]
+            found = np.empty((len(chosen), self.n_labels))
+            marginals(chains, found)
+            if method == "posterior":
+                posterior_labels(chains, found, chosen)
+            else:
+                best_labels(chains, chosen)
+            probabilities[tokens] = found[np.arange(len(chosen)), chosen]
+        return labels, probabilities
+
+    def nbest(
+        self, source: Source, n: int, permitted: Mask | None = None
+    ) -> list[tuple[NDArray[np.int32], Floats]]:
+        """Find the n most probable labels of each sequence, the first as `viterbi` does.
+
+        n: at least 1. RETURNS: for each sequence the K <= n label ids that there are, [K, tokens]
+        int32, and their log p(y | x), [K] float64, which descend. RAISES: SparseCRFError for n.
+        """
+        from .probabilities import nbest
+
+        check_n(n)
+        found = []
+        for _, run, mask in self._runs(source, permitted):
+            found += nbest(self.chains(run, mask), n)
+        return found
+
+    def log_probability(
+        self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
+    ) -> Floats:
+        """Compute log p(y | x) of given labels, -inf where they are not legal or permitted.
+
+        labels: [N] int32 label ids. RETURNS: [S] float64, one a sequence.
+        RAISES: SparseCRFError for another number of labels.
+        """
+        from .probabilities import log_probabilities
+
+        if len(labels) != source.n_tokens:
+            message = Errors.SC406.format(n_labels=len(labels), n_tokens=source.n_tokens)
+            raise SparseCRFError(message)
+        found = [np.empty(0)]
+        for tokens, run, mask in self._runs(source, permitted):
+            found.append(log_probabilities(self.chains(run, mask), labels[tokens]))
+        return np.concatenate(found)
+
+    def span_probability(
+        self, source: Source, spans: Spans, permitted: Mask | None = None
+    ) -> Floats:
+        """Compute the probabilities that runs of tokens have given labels, see `Spans`.
+
+        RETURNS: [M] float64. RAISES: SparseCRFError for a span that is not within the tokens.
+        """
+        from .probabilities import span_probabilities
+
+        spans.check(source.n_tokens)
+        return span_probabilities(self.chains(source, permitted), spans)
+
+    def _runs(
+        self, source: Source, permitted: Mask | None
+    ) -> Iterator[tuple[slice, Source, Mask | None]]:
+        """Cut sequences into runs of at most CHUNK tokens, or of one sequence.
+
+        YIELDS: the tokens of a run, the run, and what is permitted there.
+        """
+        offsets = source.offsets
+        if permitted is not None:
+            checked_permitted(permitted, source.n_tokens, self.n_labels)
+        if source.n_tokens <= CHUNK:
+            if len(offsets) > 1:
+                yield slice(0, source.n_tokens), source, permitted
+            return
+        for first, last in runs_of_tokens(offsets, CHUNK):
+            tokens = slice(int(offsets[first]), int(offsets[last]))
+            run = _sequences(source, first, last)
+            yield tokens, run, None if permitted is None else permitted[tokens]
+
+    def chains(self, source: Source, permitted: Mask | None = None) -> Chains:
+        """Score the labels of tokens and their pairs, with constraints applied."""
+        scores = self._token_scores(source)
+        shared = self._shared_pairs(source)
+        if shared is not None:
+            context = np.zeros(len(scores), dtype=np.int32)
+            self._normalise(source, scores, context, shared.free)
+        else:
+            context, pairs = self._pairs(source)
+            self._normalise(source, scores, context, pairs)
+            prune = len(pairs) * PRUNE_FROM <= len(scores)
+            shared = self._finish(pairs, prune, keep=permitted is not None)
+        chains = Chains(
+            source.offsets,
+            self.n_labels,
+            scores,
+            context,
+            shared.masked,
+            shared.slack,
+            self.transitions,
+        )
+        constrain(chains, shared.free, permitted)
+        return chains
+
+    def _normalise(self, source: Source, scores: Floats, context: Ints, pairs: Floats) -> None:
+        """Make the scores [N, Yp] of an MEMM those of a chain with the same distribution."""
+        if self._kind == "memm":
+            from ..kernels.log_space import normalise_steps
+
+            normalise_steps(Scored(self.n_labels, source.offsets, scores, context, pairs))
+
+    def _token_scores(self, source: Source) -> Floats:
+        """Scores of the labels of tokens: [N, Yp]."""
+        scores = self._outcome_scores(source)
+        self._values.add(source, scores)
+        if len(self._bounds):
+            _join_clusters(scores, self._bounds)
+        return scores
+
+    def _outcome_scores(self, source: Source) -> Floats:
+        """Scores of the labels, and of clusters of labels, of tokens: [N, Yp]."""
+        if isinstance(source, Observations):
+            return self._unigram.score(self._unigram.find(source.unigram_hashes), self.padded)
+        words = self._words
+        if words is None or words.templates is not source.templates:
+            from .rows import WordSums
+
+            words = self._words = WordSums(self._unigram, source.templates, self.padded)
+        return words.score(source)
+
+    def _pairs(self, source: Source) -> tuple[Ints, Floats]:
+        """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
+        from ..kernels.indexing import number_rows
+
+        tests = self._bigram.find(_bigram_hashes(source))
+        distinct, counts = np.empty_like(tests), np.zeros(len(tests), dtype=np.int64)
+        context = np.empty(len(tests), dtype=np.int32)
+        slots = np.full(1 << (2 * len(tests)).bit_length(), -1, dtype=np.int32)
+        n = number_rows(slots, distinct, counts, 0, tests, context)
+        return context, self._pair_scores(distinct[:n])
+
+    def _pair_scores(self, tests: "Entries") -> Floats:
+        """Scores of the label pairs of contexts: [C, Y + 1, Yp]. tests: [C, B], of `find`."""
+        scores = self._bigram.score(tests, (self.n_labels + 1) * self.padded)
+        return scores.reshape(-1, self.n_labels + 1, self.padded)
+
+    def _shared_pairs(self, source: Source) -> Pairs | None:
+        """Scores of the label pairs of all tokens, where they do not depend on tokens."""
+        if self._kind == "maxent":
+            if self._constant is None:
+                none = np.zeros((1, self.n_labels + 1, self.padded))
+                self._constant = None, self._finish(none, prune=True, keep=True)
+            return self._constant[1]
+        if not isinstance(source, Readings) or not source.templates.constant_pairs:
+            return None
+        if not source.n_tokens:  # nothing to hash
+            return None
+        templates, constant = source.templates, self._constant
+        if constant is None or constant[0] is not templates:
+            tests = self._bigram.find(source.hash(templates.pairs)[:1])
+            pairs = self._pair_scores(tests)
+            if not templates.start_label:
+                pairs[:, self.n_labels] = 0.0
+            constant = self._constant = templates, self._finish(pairs, prune=True, keep=True)
+        return constant[1]
+
+    def _finish(self, pairs: Floats, prune: bool, keep: bool) -> Pairs:
+        """Make pair scores ready for Viterbi; they are overwritten unless they are to be kept."""
+        from ..kernels.viterbi import finish_pairs
+
+        of = self.transitions
+        free = pairs.copy() if keep and of.masked else pairs
+        low, slack = np.empty(self.padded), np.empty((len(pairs), self.padded))
+        legal = of.masked, of.legal, of.frequent
+        finish_pairs(self.n_labels, prune, pairs, *legal, of.search, low, slack)
+        return Pairs(free, pairs, slack)
+
+
+def check_n(n: object) -> None:
+    """Raise `SparseCRFError` for anything but a whole number of paths, at least 1."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise SparseCRFError(Errors.SC407.format(n=n))
+
+
+def best_labels(chains: Chains, labels: Ints) -> None:
+    """Find the most probable labels of chains, whose scores are overwritten. labels: [N], out."""
+    from ..kernels.viterbi import viterbi
+
+    best = np.empty(chains.scores.shape[1])
+    viterbi(chains.scored, chains.slack, chains.search, best, labels)
+
+
+def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
+    """Make scores of labels given their clusters those of log p(y | x), up to a constant.
+
+    scores: [N, Yp], in and out, labels and then clusters; bounds: see `CRFModel`.
+    """
+    n, sizes = bounds[-1], np.diff(bounds)
+    log_z = np.logaddexp.reduceat(scores[:, :n], bounds[:-1], axis=1)
+    scores[:, :n] += np.repeat(scores[:, n : n + len(sizes)] - log_z, sizes, axis=1)
+
+
+def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
+    """Tests conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
+    if isinstance(source, Observations):
+        return source.bigram_hashes
+    hashes = source.hash(source.templates.pairs)
+    if not source.templates.start_label:
+        hashes[source.offsets[:-1]] = 0
+    return hashes
+
+
+def _sequences(source: Source, first: int, last: int) -> Source:
+    """Those of the sequences first:last."""
+    if isinstance(source, Readings):
+        return source.sequences(first, last)
+    begin, end = source.offsets[first], source.offsets[last]
+    offsets = source.offsets[first : last + 1] - begin
+    hashes, values = source.hashes[begin:end], source.values[begin:end]
+    return replace(source, hashes=hashes, values=values, offsets=offsets)

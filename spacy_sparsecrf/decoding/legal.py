@@ -1,0 +1,194 @@
+"""Legal transitions: which label may follow which, from a target's scheme and a user's lists.
+
+`Transitions` has them as the Viterbi kernel looks at them: few, where few are legal.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from ..kernels.layout import Search
+
+Mask = NDArray[np.bool_]
+Longs = NDArray[np.int64]
+
+BOUNDARY = ""  # in a user's lists: before the first and after the last token of a sequence
+
+LONGEST = 10_000  # tokens up to which lengths are tried where no repetition ends the search
+RARE = 4  # a label with at most Y / RARE labels before it has a list of them
+
+
+def legal_transitions(
+    labels: Sequence[str],
+    forbidden: Iterable[Sequence[str]] = (),
+    allowed: Iterable[Sequence[str]] = (),
+    scheme: Mask | None = None,
+) -> Mask | None:
+    """Combine a scheme with lists of pairs.
+
+    labels: [Y].
+    forbidden: pairs (label, next label) that are not legal, "" = boundary of a sequence.
+    allowed: the only pairs that are legal; empty: all but those that are forbidden.
+    scheme: [Y + 1, Y + 1] as below, or None: all.
+    RETURNS: [Y + 1, Y + 1] bool, entry [a, b]: whether label b may follow label a; row Y: may begin
+        a sequence; column Y: may end one. None: all transitions are legal.
+    RAISES: SparseCRFError for pairs of unknown labels, a scheme of another shape, and where no
+        sequence of some length would be legal.
+    """
+    n = len(labels)
+    legal = np.ones((n + 1, n + 1), dtype=bool)
+    if scheme is not None:
+        legal &= checked_legal(scheme, n)
+    only = _pairs("allowed", allowed, labels)
+    if only:
+        listed = np.zeros_like(legal)
+        listed[tuple(zip(*only, strict=True))] = True
+        legal &= listed
+    for pair in _pairs("forbidden", forbidden, labels):
+        legal[pair] = False
+    legal[n, n] = True  # a sequence without tokens
+    if legal.all():
+        return None
+    check_paths(legal)
+    return legal
+
+
+def _pairs(
+    key: str, pairs: Iterable[Sequence[str]], labels: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Positions of pairs of labels."""
+    ids = {label: i for i, label in enumerate(labels)} | {BOUNDARY: len(labels)}
+    found = []
+    for pair in pairs:
+        for label in pair:
+            if label not in ids:
+                known = ", ".join(labels)
+                raise SparseCRFError(Errors.SC403.format(key=key, label=label, known=known))
+        found.append((ids[pair[0]], ids[pair[1]]))
+    return found
+
+
+def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
+    """Check the shape and type of a mask.
+
+    what, method: what it tells, and the method of a target that gives it, for the message.
+    RAISES: SparseCRFError.
+    """
+    if getattr(mask, "shape", None) != shape or mask.dtype != bool:
+        raise SparseCRFError(
+            Errors.SC405.format(
+                what=what,
+                shape=getattr(mask, "shape", None),
+                dtype=getattr(mask, "dtype", type(mask).__name__),
+                expected=[*shape],
+                method=method,
+            )
+        )
+    return mask
+
+
+def checked_legal(legal: Mask, n_labels: int) -> Mask:
+    """Check the shape and type of legal transitions. RAISES: SparseCRFError."""
+    return checked_mask(legal, (n_labels + 1, n_labels + 1), "legal transitions", "legal")
+
+
+def check_paths(legal: Mask) -> None:
+    """Check that there is a legal sequence of each length.
+
+    legal: [Y + 1, Y + 1] bool. Lengths are tried until the labels that can be reached repeat, or
+    up to LONGEST. RAISES: SparseCRFError where there is none.
+    """
+    n = len(legal) - 1
+    reached, ends = legal[n, :n], legal[:n, n]
+    if not reached.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
+    if not ends.any():
+        raise SparseCRFError(Errors.SC404.format(problem="no label can end a sequence"))
+    seen = set()
+    for length in range(1, LONGEST + 1):
+        if not (reached & ends).any():
+            problem = f"no sequence of {length} tokens is possible"
+            raise SparseCRFError(Errors.SC404.format(problem=problem))
+        key = reached.tobytes()
+        if key in seen:
+            return
+        seen.add(key)
+        reached = legal[:n, :n][reached].sum(axis=0) > 0
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Legal transitions, and how to search them.
+
+    Columns of a pair matrix with few legal rows (I-PER) are *rare*: their rows are listed. The
+    others are *frequent*, and are searched for all at once. A row can be left out there if another
+    is better by enough; that is only known of rows with the same legal frequent columns, a *group*.
+
+    legal: [Y + 1, Yp] bool, row Y = start, padding false; ends: [Y] bool, labels that may end a
+    sequence; masked: whether anything is not legal; frequent: [Yp] bool; search: groups, and rare
+    columns.
+    """
+
+    legal: Mask
+    ends: Mask
+    masked: bool
+    frequent: Mask
+    search: Search
+
+    @classmethod
+    def make(cls, legal: Mask | None, n_labels: int, padded: int) -> "Transitions":
+        """Make them from a mask [Y + 1, Y + 1], as of `legal_transitions`, or None.
+
+        RAISES: SparseCRFError for a mask of another shape, or one that leaves no path.
+        """
+        n, masked = n_labels, legal is not None
+        if legal is None:
+            legal = np.ones((n + 1, n + 1), dtype=bool)
+        else:
+            check_paths(checked_legal(legal, n))
+        columns = legal[:n, :n].sum(axis=0)
+        frequent = np.zeros(padded, dtype=bool)
+        frequent[:n] = columns > n // RARE
+        groups: dict[bytes, list[int]] = {}
+        for row in range(n):
+            open_columns = legal[row, :n] & frequent[:n]
+            if open_columns.any():
+                groups.setdefault(open_columns.tobytes(), []).append(row)
+        rare = np.flatnonzero(~frequent[:n])
+        rare_rows = [np.flatnonzero(legal[:n, y]) for y in rare]
+        padding = np.zeros((n + 1, padded - n), dtype=bool)
+        return cls(
+            np.hstack((legal[:, :n], padding)),
+            legal[:n, n].copy(),
+            masked,
+            frequent,
+            Search(*_csr(list(groups.values())), rare.astype(np.int64), *_csr(rare_rows)),
+        )
+
+    @cached_property
+    def everything(self) -> Search:
+        """The search of matrices in which every transition may be legal, without pruning."""
+        return search_all(len(self.ends))
+
+    def mask(self, penalty: float) -> NDArray[np.float64]:
+        """What to add to pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
+        added = np.where(self.legal, 0.0, -penalty)
+        added[:, len(self.ends) :] = -np.inf
+        return added
+
+
+def search_all(n: int) -> Search:
+    """The search of a matrix of n rows that has one group and no rare columns."""
+    none = np.zeros(0, dtype=np.int64)
+    return Search(np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none)
+
+
+def _csr(rows: list[list[int]] | list[NDArray[np.intp]]) -> tuple[Longs, Longs]:
+    """Lists of indices as offsets and indices."""
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    flat = np.array([i for row in rows for i in row], dtype=np.int64)
+    return ends, flat

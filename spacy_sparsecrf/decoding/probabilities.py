@@ -1,0 +1,117 @@
+"""Probabilities of labels, paths and runs of labels of chains.
+
+Imports numba. log Z, alpha and beta are sums over the paths that a chain has: those that are legal
+and permitted.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.layout import Scored
+from ..kernels.log_space import (
+    Backward,
+    Forward,
+    Runs,
+    exponentiate_pairs,
+    find_marginals,
+    run_backward,
+    run_forward,
+    score_paths,
+    score_spans,
+)
+from ..kernels.nbest import find_paths
+from ..kernels.viterbi import viterbi
+from .chains import Chains, Floats, Ints, Spans
+
+
+def run(chains: Chains) -> Forward:
+    """Run forward."""
+    padded = chains.scores.shape[1]
+    psi, shift = np.empty((len(chains.pairs), chains.n_labels, padded)), np.empty(len(chains.pairs))
+    exponentiate_pairs(chains.n_labels, chains.pairs, psi, shift)
+    alpha, scale = np.empty_like(chains.scores), np.empty(len(chains.scores))
+    forward = Forward(psi, shift, alpha, scale, np.empty(len(chains.offsets) - 1))
+    run_forward(chains.scored, forward, np.empty((3, padded)))
+    return forward
+
+
+def run_back(chains: Chains, forward: Forward) -> Backward:
+    """Run backward."""
+    backward = Backward(np.empty_like(chains.scores), np.empty(len(chains.scores)))
+    space = np.empty((3, chains.scores.shape[1]))
+    run_backward(chains.scored, forward, backward, space)
+    return backward
+
+
+def marginals(chains: Chains, found: Floats) -> None:
+    """Compute p(y_t = y | x). found: [N, Y], out."""
+    forward = run(chains)
+    find_marginals(forward.alpha, run_back(chains, forward).beta, found)
+
+
+def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
+    """Find the legal path with the largest sum of marginals.
+
+    found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, first of all the path has
+    as few illegal transitions as can be.
+    """
+    n, transitions = chains.n_labels, chains.transitions
+    possible = chains.scores[:, :n] > -np.inf
+    scores = np.full_like(chains.scores, -np.inf)
+    scores[:, :n] = np.where(possible, found, -np.inf)
+    if not transitions.masked:
+        labels[:] = scores.argmax(axis=1)
+        return
+    penalty = len(scores) + 1.0
+    pairs = np.stack([transitions.mask(np.inf), transitions.mask(penalty)])
+    slack = np.full((2, scores.shape[1]), np.inf)
+    soft = chains.soft_tokens()
+    last = chains.last[soft[chains.last]]
+    scores[last, :n] -= np.where(transitions.ends, 0.0, penalty)
+    context = soft.astype(np.int32)
+    scored = Scored(n, chains.offsets, scores, context, pairs)
+    viterbi(scored, slack, chains.search, np.empty(scores.shape[1]), labels)
+
+
+def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
+    """Find the n best paths, and their log-probabilities, of each sequence; see `Decoder.nbest`."""
+    log_z = run(chains).log_z
+    found = []
+    for s, log_sum in enumerate(log_z):
+        begin, end = int(chains.offsets[s]), int(chains.offsets[s + 1])
+        most = _at_most(n, chains.n_labels, end - begin)
+        labels, totals = np.empty((most, end - begin), dtype=np.int32), np.zeros(most)
+        if end > begin:
+            kept = find_paths(begin, end, chains.scored, labels, totals)
+            labels, totals = labels[:kept], totals[:kept] - log_sum
+        found.append((labels, np.minimum(totals, 0.0)))
+    return found
+
+
+def _at_most(n: int, n_labels: int, length: int) -> int:
+    """N, or the number of paths if that is less."""
+    if length * np.log(n_labels) > np.log(n) + 1.0:
+        return n
+    return min(n, int(n_labels**length))
+
+
+def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
+    """Compute log p(y | x) of a path of each sequence. labels: [N]. RETURNS: [S]."""
+    scores = np.empty(len(chains.offsets) - 1)
+    score_paths(chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
+    found: Floats = np.minimum(scores - run(chains).log_z, 0.0)
+    return found
+
+
+def span_probabilities(chains: Chains, spans: Spans) -> Floats:
+    """Compute the probabilities of spans within the tokens: [M]."""
+    forward = run(chains)
+    backward = run_back(chains, forward)
+    n_sequences = len(chains.offsets) - 1
+    sequence = np.repeat(np.arange(n_sequences, dtype=np.int32), np.diff(chains.offsets))
+    found = np.empty(len(spans.starts))
+    bounded = spans.after is not None
+    after = np.empty((0, chains.n_labels), bool) if spans.after is None else spans.after
+    runs = Runs(spans.starts, spans.run_ptr, spans.runs, bounded, after)
+    score_spans(chains.scored, sequence, forward, backward, runs, found)
+    return np.exp(found)

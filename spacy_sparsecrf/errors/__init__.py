@@ -1,0 +1,139 @@
+"""Every message of the package, coded, and its warning categories."""
+
+from .commands import CommandErrors
+from .component import ComponentErrors
+from .decoding import DecodingErrors
+from .features import FeatureErrors
+from .learning import LearningErrors
+from .numerics import NumericErrors
+from .targets import TargetErrors
+
+
+class SparseCRFWarning(UserWarning):
+    """Something in data or settings that most likely is not meant."""
+
+
+class SparseCRFError(ValueError):
+    """Base of the package's own exceptions; the message starts with its code."""
+
+
+class _Coded(type):
+    """Put the code in front of each message, as spaCy does: `[SC001] ...`."""
+
+    def __getattribute__(cls, code: str) -> str:
+        message: str = super().__getattribute__(code)
+        return message if code.startswith("_") else f"[{code}] {message}"
+
+
+class Errors(
+    FeatureErrors,
+    ComponentErrors,
+    NumericErrors,
+    LearningErrors,
+    DecodingErrors,
+    TargetErrors,
+    CommandErrors,
+    metaclass=_Coded,
+):
+    """Messages of errors: what was wrong, where, and what to do.
+
+    SC1xx: features; SC2xx: the component; SC3xx: corpora, losses, solvers, learning; SC4xx:
+    decoding; SC5xx: targets; SC6xx and SC7xx: commands.
+    """
+
+
+class Warnings(metaclass=_Coded):
+    """Messages of warnings."""
+
+    # SCW2xx: component, targets, training loop
+    SCW201 = (
+        "Component '{name}': {n_missing} of {n_tokens} training tokens have no aligned gold "
+        "annotation and are summed over. If the corpus is meant to be annotated throughout, "
+        "check its tokenization and the spaces between its words."
+    )
+    SCW202 = (
+        "Component '{name}' was trained on {trained}, but now gets {given}. Let the same "
+        "pipes set sentence boundaries in training ([training] annotating_components) and in "
+        'prediction, or set [components.{name}] sequences = "docs".'
+    )
+    SCW203 = (
+        "Component '{name}' reads the annotations of '{upstream}' once, before '{upstream}' "
+        "is trained in this run. Train '{upstream}' first, then source it and name it in "
+        "[training] frozen_components as well as in annotating_components."
+    )
+    SCW204 = (
+        "spacy-sparsecrf compiles its kernels anew in each process, for up to half a minute, since "
+        "it can write them neither beside its own files nor into a cache of the user's. Set the "
+        "environment variable NUMBA_CACHE_DIR to a directory that can be written to; or run "
+        "`python -m spacy_sparsecrf warmup` once where it can write, and keep what that compiles."
+    )
+    SCW205 = (
+        "Templates of component '{name}' read {attribute}, which none of the {n_tokens} training "
+        "tokens has: its tests are never true. Hand gold annotation over by the corpus reader "
+        '(@readers = "spacy_sparsecrf.AnnotatedCorpus.v1" with annotations = [...], in each block '
+        "of [corpora]), name the pipe that sets it in [training] annotating_components, or remove "
+        "it from [components.{name}.features]."
+    )
+    SCW206 = (
+        "Templates of component '{name}' read {attribute}, which none of these {n_tokens} tokens "
+        "has, although {share:.1%} of the training tokens had it: predictions will be worse than "
+        "in training. Put the pipe that sets it before '{name}', or give Docs that have it."
+    )
+    SCW207 = (
+        "Component '{name}' learns from what `initialize` has read ({n} examples) and from nothing "
+        "else, but `update` gets others, which it ignores: the first begins {text!r}. Give all "
+        "training examples to nlp.initialize(lambda: examples), without a random augmenter; or set "
+        "on_batches = true in [components.{name}.solver], with a solver that learns from batches, "
+        "such as spacy_sparsecrf.SGDL1.v1."
+    )
+    SCW208 = (
+        "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, since "
+        "predicted tokens are not cut as gold tokens are: first that of {word!r} in the Doc that "
+        "begins {text!r}. Check the tokenizer ([nlp.tokenizer]), and the spaces between the words "
+        "of the corpus; or set gold_preproc = true in [corpora.train] to train on gold tokens."
+    )
+
+    # SCW3xx: losses
+    SCW340 = (
+        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
+        "that templates conjoin with pairs of labels are left out. Remove b: templates and write "
+        'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
+    )
+
+    # SCW4xx: decoding
+    SCW401 = (
+        "{n} sequences have no path through the labels that are set or permitted without a "
+        "transition that is not allowed ([components.NAME.decoding], and the target's scheme). "
+        "What is set is kept, with as few such transitions as can be. Correct the annotation "
+        "that the Docs come with, or set [components.NAME] overwrite = true."
+    )
+    SCW402 = (
+        "{n} tokens have no permitted label: what they are annotated with is no label of the "
+        "component. They are decoded as if nothing was set. Correct the annotation that the Docs "
+        "come with, or set [components.NAME] overwrite = true."
+    )
+
+    # SCW35x: learning
+    SCW350 = (
+        "[components.{name}.learning] constrained = true changes nothing: all sequences of the "
+        "labels are legal. Name transitions in [components.{name}.decoding] forbidden or allowed, "
+        "choose a target with a scheme, or set constrained = false."
+    )
+
+    SCW351 = (
+        "[components.{name}.learning] has settings that are no longer known: {unknown}. What was "
+        "trained with them predicts as before, but cannot be trained again: remove them from the "
+        "config."
+    )
+
+    # SCW6xx: explaining
+    SCW601 = (
+        "The file `names` of a component cannot be read ({reason}): tests are called by their "
+        "hashes. Copy it again; a component works without it."
+    )
+
+    # SCW7xx: regularisation path
+    SCW701 = (
+        "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it had converged "
+        "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
+    )

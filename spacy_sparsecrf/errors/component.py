@@ -1,0 +1,105 @@
+"""Errors of the component and its training loop."""
+
+
+class ComponentErrors:
+    """Messages, see `errors.Errors`."""
+
+    SC201 = (
+        "Component '{name}' cannot predict: it has no labels. Train it (`spacy train`, or "
+        "nlp.initialize with examples and nlp.update), or load a trained pipeline."
+    )
+    SC202 = (
+        "Component '{name}' was not initialized in this process, so it has no corpus to learn "
+        "from. A batch solver reads its corpus in `initialize`, which spaCy does not call for "
+        "a loaded component or one with `source` in the config. Either freeze it ([training] "
+        'frozen_components = ["{name}"]), or continue its training: in [components.{name}] '
+        'replace `source = ...` by `factory = "sparse_crf"` with the same settings, and give '
+        "the saved pipeline as [initialize.components.{name}] init_weights = path."
+    )
+    SC203 = (
+        "Component '{name}' has nothing to learn from: none of the {n_tokens} tokens that it "
+        "was initialized with has an aligned gold annotation that its target "
+        "([components.{name}.target]) reads. Check the attribute, and that the corpus was "
+        "written with correct spaces between its words."
+    )
+    SC204 = (
+        "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its "
+        "first 100 examples, but its solver ([components.{name}.solver]) needs all of them. "
+        "Set [training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
+        "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
+    )
+    SC205 = "[components.{name}] {key} = {value!r} is not valid: it must be {expected}."
+    SC206 = (
+        "Gold label {label!r} is not among the labels given to component '{name}' ([initialize."
+        "components.{name}.labels]): {known}. Add it there, or write the labels anew with "
+        "`spacy init labels`. The text begins: {text!r}."
+    )
+    SC207 = (
+        "[initialize.components.{name}] init_weights = {path} has no weights for component "
+        "'{name}'. Give a saved pipeline with a component of that name, the directory of one "
+        "component, or its file `model`. Looked for: {tried}."
+    )
+    SC208 = (
+        "The weights of [initialize.components.{name}] init_weights have labels that are not "
+        "among the labels given ([initialize.components.{name}.labels]): {labels}. Add them "
+        "there, or leave the labels out so that both sets are united."
+    )
+    SC209 = (
+        "The objective of component '{name}' became {objective}. Raise "
+        "the penalties ([components.{name}] l1, l2); if that does not help, this is a bug of "
+        "the solver ([components.{name}.solver])."
+    )
+    SC210 = (
+        "The directory of component '{name}' has format {found}; this version of "
+        "spacy-sparsecrf reads formats up to {known}. Upgrade spacy-sparsecrf."
+    )
+    SC211 = (
+        "The files `cfg` and `model` of component '{name}' disagree about its labels: {cfg} "
+        "against {model}. They were not saved together; restore both from one saved pipeline."
+    )
+    SC212 = "{label!r} cannot be a label of component '{name}': a label is a non-empty string."
+    SC213 = (
+        "Component '{name}' cannot be set to {n} outputs: it has {n_labels} labels, and its "
+        "outputs grow by name. Use add_label."
+    )
+    SC214 = (
+        "[components.NAME.target] attr = {attr!r} is not a token attribute that can be "
+        "predicted. Choose one of: {known}."
+    )
+    SC215 = (
+        "{label!r} cannot be written to token.pos: it is not a universal part of speech. "
+        'Choose one of: {known}; or write it as a tag, [components.NAME.target] attr = "tag".'
+    )
+    SC216 = (
+        "Component '{name}' is initialized with a function that returns Example objects, but "
+        "got {got}. Call nlp.initialize(lambda: examples)."
+    )
+    SC217 = (
+        "Component '{name}' was initialized with no examples at all. Check the path of "
+        "[training] train_corpus."
+    )
+    SC218 = (
+        "The batcher spacy_sparsecrf.one_step_per_epoch.v1 got a training corpus without "
+        "examples. Check the path of [training] train_corpus."
+    )
+    SC220 = (
+        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 knows no annotation {name!r}. In "
+        "[corpora.NAME] annotations is a list of names, each of them one of {known}, ents, spans, "
+        "spans(key) of a key of doc.spans, or _.name of an extension attribute of tokens."
+    )
+    SC221 = (
+        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 is to hand _.{name} over ([corpora.NAME] "
+        "annotations), which is no extension attribute of tokens. Register it by "
+        'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
+    )
+    SC219 = (
+        "Component '{name}' learns {attr}, which has the score {own}, but [training.score_weights] "
+        "names {unfit} only, which would be 0 in each row: the best model would not be chosen by "
+        "what it learns. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
+    )
+    SC222 = (
+        "Component '{name}' was initialized without examples: nlp.initialize() without an argument "
+        "makes up one Doc, whereas a batch solver learns from the examples that it reads there, "
+        "and from no others. Call nlp.initialize(lambda: examples) with all training examples; "
+        "each nlp.update is then one iteration over them."
+    )

@@ -1,0 +1,211 @@
+"""Errors of corpora, losses, solvers and model files."""
+
+
+class NumericErrors:
+    """Messages, see `errors.Errors`."""
+
+    SC301 = (
+        "The corpus has {n} distinct observation tests; at most 2147483647 can be numbered. Use "
+        "fewer or shorter conjunctions in [components.NAME.features] templates."
+    )
+    SC302 = "A corpus without any sequence was given: there is nothing to learn from."
+    SC303 = (
+        "The penalty {key} = {value} is not a finite number >= 0. Change [components.NAME] "
+        "{key} (default: l1 = 0.5, l2 = 0.00001)."
+    )
+    SC304 = (
+        "n_threads = {value} is negative. Change [components.NAME] n_threads: the number of "
+        "threads, or 0 for one a core."
+    )
+    SC305 = (
+        "No token of the training corpus has a gold label. Check that the annotation named in "
+        "[components.NAME.target] is in the training data and aligned with its tokens."
+    )
+    SC306 = (
+        "The solver setting {key} = {value} must be at least {low}. Change "
+        "[components.NAME.solver] {key}."
+    )
+    SC307 = (
+        "The objective is not finite at the weights that training starts from. They are too "
+        "large for this corpus: check [initialize.components.NAME] init_weights."
+    )
+    SC308 = (
+        "The solver {solver} minimises l1 = 0 only. Set [components.NAME] l1 = 0, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC309 = (
+        "The solver {solver} needs a quadratic penalty. Set [components.NAME] l2 > 0, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC310 = (
+        "Weights cannot be stored as {value!r}. Change [components.NAME] dtype to 'float32' or "
+        "'float64'."
+    )
+    SC311 = "The {n} labels of a model must be distinct, and at most {most}."
+    SC312 = (
+        "This is not a model of spacy-sparsecrf, or only its beginning. Was the file cut off when "
+        "it was copied? Copy or train it again."
+    )
+    SC313 = (
+        "The model has format {found}; this version of spacy-sparsecrf reads formats up to "
+        "{known}. Upgrade: pip install -U spacy-sparsecrf."
+    )
+    SC314 = (
+        "The model file is damaged ({reason}): it was truncated or changed after it was written. "
+        "Copy or train it again."
+    )
+    SC315 = (
+        "{path} is not a checkpoint of a training run. Change [initialize.components.NAME] "
+        "checkpoint to a file that does not exist, or to one that training wrote."
+    )
+    SC316 = (
+        "The checkpoint {path} is of another training run: {differing} differ. Train with the "
+        "settings and the corpus that it was made with, or remove the file to begin anew."
+    )
+    SC317 = (
+        "The names of the labels take {size} bytes in the file of a model, which may be at most "
+        "{most}. Give the labels shorter names."
+    )
+    SC320 = (
+        "Training would take about {needed} of memory, and {available} are available: with l1 = 0 "
+        "all {n_potential} potential weights of {n_tests} tests and {n_labels} labels are in use. "
+        "Set [components.NAME] l1 > 0, under which most cost nothing; or keep fewer: "
+        "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
+    )
+    SC321 = (
+        "Training would take about {needed} of memory, and {available} are available: "
+        "{n_tests} tests, {n_labels} labels, {n_potential} potential and {n_observed} observed "
+        'weights. Set [components.NAME] precision = "float32"; raise [components.NAME.learning] '
+        "min_freq; use fewer templates, b: ones first; or learn from batches (a solver such as "
+        "spacy_sparsecrf.SGDL1.v1 with on_batches = true)."
+    )
+    SC322 = (
+        "l1 = {l1} is below {least}, with which training was set up, and at which tests were left "
+        "out that have no weights there. Set it up with the least l1 that it will get to."
+    )
+    SC325 = (
+        "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
+        "to one of: {known}."
+    )
+    SC330 = (
+        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
+        "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
+        "or a pattern in which * stands for any text."
+    )
+    SC331 = (
+        "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
+        'each in a stage, or add a last one with "*", which names all that are left.'
+    )
+    SC332 = (
+        "Stage {stage} of [components.NAME.learning] schedule: {parent} cannot be a parent of "
+        "{child}: {reason}. Name a template of a stage before that tests a part of what {child} "
+        "tests, or [] for no parents."
+    )
+    SC333 = (
+        "[components.{name}.learning] schedule names templates, but [components.{name}.features] "
+        'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
+    )
+    SC334 = (
+        "With [components.{name}.learning] schedule, [components.{name}] {key} = {value} must be "
+        "{needed}. Change {key}, or remove the schedule."
+    )
+    SC335 = (
+        "Stage {stage} of [components.NAME.learning] schedule names no templates but those of "
+        "stages before. Remove it, or correct its templates."
+    )
+    SC336 = (
+        "The solver {solver} has no penalty, but l2 = {l2}. Set [components.NAME] l2 = 0, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
+    )
+    SC337 = (
+        "The solver {solver} needs sequences all of whose tokens have gold labels, and the corpus "
+        "has none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.SGD.v1."
+    )
+    SC338 = (
+        "The weights of the solver {solver} have grown without bounds. Lower its step, "
+        "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC339 = (
+        "A regularisation path has no stages: which tests a stage admits depends on l1. Set "
+        "[components.NAME.learning] schedule = [], or train at one l1 by `spacy train`."
+    )
+    SC340 = (
+        "The solver {solver} minimises the loss of per-position models only. Set [components.NAME] "
+        'model = "memm" or "maxent"; or, for a chain, choose another [components.NAME.solver]: '
+        "spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.SAG.v1."
+    )
+    SC341 = (
+        "Without a penalty the solver {solver} has no minimum to reach: {n} pairs of a test and a "
+        "label never occur in the training corpus, so that their weights tend to -infinity. Set "
+        "[components.NAME] l1 or l2 > 0."
+    )
+    SC342 = (
+        "A model of kind {value!r} is not known. Change [components.NAME] model to one of: {known}."
+    )
+    SC343 = (
+        "Labels are put in clusters only where they do not depend on each other, not with "
+        '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
+    )
+    SC344 = (
+        "{n_labels} labels cannot be put in {value} clusters: there must be at least 0, at most as "
+        "many as labels, and with them at most {most}. Change [components.NAME] clusters; about "
+        "the square root of the number of labels is fastest."
+    )
+    SC345 = (
+        "The directory {path} of the encoded corpus cannot be written: {reason}. What was there "
+        "before is as it was. Make room there, or change [initialize.components.NAME] corpus_dir."
+    )
+    SC346 = (
+        "[initialize.components.NAME] corpus_dir does not go together with {setting}: that needs "
+        "the whole corpus in memory. Remove one of the two."
+    )
+    SC347 = (
+        "The solver {solver} needs the whole corpus in memory. Remove [initialize.components.NAME] "
+        "corpus_dir, or train with one of OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1, SGD.v1, "
+        "AdaGrad.v1, SMD.v1 and Perceptron.v1."
+    )
+    SC348 = (
+        "{path} is no complete corpus: {reason}. Something has changed its files. Train again: "
+        "[initialize.components.NAME] corpus_dir is written anew in each initialization."
+    )
+    SC349 = (
+        "{path} is there already, and is not an encoded corpus that may be replaced. Move it away, "
+        "or give another directory as [initialize.components.NAME] corpus_dir."
+    )
+    SC390 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
+        "{read}, which can only be conjoined with the label, and with no other test. Write "
+        "u:{read}[OFFSET] as a template of its own, or vector(2) for bins of a vector."
+    )
+    SC391 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is a {kind} at the "
+        "token {text!r}. It must be a number, a truth value, or None for 0."
+    )
+    SC392 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is {value!r} at the "
+        "token {text!r} of the Doc that begins {doc!r}, which is not a finite number of 32 bits. "
+        "Correct it, or set it to None for 0."
+    )
+    SC393 = (
+        "The solver {solver} cannot learn the weights of real-valued features ([components.NAME"
+        ".features] templates with vector or value(...)). Choose a [components.NAME.solver] that "
+        "can: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1 or spacy_sparsecrf.NewtonCG.v1; "
+        "or read vectors in bins, as in vector(2)."
+    )
+    SC394 = (
+        "A model with labels in clusters, [components.NAME] clusters = {clusters}, cannot have "
+        "real-valued features ([components.NAME.features] templates with vector or value(...)). "
+        "Set clusters = 0, or read vectors in bins, as in vector(2)."
+    )
+    SC395 = (
+        "The solver {solver} needs one gold label for each token, and {n} training sequences have "
+        "tokens with none or several: their loss has no dual. Annotate whole sequences, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
+    )
+    SC396 = (
+        "The solver {solver} is no longer there: what it trained predicts, but cannot be trained "
+        "again. Set [components.NAME.solver] @crf_solvers to spacy_sparsecrf.OWLQN.v1, or, with "
+        "l1 = 0, to spacy_sparsecrf.NewtonCG.v1."
+    )

@@ -1,0 +1,1 @@
+"""Pattern files of Wapiti and templates of CRF++."""

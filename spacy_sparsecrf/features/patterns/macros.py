@@ -1,0 +1,195 @@
+"""Patterns of other programs: lines in which macros such as `%x[-1,0]` stand for texts of columns.
+
+A feature is the text that a line becomes. Lines with the same text around their macros, such as
+`U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and one that is on
+twice counts twice; a name in front tells them apart. Texts of columns are compared each by itself,
+not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ...errors import Errors, SparseCRFError
+from ...model.names import pattern_key
+from .views import View, translate
+
+_BRACKET = re.compile(r"\[\s*(@?)")
+_OFFSET = re.compile(r"\s*([+-]?[0-9]{1,9})\s*(?![0-9])")
+_COLUMN = re.compile(r",\s*\+?([0-9]{1,9})\s*(?![0-9])")
+_EXPRESSION = re.compile(r',\s*"((?:[^"\\]|\\.)*)"\s*')
+_END = re.compile(r"\]")
+_FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro: the view of a token's column.
+
+    offset: in tokens, from the current one; where `absolute`, from the first (which is 1) or,
+        negative, the last (-1).
+    column: number of the column, from 0.
+    """
+
+    offset: int
+    absolute: bool
+    column: int
+    view: View
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A line: its macros, here `tests`, and the texts before, between and behind them.
+
+    kind: "u", "b" or "*", as of templates.
+    literals: one more than macros; the first begins with the kind.
+    line: its number in the file, from 1.
+    """
+
+    kind: str
+    literals: tuple[str, ...]
+    tests: tuple[Macro, ...]
+    line: int
+
+    @property
+    def key(self) -> str:
+        """What a hash depends on besides the texts of columns: the text around the macros."""
+        return pattern_key(self.literals)
+
+    @property
+    def kinds(self) -> str:
+        """What the features are conjoined with: "u", "b" or "ub"."""
+        return "ub" if self.kind == "*" else self.kind
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a program writes patterns.
+
+    name: of the program.
+    kinds: the characters that a line begins with, and the kinds they stand for.
+    commands: letters of macros.
+    absolute: whether positions may be absolute.
+    furthest: the largest offset.
+    before, behind: texts of positions outside the sequence, by distance; the last one also
+        stands for all that are farther away.
+    content: what of a line is a pattern, "" where nothing is.
+    """
+
+    name: str
+    kinds: Mapping[str, str]
+    commands: str
+    absolute: bool
+    furthest: int
+    before: tuple[str, ...]
+    behind: tuple[str, ...]
+    content: Callable[[str], str]
+
+
+def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> list[Pattern]:
+    """Parse all lines of a pattern file.
+
+    n_columns: how many columns there are; source: where the text comes from, for messages.
+    RAISES: SparseCRFError that tells the line and what is wrong there, or that there is none.
+    """
+    lines = enumerate(text.split("\n"), start=1)
+    contents = ((number, dialect.content(line)) for number, line in lines)
+    patterns = [
+        _Line(content, number, source, dialect, n_columns).parse()
+        for number, content in contents
+        if content
+    ]
+    if not patterns:
+        raise SparseCRFError(Errors.SC153.format(source=source, program=dialect.name))
+    return patterns
+
+
+class _Line:
+    """A cursor over one line, which can say where it stopped."""
+
+    def __init__(
+        self, text: str, number: int, source: str, dialect: Dialect, n_columns: int
+    ) -> None:
+        self.text = text
+        self.number = number
+        self.source = source
+        self.dialect = dialect
+        self.n_columns = n_columns
+        self.at = 0
+
+    def parse(self) -> Pattern:
+        """Parse the line."""
+        kind = self.dialect.kinds.get(self.text[0])
+        if kind is None:
+            self._fail("one of " + ", ".join(self.dialect.kinds))
+        # The case of the kind is not part of a feature's text.
+        literals, macros = [kind + self._literal()[1:]], []
+        while self.at < len(self.text):
+            macros.append(self._macro())
+            literals.append(self._literal())
+        return Pattern(kind, tuple(literals), tuple(macros), self.number)
+
+    def _literal(self) -> str:
+        start = self.at
+        end = self.text.find("%", start)
+        self.at = len(self.text) if end < 0 else end
+        return self.text[start : self.at]
+
+    def _macro(self) -> Macro:
+        """Parse `%c[off,col]` or `%c[off,col,"expression"]`."""
+        self.at += 1
+        command = self.text[self.at : self.at + 1]
+        if not command or command not in self.dialect.commands:
+            self._fail("a command behind %, one of " + ", ".join(self.dialect.commands))
+        self.at += 1
+        absolute = bool(self._take(_BRACKET, "'['"))
+        if absolute and not self.dialect.absolute:
+            self._fail("an offset", self.at - 1)
+        offset = self._number(_OFFSET, "an offset", -self.dialect.furthest, self.dialect.furthest)
+        column = self._number(_COLUMN, "',' and the number of a column", 0, 10**9)
+        if column >= self.n_columns:
+            error = Errors.SC152.format(
+                **self._where(), column=column, n=self.n_columns, last=self.n_columns - 1
+            )
+            raise SparseCRFError(error)
+        expression = self._expression() if command.lower() in "tm" else ""
+        self._take(_END, "']'")
+        return Macro(offset, absolute, column, View(command.lower(), command.isupper(), expression))
+
+    def _number(self, pattern: re.Pattern[str], what: str, low: int, high: int) -> int:
+        start = self.at
+        number = int(self._take(pattern, f"{what}, a whole number"))
+        if not low <= number <= high:
+            self._fail(f"{what}, a whole number from {low} to {high}", start)
+        return number
+
+    def _expression(self) -> str:
+        start = self.at
+        expression = self._take(_EXPRESSION, "',' and a regular expression between quotation marks")
+        try:
+            translate(expression)
+        except ValueError as error:
+            message = Errors.SC154.format(
+                **self._where(), expression=expression, position=start + 1, reason=error
+            )
+            raise SparseCRFError(message) from None
+        return expression
+
+    def _take(self, pattern: re.Pattern[str], expected: str) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            self._fail(expected)
+        self.at = match.end()
+        return match[1] if pattern.groups else match[0]
+
+    def _fail(self, expected: str, at: int | None = None) -> NoReturn:
+        at = self.at if at is None else at
+        match = _FOUND.match(self.text, at)
+        found = repr(match[0]) if match else "the end of the line"
+        raise SparseCRFError(
+            Errors.SC151.format(**self._where(), position=at + 1, expected=expected, found=found)
+        )
+
+    def _where(self) -> dict[str, object]:
+        return {"source": self.source, "line": self.number, "text": self.text}

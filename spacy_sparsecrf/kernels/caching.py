@@ -1,0 +1,143 @@
+"""Where the code of kernels is kept on disk, and what is done where it cannot be.
+
+numba has a list of places: NUMBA_CACHE_DIR, `__pycache__` beside the source, the user's own cache.
+It takes the first that can be written to, and raises an error where none can. Here places are read
+in the same order, down to the first that can be written to, which takes new code; where none can,
+code that no place has is compiled anew in each process.
+"""
+
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    NullCache,
+)
+from numba.core.runtime.nrt import rtsys
+
+Function = Callable[..., Any]
+
+
+@cache
+def _stamp(directory: str) -> str:
+    """A digest of all source files of a directory, by which code on disk is known to be theirs."""
+    digest = sha256()
+    for path in sorted(Path(directory).glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class _Files(CompileResultCacheImpl):
+    """The names of a function's files at one of numba's places."""
+
+    def __init__(self, locator: Any, function: Function) -> None:
+        self._locator_classes = [locator]
+        super().__init__(function)  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def places(cls) -> list[Any]:
+        """The places that numba knows, the one that it prefers first."""
+        return cls._locator_classes
+
+
+class _Place(FunctionCache):
+    """What one of numba's places has of a function."""
+
+    def __init__(self, locator: Any, function: Function) -> None:
+        self._impl_class: Any = partial(_Files, locator)
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        # numba looks at the function's own file, but its code has that of functions in others.
+        directory = os.path.dirname(function.__code__.co_filename)
+        self._cache_file: Any = IndexDataCacheFile(
+            self._cache_path, self._impl.filename_base, _stamp(directory)
+        )  # type: ignore[no-untyped-call]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the code for arguments of some types; None where there is none to be read."""
+        # numba imports all that it knows of Python and numpy here, for some tenths of a second, and
+        # does so again, at no cost, before it compiles. Code needs what counts references.
+        rtsys.initialize(target_context)
+        found, load = None, cast("Callable[..., Any]", self._load_overload)
+        try:
+            with self._guard_against_spurious_io_errors():
+                found = load(sig, target_context)
+        except OSError:  # no right to read it
+            return None
+        return found
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is code of this source and this numba, for arguments of any types."""
+        try:
+            return bool(self._cache_file._load_index())
+        except OSError:
+            return False
+
+
+def _open(locator: Any, function: Function) -> _Place | None:
+    """What a place has of a function; None where numba does not take the place."""
+    try:
+        return _Place(locator, function)
+    except RuntimeError:
+        return None
+
+
+def _read_only(locator: Any) -> type:
+    """The same place, which numba takes even if it cannot be written to."""
+    return type(locator.__name__, (locator,), {"ensure_cache_path": lambda _: None})
+
+
+class KernelCache(NullCache):
+    """numba's cache on disk, which also reads where it cannot write.
+
+    is_kept: whether code that is compiled in this process will be there in the next one.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.is_kept = False
+        self._places: list[_Place] = []
+        for locator in _Files.places():
+            place = _open(locator, function)
+            self.is_kept = place is not None
+            place = place or _open(_read_only(locator), function)
+            if place is not None:
+                self._places.append(place)
+            if self.is_kept:
+                break
+
+    @property
+    def cache_path(self) -> str | None:
+        """The directory that takes new code, or None."""
+        return self._places[-1].cache_path if self.is_kept else None
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is code of this source and this numba, for arguments of any types."""
+        return any(place.has_code for place in self._places)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the code for arguments of some types; None where no place has it."""
+        for place in self._places:
+            found = place.load_overload(sig, target_context)
+            if found is not None:
+                return found
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep code, if any place takes it; a full disk or a lost right must not stop a kernel."""
+        if self.is_kept:
+            try:
+                self._places[-1].save_overload(sig, data)  # type: ignore[no-untyped-call]
+            except OSError:
+                self.is_kept = False
+
+    def flush(self) -> None:
+        """Forget the code that this process may write; numba asks for it to compile anew."""
+        if self.is_kept:
+            self._places[-1].flush()  # type: ignore[no-untyped-call]

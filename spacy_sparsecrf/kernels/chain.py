@@ -1,0 +1,274 @@
+"""The chain: alpha, beta, log Z and marginals from evidence and potentials of pairs.
+
+With E_t(y) the evidence of token t and Psi_t the potentials of its context,
+
+    alpha_t = (alpha_{t-1} Psi_t) * E_t / n_t,   n_t such that alpha_t sums to 1,
+    beta_{t-1} = Psi_t (E_t * beta_t / n_t),     beta_T = 1,
+    p(y_t) = alpha_t * beta_t,   p(y', y) = alpha_{t-1}[y'] Psi_t[y', y] (E_t * beta_t / n_t)[y],
+    Z = prod_t n_t times the factors by which E and Psi were scaled,
+
+so that there is no exp or log in the recursions (Lavergne 2010, sections 2.2, 4.1, 4.2). The
+recursions know no test, weight or row.
+
+`go_forward` and `go_back` go through one sequence; `waves` takes the same steps through many.
+"""
+
+import numpy as np
+
+from .compiled import fill, inner
+from .layout import Contexts, Potentials, Vectors
+
+# Between these bounds factors are multiplied, not yet added as logarithms.
+_SMALL = 1e-8
+_LARGE = 1e8
+
+
+@inner(fastmath={"contract"})
+def advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+    """Forward product: out[y] = sum_y' alpha[y'] matrix[y', y], four y' at a time."""
+    padded = len(out)
+    for y in range(padded):
+        out[y] = 0.0
+    unrolled = n_labels - n_labels % 4
+    for i in range(0, unrolled, 4):
+        a, b, c, d = alpha[i], alpha[i + 1], alpha[i + 2], alpha[i + 3]
+        for y in range(padded):
+            out[y] += (a * matrix[i, y] + b * matrix[i + 1, y]) + (
+                c * matrix[i + 2, y] + d * matrix[i + 3, y]
+            )
+    for i in range(unrolled, n_labels):
+        a = alpha[i]
+        for y in range(padded):
+            out[y] += a * matrix[i, y]
+
+
+@inner(fastmath={"contract", "reassoc"})
+def retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+    """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
+    padded = len(v)
+    zero = matrix.dtype.type(0)
+    unrolled = n_labels - n_labels % 4
+    for i in range(0, unrolled, 4):
+        a, b, c, d = zero, zero, zero, zero
+        for y in range(padded):
+            x = v[y]
+            a += matrix[i, y] * x
+            b += matrix[i + 1, y] * x
+            c += matrix[i + 2, y] * x
+            d += matrix[i + 3, y] * x
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    for i in range(unrolled, n_labels):
+        a = zero
+        for y in range(padded):
+            a += matrix[i, y] * v[y]
+        out[i] = a
+
+
+@inner(fastmath={"reassoc"})
+def _sum(row: np.ndarray, n: int) -> float:
+    """Sum of row[:n]."""
+    total = 0.0
+    for i in range(n):
+        total += row[i]
+    return total
+
+
+@inner
+def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: np.ndarray) -> None:
+    """Copy the matrix of context c to scratch and write the values of its entries into it."""
+    # A loop: an assignment of slices takes long to compile.
+    source, copy = potentials.psi[contexts.matrix_of[c]].reshape(-1), scratch.reshape(-1)
+    for i in range(len(copy)):
+        copy[i] = source[i]
+    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
+        scratch[contexts.ent_previous[e], contexts.ent_label[e]] = potentials.change[e]
+
+
+@inner
+def mend_forward(
+    c: int, alpha: np.ndarray, contexts: Contexts, change: np.ndarray, out: np.ndarray
+) -> None:
+    """Mend a forward product with a matrix by a context's entries."""
+    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
+        out[contexts.ent_label[e]] += alpha[contexts.ent_previous[e]] * change[e]
+
+
+@inner
+def mend_backward(
+    c: int, v: np.ndarray, contexts: Contexts, change: np.ndarray, out: np.ndarray
+) -> None:
+    """Mend a backward product with a matrix by a context's entries."""
+    # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
+    e, last = contexts.ent_ptr[c], contexts.ent_start[c]
+    while e < last:
+        previous = contexts.ent_previous[e]
+        total = 0.0
+        while e < last and contexts.ent_previous[e] == previous:
+            total += v[contexts.ent_label[e]] * change[e]
+            e += 1
+        out[previous] += total
+
+
+@inner
+def forward_product(
+    c: int,
+    alpha: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    potentials: Potentials,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Multiply alpha by the Psi of context c. alpha, out: [Yp]; scratch: [Y + 1, Yp]."""
+    m = contexts.matrix_of[c]
+    if potentials.rewritten[c]:
+        rewrite(c, contexts, potentials, scratch)
+        advance(alpha, scratch, n_labels, out)
+        return
+    if contexts.constant[m]:
+        fill(out, 0, n_labels, _sum(alpha, n_labels))
+        fill(out, n_labels, len(out), 0.0)
+    else:
+        advance(alpha, potentials.psi[m], n_labels, out)
+    mend_forward(c, alpha, contexts, potentials.change, out)
+
+
+@inner
+def backward_product(
+    c: int,
+    v: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    potentials: Potentials,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Multiply the Psi of context c by v; the padding of `out` is left as it is."""
+    m = contexts.matrix_of[c]
+    if potentials.rewritten[c]:
+        rewrite(c, contexts, potentials, scratch)
+        retreat(scratch, v, n_labels, out)
+        return
+    if contexts.constant[m]:
+        fill(out, 0, n_labels, _sum(v, n_labels))
+    else:
+        retreat(potentials.psi[m], v, n_labels, out)
+    mend_backward(c, v, contexts, potentials.change, out)
+
+
+@inner
+def start_vector(
+    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, out: np.ndarray
+) -> None:
+    """What stands for the forward product at a first token: the start row and its entries."""
+    start = potentials.psi[contexts.matrix_of[c], n_labels]
+    for y in range(len(out)):
+        out[y] = start[y]
+    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
+        out[contexts.ent_label[e]] = potentials.change[e]
+
+
+@inner(fastmath={"contract", "reassoc"})
+def settle(alpha: np.ndarray, evidence: np.ndarray) -> float:
+    """Multiply a forward vector by its token's evidence, and divide both by the sum, returned."""
+    total = 0.0
+    for y in range(len(alpha)):
+        alpha[y] *= evidence[y]
+        total += alpha[y]
+    inverse = 1.0 / total
+    for y in range(len(alpha)):
+        alpha[y] *= inverse
+        evidence[y] *= inverse
+    return total
+
+
+@inner
+def finish(n_labels: int, alpha: np.ndarray, beta: np.ndarray, backward: np.ndarray) -> None:
+    """Backward *= beta, then beta *= alpha: the marginals of a token."""
+    fill(beta, n_labels, len(beta), 1.0)
+    for y in range(len(beta)):
+        backward[y] *= beta[y]
+        beta[y] *= alpha[y]
+
+
+@inner
+def go_forward(
+    n_labels: int,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+) -> None:
+    """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
+
+    context: [T], of the tokens of one sequence; vectors: with the evidence in `backward`.
+    """
+    alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
+    for t in range(len(context)):
+        c = context[t]
+        if t == 0:
+            start_vector(c, n_labels, contexts, potentials, alpha[t])
+        else:
+            before = alpha[t - 1]
+            forward_product(c, before, n_labels, contexts, potentials, vectors.scratch, alpha[t])
+        norms[t] = settle(alpha[t], evidence[t])
+
+
+@inner
+def go_back(
+    n_labels: int,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+) -> None:
+    """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `go_forward`'s.
+
+    Until their token's turn, rows of `marginals` are beta.
+    """
+    alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
+    fill(beta[len(context) - 1], 0, n_labels, 1.0)
+    for t in range(len(context) - 1, -1, -1):
+        finish(n_labels, alpha[t], beta[t], backward[t])
+        if t > 0:
+            before, scratch = beta[t - 1], vectors.scratch
+            backward_product(
+                context[t], backward[t], n_labels, contexts, potentials, scratch, before
+            )
+
+
+@inner
+def log_partition(
+    first: int,
+    last: int,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+) -> float:
+    """Log Z of the sequence of tokens first:last; not finite where no path has probability."""
+    total, product = 0.0, 1.0
+    for t in range(first, last):
+        total += vectors.scales[t] + potentials.shift[contexts.matrix_of[context[t]]]
+        product *= vectors.norms[t]
+        if product < _SMALL or product > _LARGE:
+            total += np.log(product)
+            product = 1.0
+    return float(total + np.log(product))
+
+
+@inner
+def infer(
+    n_labels: int,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+) -> float:
+    """Run forward and back over one sequence, whose evidence and scales are in `vectors`.
+
+    context: [T]. RETURNS: log Z.
+    """
+    go_forward(n_labels, context, contexts, potentials, vectors)
+    go_back(n_labels, context, contexts, potentials, vectors)
+    return log_partition(0, len(context), context, contexts, potentials, vectors)

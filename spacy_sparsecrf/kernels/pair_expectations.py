@@ -1,0 +1,380 @@
+"""Expected minus observed counts of pairs, and of the bigram weights that they are of.
+
+    sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over the tokens of a matrix,
+
+so that sums of outer products are multiplied by potentials once (Lavergne 2010, section 4.1).
+"""
+
+import numpy as np
+
+from .compiled import add_at, fill, inner, kernel
+from .layout import (
+    Bigrams,
+    ContextRows,
+    Contexts,
+    Potentials,
+    Sequences,
+    Slopes,
+    TokensBy,
+    Vectors,
+)
+
+
+@inner(fastmath={"contract"})
+def add_outer_products(
+    tokens: np.ndarray, n_labels: int, alpha: np.ndarray, backward: np.ndarray, total: np.ndarray
+) -> None:
+    """total[y', y] += sum over tokens of alpha[t - 1, y'] backward[t, y].
+
+    tokens: [n], none of which begins a sequence. Four at a time: `total` is read and written once
+    for four products.
+    """
+    padded = total.shape[1]
+    unrolled, even = len(tokens) - len(tokens) % 4, n_labels - n_labels % 2
+    for j in range(0, unrolled, 4):
+        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for i in range(0, even, 2):
+            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
+            k = i + 1
+            e, f, g, h = alpha[t - 1, k], alpha[u - 1, k], alpha[v - 1, k], alpha[w - 1, k]
+            for y in range(padded):
+                p, q, r, s = backward[t, y], backward[u, y], backward[v, y], backward[w, y]
+                total[i, y] += (a * p + b * q) + (c * r + d * s)
+                total[k, y] += (e * p + f * q) + (g * r + h * s)
+        for i in range(even, n_labels):
+            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
+            for y in range(padded):
+                total[i, y] += (a * backward[t, y] + b * backward[u, y]) + (
+                    c * backward[v, y] + d * backward[w, y]
+                )
+    for j in range(unrolled, len(tokens)):
+        t = tokens[j]
+        for i in range(n_labels):
+            a = alpha[t - 1, i]
+            for y in range(padded):
+                total[i, y] += a * backward[t, y]
+
+
+@kernel
+def pair_sums(
+    first: int,
+    last: int,
+    n_labels: int,
+    spans: np.ndarray,
+    tokens: np.ndarray,
+    vectors: Vectors,
+    sums: np.ndarray,
+) -> None:
+    """Outer-product sums of token spans first:last, each into a matrix of its own.
+
+    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of
+    which begins a sequence; sums: [P, Y + 1, Yp] float64, out (start row 0).
+    """
+    for p in range(first, last):
+        fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
+        own = tokens[spans[p, 0] : spans[p, 1]]
+        add_outer_products(own, n_labels, vectors.alpha, vectors.backward, sums[p])
+
+
+@inner
+def add_starts(tokens: np.ndarray, n_labels: int, backward: np.ndarray, total: np.ndarray) -> None:
+    """total[start, y] += backward[t, y] for tokens [n] that begin sequences."""
+    start = total[n_labels]
+    for t in tokens:
+        row = backward[t]
+        for y in range(len(start)):
+            start[y] += row[y]
+
+
+@inner
+def _subtract_gold(m: int, sequences: Sequences, tokens: TokensBy, total: np.ndarray) -> None:
+    """total[y_{t-1}, y_t] -= weight for the tokens of matrix m."""
+    labels, token_weight = sequences.labels, sequences.token_weight
+    for j in range(tokens.inner_ptr[m], tokens.inner_ptr[m + 1]):
+        t = tokens.inner_tokens[j]
+        if labels[t] >= 0:
+            total[labels[t - 1], labels[t]] -= token_weight[t]
+    for j in range(tokens.start_ptr[m], tokens.start_ptr[m + 1]):
+        t = tokens.start_tokens[j]
+        if labels[t] >= 0:
+            total[sequences.n_labels, labels[t]] -= token_weight[t]
+
+
+@inner
+def _add_products(
+    m: int,
+    n_labels: int,
+    tokens: TokensBy,
+    mat_spans: np.ndarray,
+    sums: np.ndarray,
+    vectors: Vectors,
+    total: np.ndarray,
+) -> None:
+    """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp].
+
+    Sums of their spans, where there are any, were computed before, see `pair_sums`.
+    """
+    if mat_spans[m] == mat_spans[m + 1]:
+        own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
+        add_outer_products(own, n_labels, vectors.alpha, vectors.backward, total)
+    for p in range(mat_spans[m], mat_spans[m + 1]):
+        for i in range(n_labels):
+            for y in range(total.shape[1]):
+                total[i, y] += sums[p, i, y]
+    starts = tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]
+    add_starts(starts, n_labels, vectors.backward, total)
+
+
+@kernel
+def matrix_products(
+    first: int,
+    last: int,
+    n_labels: int,
+    constant: np.ndarray,
+    vectors: Vectors,
+    tokens: TokensBy,
+    mat_spans: np.ndarray,
+    sums: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """total[m] += sum_t alpha_{t-1} (x) backward_t over the tokens of matrices first:last.
+
+    Arguments as in `matrix_residuals`; total: [M, Y + 1, Yp] float64, added to.
+    """
+    for m in range(first, last):
+        if not constant[m]:
+            _add_products(m, n_labels, tokens, mat_spans, sums, vectors, total[m])
+
+
+@kernel
+def matrix_residuals(
+    first: int,
+    last: int,
+    sequences: Sequences,
+    constant: np.ndarray,
+    psi: np.ndarray,
+    vectors: Vectors,
+    tokens: TokensBy,
+    mat_spans: np.ndarray,
+    sums: np.ndarray,
+    is_first: bool,
+    total: np.ndarray,
+    residual: np.ndarray,
+) -> None:
+    """Add expected minus observed pair counts of a block's tokens, as if no context had entries.
+
+    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, of matrices
+    first:last. The sum is taken from `sums[mat_spans[m]:mat_spans[m + 1]]`, in order, where the
+    matrix's tokens were split into spans, else computed here. constant: [M] bool, left out; tokens:
+    of each matrix; is_first: whether this is the first block; total: [Y + 1, Yp] float64, a
+    workspace; residual: [M, Y + 1, Yp] float64,
+    overwritten by the first block, added to by others.
+    """
+    n_labels = sequences.n_labels
+    for m in range(first, last):
+        if constant[m]:
+            continue
+        fill(total.reshape(-1), 0, total.size, 0.0)
+        _add_products(m, n_labels, tokens, mat_spans, sums, vectors, total)
+        for i in range(n_labels + 1):
+            for y in range(total.shape[1]):
+                residual[m, i, y] = psi[m, i, y] * total[i, y] + (
+                    0.0 if is_first else residual[m, i, y]
+                )
+        _subtract_gold(m, sequences, tokens, residual[m])
+
+
+@kernel
+def entry_sums(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    ent_context: np.ndarray,
+    tokens: TokensBy,
+    vectors: Vectors,
+    sums: np.ndarray,
+) -> None:
+    """Add to sums[e] alpha_{t-1}[y'] backward_t[y] of the tokens of the entry's context.
+
+    Entries first:last, which may be a part of a context's; ent_context: [E] int32, of an entry;
+    tokens: of each context; sums: [E] float64, added to.
+    """
+    alpha, backward = vectors.alpha, vectors.backward
+    ent_previous, ent_label = contexts.ent_previous, contexts.ent_label
+    e = first
+    while e < last:
+        c = ent_context[e]
+        end = min(last, contexts.ent_ptr[c + 1])
+        middle = max(e, min(last, contexts.ent_start[c]))
+        for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
+            t = tokens.inner_tokens[j]
+            for i in range(e, middle):
+                sums[i] += alpha[t - 1, ent_previous[i]] * backward[t, ent_label[i]]
+        for j in range(tokens.start_ptr[c], tokens.start_ptr[c + 1]):
+            t = tokens.start_tokens[j]
+            for i in range(middle, end):
+                sums[i] += backward[t, ent_label[i]]
+        e = end
+
+
+@kernel
+def settle_entries(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    ctx_ptr: np.ndarray,
+    by_matrix: np.ndarray,
+    potentials: Potentials,
+    gold: np.ndarray,
+    residual: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Turn sums of entries into expected minus observed counts, and mend their matrices' counts.
+
+    Of matrices first:last, whose contexts ctx_ptr/by_matrix list: residual[m, y', y] += (value[e] -
+    psi[m, y', y]) sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64,
+    weighted gold counts of an entry's pair in its context.
+    """
+    psi, value = potentials.psi, potentials.value
+    for m in range(first, last):
+        for j in range(ctx_ptr[m], ctx_ptr[m + 1]):
+            c = by_matrix[j]
+            for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
+                i, y = contexts.ent_previous[e], contexts.ent_label[e]
+                if not contexts.constant[m]:
+                    residual[m, i, y] += (value[e] - psi[m, i, y]) * sums[e]
+                sums[e] = value[e] * sums[e] - gold[e]
+
+
+@kernel
+def settle_changes(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    ctx_ptr: np.ndarray,
+    by_matrix: np.ndarray,
+    potentials: Potentials,
+    slopes: Slopes,
+    counts: np.ndarray,
+    ent_counts: np.ndarray,
+    total: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Turn sums of products into derivatives of expected pair counts along a direction, in place.
+
+    total[m] := psi[m] (total[m] + slope[m] counts[m]), and likewise sums[e] of entries, by which
+    their matrices are mended. Of matrices first:last, whose contexts ctx_ptr/by_matrix list;
+    counts, total: [M, Y + 1, Yp] sums of products of the vectors, and of their changes (see
+    `tangents`); ent_counts, sums: [E], the same of entries.
+    """
+    psi, slope, value = potentials.psi, slopes.psi, potentials.value
+    for m in range(first, last):
+        if not contexts.constant[m]:
+            for i in range(total.shape[1]):
+                for y in range(total.shape[2]):
+                    total[m, i, y] = psi[m, i, y] * (
+                        total[m, i, y] + slope[m, i, y] * counts[m, i, y]
+                    )
+        for j in range(ctx_ptr[m], ctx_ptr[m + 1]):
+            c = by_matrix[j]
+            for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
+                i, y = contexts.ent_previous[e], contexts.ent_label[e]
+                changed = value[e] * (sums[e] + slopes.score[e] * ent_counts[e])
+                if not contexts.constant[m]:
+                    total[m, i, y] += changed - psi[m, i, y] * (
+                        sums[e] + slope[m, i, y] * ent_counts[e]
+                    )
+                sums[e] = changed
+
+
+@kernel
+def count_entries(
+    sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: np.ndarray
+) -> None:
+    """Add to gold[e] the weights of the tokens of a context whose gold pair is the entry's.
+
+    tokens: of each context; padded: Yp; gold: [E] float64.
+    """
+    labels, token_weight, ent_ptr = sequences.labels, sequences.token_weight, contexts.ent_ptr
+    for c in range(len(ent_ptr) - 1):
+        places = contexts.ent_place[ent_ptr[c] : ent_ptr[c + 1]]
+        if len(places) == 0:
+            continue
+        counts = gold[ent_ptr[c] : ent_ptr[c + 1]]
+        for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
+            t = tokens.inner_tokens[j]
+            if labels[t] >= 0:
+                add_at(places, labels[t - 1] * padded + labels[t], token_weight[t], counts)
+        for j in range(tokens.start_ptr[c], tokens.start_ptr[c + 1]):
+            t = tokens.start_tokens[j]
+            if labels[t] >= 0:
+                place = sequences.n_labels * padded + labels[t]
+                add_at(places, place, token_weight[t], counts)
+
+
+@kernel
+def gather_bigrams(
+    first: int,
+    last: int,
+    n_labels: int,
+    bigrams: Bigrams,
+    col_ptr: np.ndarray,
+    col_matrices: np.ndarray,
+    residual: np.ndarray,
+    weight_ptr: np.ndarray,
+    weight_entries: np.ndarray,
+    entry_residual: np.ndarray,
+    gradient: np.ndarray,
+) -> None:
+    """Gradient of the bigram weights of rows first:last, over matrices and entries.
+
+    col_ptr, col_matrices: CSC, matrices that contain a row; residual: [M, Y + 1, Yp] as
+    `matrix_residuals` leaves it; weight_ptr, weight_entries: CSR, entries of a weight;
+    entry_residual: [E]; gradient: [K] float64, out.
+    """
+    row_ptr = bigrams.row_ptr
+    for row in range(first, last):
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        fill(gradient, begin, end, 0.0)
+        for j in range(col_ptr[row], col_ptr[row + 1]):
+            matrix = residual[col_matrices[j]]
+            if end - begin == bigrams.n_previous * n_labels:
+                full = gradient[begin:end].reshape(-1, n_labels)
+                for i in range(len(full)):
+                    for y in range(n_labels):
+                        full[i, y] += matrix[i, y]
+            else:
+                flat = matrix.reshape(-1)
+                for k in range(begin, end):
+                    gradient[k] += flat[bigrams.row_places[k]]
+        if len(weight_entries) == 0:
+            continue
+        for k in range(begin, end):
+            for j in range(weight_ptr[k], weight_ptr[k + 1]):
+                gradient[k] += entry_residual[weight_entries[j]]
+
+
+@kernel
+def count_gold_pairs(
+    sequences: Sequences,
+    bigrams: Bigrams,
+    context_rows: ContextRows,
+    padded: int,
+    counts: np.ndarray,
+) -> None:
+    """Add to the counts [K] of bigram weights the weights of tokens with their pair of labels.
+
+    padded: Yp.
+    """
+    labels, offsets = sequences.labels, sequences.offsets
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s], offsets[s + 1]):
+            if labels[t] < 0:
+                continue
+            before = sequences.n_labels if t == offsets[s] else labels[t - 1]
+            c = context_rows.context[t]
+            for j in range(context_rows.ptr[c], context_rows.ptr[c + 1]):
+                row = context_rows.rows[j]
+                begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+                place = before * padded + labels[t]
+                add_at(bigrams.row_places[begin:end], place, sequences.weights[s], counts[begin:])

@@ -1,0 +1,226 @@
+"""Potentials of pairs, by context: a matrix that contexts share, and the entries that differ.
+
+    psi_c(y', y) = exp(sum_{o in c} lam[o, y', y])                      (Lavergne 2010, section 4.1)
+
+Their *slopes* are the derivatives of log psi along a direction: the same sums of its weights.
+Section 4.1 has a matrix of ones and entries where weights are; here matrices may hold weights too.
+Where some labels may not follow others, a *mask* comes after the last matrix: 1 for pairs that may,
+0 for others; its start row is 1.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .compiled import fill, inner, kernel, position
+from .exp import exp_shifted, largest
+from .layout import Bigrams, Contexts, Potentials, Slopes
+
+# Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
+_LEAST_FACTOR = 1e-3
+
+
+@inner
+def score_pairs(
+    matrix: np.ndarray, rows: np.ndarray, n_labels: int, bigrams: Bigrams, theta: np.ndarray
+) -> None:
+    """Add to a matrix [Y + 1, Yp] of log-potentials the weights of its rows."""
+    flat, row_ptr = matrix.reshape(-1), bigrams.row_ptr
+    for row in rows:
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin == bigrams.n_previous * n_labels:
+            full = theta[begin:end].reshape(-1, n_labels)
+            for i in range(len(full)):
+                for y in range(n_labels):
+                    matrix[i, y] += full[i, y]
+        else:
+            for k in range(begin, end):
+                flat[bigrams.row_places[k]] += theta[k]
+
+
+@inner
+def _pad(matrix: np.ndarray, n_previous: int, n_labels: int, value: float) -> None:
+    """Set the padding of a matrix to a value."""
+    for i in range(n_previous):
+        fill(matrix[i], n_labels, matrix.shape[1], value)
+
+
+@kernel
+def build_matrices(
+    first: int,
+    last: int,
+    n_labels: int,
+    bigrams: Bigrams,
+    theta: np.ndarray,
+    potentials: Potentials,
+) -> None:
+    """Build and exponentiate matrices first:last, relative to their largest log-potential.
+
+    theta: [K] float64, bigram weights; potentials: psi and shift are written. Without pairs with a
+    start label the start row is 1.
+    """
+    n_previous, psi, shift = bigrams.n_previous, potentials.psi, potentials.shift
+    for m in range(first, last):
+        matrix = psi[m]
+        fill(matrix.reshape(-1), 0, matrix.size, 0.0)
+        rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+        score_pairs(matrix, rows, n_labels, bigrams, theta)
+        used = matrix[:n_previous].reshape(-1)
+        # The padding, which may lie above all potentials, is not to be the largest.
+        _pad(matrix, n_previous, n_labels, matrix[0, 0])
+        shift[m] = largest(used)
+        exp_shifted(used, len(used), shift[m])
+        _pad(matrix, n_previous, n_labels, 0.0)
+        if n_previous == n_labels:
+            fill(matrix[n_labels], 0, n_labels, 1.0)
+        if len(psi) > len(shift):
+            mask = psi[len(shift)]
+            for i in range(n_labels):
+                for y in range(n_labels):
+                    matrix[i, y] *= mask[i, y]
+
+
+@kernel
+def build_entries(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    bigrams: Bigrams,
+    theta: np.ndarray,
+    potentials: Potentials,
+) -> None:
+    """Evaluate the entries in which contexts first:last differ from their matrices.
+
+    value[e] = psi[m, y', y] exp(sum of theta over the entry's weights), m the context's matrix.
+    Products with the matrix are mended by change[e] = value[e] - psi[m, y', y], which cancels where
+    value is much smaller: such a context is *rewritten*, with change[e] = value[e]. In the start
+    row change[e] is always value[e].
+    """
+    weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    value, change, rewritten = potentials.value, potentials.change, potentials.rewritten
+    for c in range(first, last):
+        matrix = potentials.psi[contexts.matrix_of[c]]
+        begin, start, end = contexts.ent_ptr[c], contexts.ent_start[c], contexts.ent_ptr[c + 1]
+        least = 1.0
+        for e in range(begin, end):
+            score = 0.0
+            for j in range(weight_ptr[e], weight_ptr[e + 1]):
+                score += theta[weights[j]]
+            factor = np.exp(score)
+            base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
+            value[e] = base * factor
+            change[e] = value[e] - base
+            if e < start:
+                least = min(least, factor)
+        rewritten[c] = least < _LEAST_FACTOR
+        for e in range(begin if rewritten[c] else start, end):
+            change[e] = value[e]
+
+
+@inner
+def build_visited(
+    visit: int,
+    context: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    bigrams: Bigrams,
+    theta: np.ndarray,
+    potentials: Potentials,
+) -> None:
+    """Evaluate the matrices and entries of the contexts of some tokens, once each.
+
+    visit: number of this visit, or of a run of visits at the same weights; context: [T], of the
+    tokens; theta: [K] float64, bigram weights.
+    """
+    stamp, n_matrices = potentials.stamp, len(contexts.constant)
+    for token_context in context:
+        # Of the type that these kernels are called with elsewhere.
+        c: Any = np.int64(token_context)
+        m: Any = np.int64(contexts.matrix_of[c])
+        # Matrices of ones were built before, and stay.
+        if stamp[m] != visit and not contexts.constant[m]:
+            stamp[m] = visit
+            build_matrices(m, m + 1, n_labels, bigrams, theta, potentials)
+        if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
+            stamp[n_matrices + c] = visit
+            build_entries(c, c + 1, contexts, bigrams, theta, potentials)
+
+
+@inner
+def potential(c: int, place: int, contexts: Contexts, potentials: Potentials) -> float:
+    """Potential of the pair at a place y' * Yp + y in context c."""
+    first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+    e = first + position(contexts.ent_place[first:last], place)
+    if e < last and contexts.ent_place[e] == place:
+        return float(potentials.value[e])
+    return float(potentials.psi[contexts.matrix_of[c]].reshape(-1)[place])
+
+
+@kernel
+def slope_matrices(
+    first: int, last: int, n_labels: int, bigrams: Bigrams, direction: np.ndarray, slopes: Slopes
+) -> None:
+    """Slopes of matrices first:last: slope[m, y', y] = sum of the weights of a direction.
+
+    direction: [K] float64, of the bigram weights; slopes: psi is written.
+    """
+    for m in range(first, last):
+        matrix = slopes.psi[m]
+        fill(matrix.reshape(-1), 0, matrix.size, 0.0)
+        rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+        score_pairs(matrix, rows, n_labels, bigrams, direction)
+
+
+@kernel
+def slope_entries(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    bigrams: Bigrams,
+    direction: np.ndarray,
+    potentials: Potentials,
+    slopes: Slopes,
+) -> None:
+    """Slopes of the entries of contexts first:last, whose matrices have theirs.
+
+    score[e]: the direction's score of the pair, the matrix's part included; change[e]: the
+    derivative of the potential less what products with the matrix as it is used have of it (the
+    matrix itself, or rewritten, with its slope; nothing in the start row).
+    """
+    weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    for c in range(first, last):
+        matrix = slopes.psi[contexts.matrix_of[c]]
+        for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
+            own = 0.0
+            for j in range(weight_ptr[e], weight_ptr[e + 1]):
+                own += direction[weights[j]]
+            base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
+            slopes.score[e] = base + own
+            slopes.change[e] = potentials.value[e] * own
+            if e >= contexts.ent_start[c] or not potentials.rewritten[c]:
+                slopes.change[e] += potentials.change[e] * base
+
+
+@inner
+def slope_visited(
+    visit: int,
+    context: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    bigrams: Bigrams,
+    direction: np.ndarray,
+    potentials: Potentials,
+    slopes: Slopes,
+) -> None:
+    """Evaluate the slopes of the contexts of tokens, once each; see `build_visited`."""
+    stamp, n_matrices = slopes.stamp, len(contexts.constant)
+    for token_context in context:
+        c: Any = np.int64(token_context)
+        m: Any = np.int64(contexts.matrix_of[c])
+        # Of matrices of ones they are zeros, and stay.
+        if stamp[m] != visit and not contexts.constant[m]:
+            stamp[m] = visit
+            slope_matrices(m, m + 1, n_labels, bigrams, direction, slopes)
+        if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
+            stamp[n_matrices + c] = visit
+            slope_entries(c, c + 1, contexts, bigrams, direction, potentials, slopes)

@@ -1,0 +1,110 @@
+"""Evidence of tokens from weights: the only place that knows tests, rows and heads.
+
+The labels that a token may have are a set of W words of bits: label y is bit y % 64 of word
+y // 64. A set without labels makes no sense, so that no bits stand for all labels.
+"""
+
+import numpy as np
+
+from .compiled import fill, inner, prefetch
+from .exp import exp_shifted, largest
+from .layout import Unigrams
+
+# How many rows ahead their position, and their weights, are asked for.
+_FAR = 24
+_NEAR = 12
+
+
+@inner
+def is_restricted(words: np.ndarray) -> bool:
+    """Whether a set is not that of all labels. words: [W] uint64."""
+    bits = np.uint64(0)
+    for word in words:
+        bits |= word
+    return bool(bits != np.uint64(0))
+
+
+@inner
+def has_label(words: np.ndarray, label: int) -> bool:
+    """Whether a label is in a set that has bits. words: [W] uint64."""
+    bit = words[label >> 6] >> np.uint64(label & 63)
+    return bool(bit & np.uint64(1))
+
+
+@inner
+def _level(scores: np.ndarray, n_labels: int, words: np.ndarray) -> None:
+    """Give labels outside a set the score of one inside, so that they do not count as largest."""
+    inside = 0
+    while not has_label(words, inside):
+        inside += 1
+    for y in range(n_labels):
+        if not has_label(words, y):
+            scores[y] = scores[inside]
+
+
+@inner
+def _add_heads(scores: np.ndarray, heads: np.ndarray, table: np.ndarray) -> None:
+    """Add to a token's scores [Yp] the rows `heads` of a table, four at a time."""
+    last = len(heads)
+    unrolled = last - last % 4
+    for j in range(0, unrolled, 4):
+        a, b, c, d = table[heads[j]], table[heads[j + 1]], table[heads[j + 2]], table[heads[j + 3]]
+        for y in range(len(scores)):
+            scores[y] += (a[y] + b[y]) + (c[y] + d[y])
+    for j in range(unrolled, last):
+        a = table[heads[j]]
+        for y in range(len(scores)):
+            scores[y] += a[y]
+
+
+@inner
+def score_token(
+    t: int, n_labels: int, unigrams: Unigrams, theta: np.ndarray, scores: np.ndarray
+) -> None:
+    """Add to the scores [Yp] of token t the weights of its tests: scores[y] += sum_o mu[o, y].
+
+    theta: [K] float64, of which the first `split` are used.
+    """
+    _add_heads(
+        scores, unigrams.heads[unigrams.head_ptr[t] : unigrams.head_ptr[t + 1]], unigrams.table
+    )
+    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
+        if j + _FAR < len(rows):
+            prefetch(row_ptr, rows[j + _FAR])
+            ahead = rows[j + _NEAR]
+            prefetch(row_labels, row_ptr[ahead])
+            for k in range(row_ptr[ahead], row_ptr[ahead + 1], 8):
+                prefetch(theta, k)
+        row = rows[j]
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        if end - begin == n_labels:
+            # A slice: numba tests the sign of other indices, and then does not vectorise.
+            full = theta[begin:end]
+            for y in range(n_labels):
+                scores[y] += full[y]
+        else:
+            for k in range(begin, end):
+                scores[row_labels[k]] += theta[k]
+
+
+@inner
+def evidence_of(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
+    """Exponentiate a token's scores [Yp] in place, relative to their maximum, which is returned.
+
+    allowed: [W] uint64, the labels that it may have; the maximum is theirs, and other results and
+    the padding are 0.
+    """
+    restricted = is_restricted(allowed)
+    if restricted:
+        _level(scores, n_labels, allowed)
+    # The padding, whatever was in it, is not to be the largest.
+    fill(scores, n_labels, len(scores), scores[0])
+    top: float = largest(scores)
+    exp_shifted(scores, len(scores), top)
+    fill(scores, n_labels, len(scores), 0.0)
+    if restricted:
+        for y in range(n_labels):
+            if not has_label(allowed, y):
+                scores[y] = 0.0
+    return top

@@ -1,0 +1,315 @@
+"""The tangent of the scaled chain: how vectors and marginals change along a direction.
+
+The dynamic programme of Tsuboi, Unno, Kashima & Okazaki 2011, section 3. With u_t(j) the
+direction's score of label j at a token and V_t(i, j) that of a pair,
+
+    A_t(j) = u_t(j) + sum_i P(i | j) (V_t(i, j) + A_{t-1}(i)),            A_0 = 0,
+    B_{t-1}(i) = sum_j P(j | i) (V_t(i, j) + u_t(j) + B_t(j)),            B_T = 0,
+
+each less its mean over the marginals, so that A + B is what the paper has less E(Phi).v, and its
+size does not grow with the sequence. The conditional probabilities are products of vectors,
+P(i | j) = alpha_{t-1}(i) Psi_t(i, j) q_t(j) / alpha_t(j) and P(j | i) = Psi_t(i, j) q_t(j)
+beta_t(j) / beta_{t-1}(i), with q_t the evidence over n_t: A comes multiplied by alpha, B by beta,
+and nothing is divided by a probability, which may be 0. The recursion knows no test, weight or row.
+"""
+
+import numpy as np
+
+from .chain import backward_product, rewrite
+from .compiled import fill, inner
+from .layout import Contexts, Potentials, Slopes, Tangents, Vectors
+
+
+@inner
+def recover_betas(
+    n_labels: int,
+    weight: float,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    vectors: Vectors,
+    beta: np.ndarray,
+) -> None:
+    """Recover weight * beta_t of one sequence from what inference has left in `backward`.
+
+    weight: what `backward` was multiplied by; context: [T]; beta: [T, Yp], out, padding 0.
+    """
+    last = len(context) - 1
+    for t in range(last + 1):
+        row = beta[t]
+        fill(row, n_labels, len(row), 0.0)
+        if t == last:
+            fill(row, 0, n_labels, weight)
+        else:
+            backward_product(
+                context[t + 1],
+                vectors.backward[t + 1],
+                n_labels,
+                contexts,
+                potentials,
+                vectors.scratch,
+                row,
+            )
+
+
+@inner(fastmath={"contract"})
+def _advance(
+    alpha: np.ndarray,
+    change: np.ndarray,
+    matrix: np.ndarray,
+    slope: np.ndarray,
+    n_labels: int,
+    out: np.ndarray,
+) -> None:
+    """out[y] = sum_y' matrix[y', y] (change[y'] + alpha[y'] slope[y', y]), two y' at a time."""
+    padded = len(out)
+    for y in range(padded):
+        out[y] = 0.0
+    unrolled = n_labels - n_labels % 2
+    for i in range(0, unrolled, 2):
+        a, b, c, d = alpha[i], alpha[i + 1], change[i], change[i + 1]
+        for y in range(padded):
+            out[y] += matrix[i, y] * (c + a * slope[i, y]) + matrix[i + 1, y] * (
+                d + b * slope[i + 1, y]
+            )
+    for i in range(unrolled, n_labels):
+        a, c = alpha[i], change[i]
+        for y in range(padded):
+            out[y] += matrix[i, y] * (c + a * slope[i, y])
+
+
+@inner(fastmath={"contract", "reassoc"})
+def _retreat(
+    matrix: np.ndarray,
+    slope: np.ndarray,
+    v: np.ndarray,
+    change: np.ndarray,
+    n_labels: int,
+    out: np.ndarray,
+) -> None:
+    """out[y'] = sum_y matrix[y', y] (change[y] + slope[y', y] v[y]), two y' at a time."""
+    padded = len(v)
+    zero = matrix.dtype.type(0)
+    unrolled = n_labels - n_labels % 2
+    for i in range(0, unrolled, 2):
+        a, b = zero, zero
+        for y in range(padded):
+            x, c = v[y], change[y]
+            a += matrix[i, y] * (c + slope[i, y] * x)
+            b += matrix[i + 1, y] * (c + slope[i + 1, y] * x)
+        out[i], out[i + 1] = a, b
+    for i in range(unrolled, n_labels):
+        a = zero
+        for y in range(padded):
+            a += matrix[i, y] * (change[y] + slope[i, y] * v[y])
+        out[i] = a
+
+
+@inner
+def _sum(row: np.ndarray, n: int) -> float:
+    """Sum of row[:n]."""
+    total = 0.0
+    for i in range(n):
+        total += row[i]
+    return total
+
+
+@inner
+def _forward_change(
+    c: int,
+    alpha: np.ndarray,
+    change: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    potentials: Potentials,
+    slopes: Slopes,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
+    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
+    previous, label = contexts.ent_previous, contexts.ent_label
+    if potentials.rewritten[c]:
+        rewrite(c, contexts, potentials, scratch)
+        _advance(alpha, change, scratch, slopes.psi[m], n_labels, out)
+        for e in range(first, last):
+            out[label[e]] += alpha[previous[e]] * slopes.change[e]
+        return
+    if contexts.constant[m]:
+        fill(out, 0, n_labels, _sum(change, n_labels))
+        fill(out, n_labels, len(out), 0.0)
+    else:
+        _advance(alpha, change, potentials.psi[m], slopes.psi[m], n_labels, out)
+    for e in range(first, last):
+        i = previous[e]
+        out[label[e]] += change[i] * potentials.change[e] + alpha[i] * slopes.change[e]
+
+
+@inner
+def _backward_change(
+    c: int,
+    v: np.ndarray,
+    change: np.ndarray,
+    n_labels: int,
+    contexts: Contexts,
+    potentials: Potentials,
+    slopes: Slopes,
+    scratch: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The derivative of Psi v, Psi of context c, where v changes by `change`; out: padding 0."""
+    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
+    previous, label = contexts.ent_previous, contexts.ent_label
+    fill(out, n_labels, len(out), 0.0)
+    if potentials.rewritten[c]:
+        rewrite(c, contexts, potentials, scratch)
+        _retreat(scratch, slopes.psi[m], v, change, n_labels, out)
+        for e in range(first, last):
+            out[previous[e]] += v[label[e]] * slopes.change[e]
+        return
+    if contexts.constant[m]:
+        fill(out, 0, n_labels, _sum(change, n_labels))
+    else:
+        _retreat(potentials.psi[m], slopes.psi[m], v, change, n_labels, out)
+    for e in range(first, last):
+        y = label[e]
+        out[previous[e]] += change[y] * potentials.change[e] + v[y] * slopes.change[e]
+
+
+@inner
+def _start_change(
+    c: int,
+    n_labels: int,
+    contexts: Contexts,
+    potentials: Potentials,
+    slopes: Slopes,
+    out: np.ndarray,
+) -> None:
+    """The derivative of the vector that stands for a forward product at a first token."""
+    m = contexts.matrix_of[c]
+    start, slope = potentials.psi[m, n_labels], slopes.psi[m, n_labels]
+    for y in range(len(out)):
+        out[y] = start[y] * slope[y]
+    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
+        out[contexts.ent_label[e]] = slopes.change[e]
+
+
+@inner(fastmath={"contract", "reassoc"})
+def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray) -> float:
+    """Row -= k shape, for k = sum_y mass[y] row[y] * inverse, which is returned."""
+    total = 0.0
+    for y in range(len(row)):
+        total += mass[y] * row[y]
+    total *= inverse
+    k = row.dtype.type(total)
+    for y in range(len(row)):
+        row[y] -= k * shape[y]
+    return total
+
+
+@inner(fastmath={"contract"})
+def _add_evidence(
+    row: np.ndarray, backward: np.ndarray, beta: np.ndarray, whole: np.ndarray, score: np.ndarray
+) -> None:
+    """row[y] := q[y] row[y] + whole[y] score[y], with q = backward / beta.
+
+    Where beta is 0, so is the label's marginal, and q does not matter.
+    """
+    zero = row.dtype.type(0)
+    for y in range(len(row)):
+        q = backward[y] / beta[y] if beta[y] != zero else zero
+        row[y] = q * row[y] + whole[y] * score[y]
+
+
+@inner
+def _change_forward(
+    n_labels: int,
+    inverse: float,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    slopes: Slopes,
+    vectors: Vectors,
+    tangents: Tangents,
+) -> float:
+    """Leave alpha_t A_t in `forward_change`, and return the mean that was taken off A_1."""
+    alpha, beta, rows = vectors.alpha, tangents.beta, tangents.forward_change
+    start_mean = 0.0
+    for t in range(len(context)):
+        row, c = rows[t], context[t]
+        if t == 0:
+            _start_change(c, n_labels, contexts, potentials, slopes, row)
+        else:
+            _forward_change(
+                c,
+                alpha[t - 1],
+                rows[t - 1],
+                n_labels,
+                contexts,
+                potentials,
+                slopes,
+                vectors.scratch,
+                row,
+            )
+        _add_evidence(row, vectors.backward[t], beta[t], alpha[t], tangents.marginal_change[t])
+        mean = _centre(row, beta[t], inverse, alpha[t])
+        if t == 0:
+            start_mean = mean
+    return start_mean
+
+
+@inner
+def differentiate(
+    n_labels: int,
+    weight: float,
+    context: np.ndarray,
+    contexts: Contexts,
+    potentials: Potentials,
+    slopes: Slopes,
+    vectors: Vectors,
+    tangents: Tangents,
+) -> None:
+    """Run the recursions A and B over one sequence, without exp.
+
+    Written are forward_change[t] = alpha_t A_t, marginal_change[t] = weight p(y_t) (A_t + B_t) and
+    backward_change[t] = backward_t (u_t + B_t - k), k the mean of V + u_t + B_t, such that the
+    derivative of weight p(i, j) is forward_change_{t-1}[i] Psi[i, j] backward_t[j] +
+    alpha_{t-1}[i] Psi[i, j] (backward_change_t[j] + V[i, j] backward_t[j]).
+
+    weight: what `backward` and `beta` were multiplied by; context: [T]; vectors: as inference left
+    them; tangents: with `beta`, and with u in `marginal_change`.
+    """
+    inverse = 1.0 / weight if weight != 0.0 else 0.0
+    start_mean = _change_forward(
+        n_labels, inverse, context, contexts, potentials, slopes, vectors, tangents
+    )
+    alpha, backward, beta = vectors.alpha, vectors.backward, tangents.beta
+    rows, scratch, last = tangents.backward_change, vectors.scratch, len(context) - 1
+    # Of a matrix that is written there, the start row is not read.
+    whole = scratch[n_labels]
+    fill(rows[last], 0, rows.shape[1], 0.0)
+    for t in range(last, -1, -1):
+        # Until here a row is beta_t B_t, and `marginal_change` has u_t.
+        row, scores, forward = rows[t], tangents.marginal_change[t], tangents.forward_change[t]
+        for y in range(len(row)):
+            whole[y] = forward[y] * beta[t, y] + alpha[t, y] * row[y]
+        _add_evidence(row, backward[t], beta[t], backward[t], scores)
+        for y in range(len(row)):
+            scores[y] = whole[y]
+        mean = start_mean
+        if t > 0:
+            before = rows[t - 1]
+            _backward_change(
+                context[t],
+                backward[t],
+                row,
+                n_labels,
+                contexts,
+                potentials,
+                slopes,
+                scratch,
+                before,
+            )
+            mean = _centre(before, alpha[t - 1], inverse, beta[t - 1])
+        for y in range(len(row)):
+            row[y] -= mean * backward[t, y]

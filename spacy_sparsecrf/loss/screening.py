@@ -1,0 +1,319 @@
+"""Sums of residuals over the tokens of all tests, of which screening keeps little.
+
+The gradient of all potential unigram weights, of which only violators are kept.
+
+The gradient of all potential bigram weights, of which only violators are kept.
+
+Computed of those alone that can be violators, by what the marginals of single tokens tell.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.screening import (
+    Chosen,
+    ContextsOf,
+    Gold,
+    add_chosen_pairs,
+    add_counts,
+    add_residuals,
+    choose_labels,
+    collect_labels,
+    screen_pairs,
+)
+from ..parallel import Chunks, cut
+from .lattice import Csr
+from .working import WorkingLoss
+from .workspace import Workspace, kept_tables, tokens_by
+
+Floats = NDArray[np.float64]
+
+FoundT = TypeVar("FoundT")
+
+# Sums that are held at once where the corpus is in files: 512 MB.
+HELD_SUMS = 1 << 26
+
+
+def from_sums(
+    working: WorkingLoss,
+    theta: Floats,
+    chunks: Chunks,
+    shape: tuple[int, ...],
+    n_parts: int,
+    add: Callable[[int, int, int, Floats], None],
+    collect: Callable[[int, int, Floats], FoundT],
+) -> list[FoundT]:
+    """Sum over the parts of the corpus for all tests of chunks, and collect from the sums.
+
+    working, theta: whose residuals are in the workspace, or are put there a block at a time where
+    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory; n_parts:
+    of the corpus, where it is in memory; otherwise its blocks are the parts; add(i, first, last,
+    sums): adds part i to the sums [last - first, *shape] of tests; collect(first, last, sums):
+    tells what is found. RETURNS: what is found in each chunk.
+    """
+    space = working.space
+
+    def in_memory(first: int, last: int) -> FoundT:
+        sums = np.zeros((last - first, *shape))
+        for i in range(n_parts):
+            add(i, first, last, sums)
+        return collect(first, last, sums)
+
+    if not space.by_block:
+        return space.workers.map(in_memory, chunks)
+    found: list[FoundT] = []
+    for run in runs(chunks, prod(shape)):
+        found += _from_blocks(working, theta, run, shape, add, collect)
+    return found
+
+
+def _from_blocks(
+    working: WorkingLoss,
+    theta: Floats,
+    chunks: Chunks,
+    shape: tuple[int, ...],
+    add: Callable[[int, int, int, Floats], None],
+    collect: Callable[[int, int, Floats], FoundT],
+) -> list[FoundT]:
+    """Sum for consecutive chunks at once, so that each block is evaluated once; see `from_sums`."""
+    origin, workers = chunks[0][0], working.space.workers
+    sums = np.zeros((chunks[-1][1] - origin, *shape))
+
+    def own(first: int, last: int) -> Floats:
+        return sums[first - origin : last - origin]
+
+    def adder(i: int) -> Callable[[int, int], None]:
+        return lambda first, last: add(i, first, last, own(first, last))
+
+    for i in working.visit(theta):
+        workers.map(adder(i), chunks)
+    return workers.map(lambda first, last: collect(first, last, own(first, last)), chunks)
+
+
+def runs(chunks: Chunks, width: int) -> list[Chunks]:
+    """Group consecutive chunks of tests whose sums, `width` each, can be held at once."""
+    found: list[Chunks] = []
+    for chunk in chunks:
+        if found and (chunk[1] - found[-1][0][0]) * width <= HELD_SUMS:
+            found[-1].append(chunk)
+        else:
+            found.append([chunk])
+    return found
+
+
+Longs = NDArray[np.int64]
+
+Found = tuple[Longs, Floats]
+
+# Potential weights whose gradients one call may write: 16 MB a thread.
+_SCREEN_BLOCK = 1 << 20
+
+_MIN_BLOCKS = 64
+
+
+def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
+    """Find the weights whose loss gradient exceeds a threshold in magnitude.
+
+    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: parts
+    of coordinates [n] int64, ascending, and gradients [n] float64.
+    """
+    space = working.space
+
+    def add(i: int, first: int, last: int, sums: Floats) -> None:
+        columns = space.columns[i]
+        line, tests = columns.between(first, last)
+        tokens = columns.tokens
+        add_residuals(first, tests, line, tokens.indptr, tokens.indices, space.residual, sums)
+
+    def collect(first: int, last: int, sums: Floats) -> Found:
+        n = (last - first) * space.n_labels
+        coordinates, gradients = np.empty(n, np.int64), np.empty(n)
+        found = collect_labels(first, space.n_labels, sums, threshold, coordinates, gradients)
+        return coordinates[:found].copy(), gradients[:found].copy()
+
+    shape = (space.padded,)
+    return from_sums(working, theta, _chunks(space), shape, len(space.columns), add, collect)
+
+
+def _chunks(space: Workspace) -> Chunks:
+    """Cut the tests into runs of about equal work whose potential weights fit a buffer."""
+    sizes = space.test_counts
+    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a block.
+    cost = sizes + int(sizes.sum()) // max(1, len(sizes))
+    return cut(cost, max(_MIN_BLOCKS, -(-len(sizes) * space.n_labels // _SCREEN_BLOCK)))
+
+
+# Pairs whose gradients are held at once: 512 MB.
+_HELD_PAIRS = 1 << 26
+
+_CHUNKS = 64
+
+# Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
+_SLACK = 8.0
+
+
+class PairScreening:
+    """Finds violators among the bigram weights.
+
+    space: of the losses; n_unigram: what coordinates of bigram weights begin with.
+    """
+
+    def __init__(self, space: Workspace, n_unigram: int) -> None:
+        lattice = space.lattice
+        self._space = space
+        self._n_unigram = n_unigram
+        n_contexts, store = len(lattice.ctx_tests), lattice.store
+        self._of_block = [
+            tokens_by(
+                *kept_tables(
+                    block.tokens_by(lattice.context[block.begin : block.end], n_contexts), store
+                )
+            )
+            for block in space.blocks
+        ]
+        n_tokens = store.counts(lattice.context, n_contexts)
+        sizes = n_tokens[lattice.test_contexts.indices]
+        ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
+        self._n_tokens: Longs = np.diff(ends)
+
+    def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
+        """Find the weights whose loss gradient exceeds a threshold in magnitude.
+
+        working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS:
+        parts of coordinates [n] int64, ascending, and gradients [n] float64.
+        """
+        lattice = self._space.lattice
+        contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
+        chosen = self._choose(working, theta, threshold)
+        parts = []
+        for chunks in _runs(chosen.area_ptr, self._n_tokens):
+            parts += self._screen_run(working, theta, contexts, chosen, threshold, chunks)
+        return parts
+
+    def _choose(self, working: WorkingLoss, theta: Floats, threshold: float) -> Chosen:
+        """Which pairs can have a gradient beyond a threshold."""
+        space, n_labels = self._space, self._space.n_labels
+        slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
+
+        def choose(first: int, last: int, counts: Floats) -> tuple[NDArray[Any], ...]:
+            n_rows, n_columns = (np.zeros(last - first, np.int64) for _ in range(2))
+            most = (last - first) * (n_labels + 1)
+            rows, columns = (np.empty(most, np.uint16) for _ in range(2))
+            choose_labels(n_labels, counts, slack, threshold, n_rows, rows, n_columns, columns)
+            return n_rows, rows[: n_rows.sum()].copy(), n_columns, columns[: n_columns.sum()].copy()
+
+        n = len(space.lattice.test_contexts)
+        chunks = cut(self._n_tokens, max(_CHUNKS, n * n_labels >> 20))
+        shape = 4, space.padded + 1
+        found = from_sums(
+            working, theta, chunks, shape, len(space.blocks), self._add_counts, choose
+        )
+        empty = np.empty(0, np.int64), np.empty(0, np.uint16)
+        n_rows, rows, n_columns, columns = (
+            np.concatenate(part) for part in zip((*empty, *empty), *found, strict=True)
+        )
+        ends = _pointers(n_rows), _pointers(n_columns), _pointers(n_rows * n_columns)
+        return Chosen(ends[0], rows, ends[1], columns, ends[2])
+
+    def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
+        """Add block i to the counts of labels of tests first:last."""
+        space, contexts = self._space, self._space.lattice.test_contexts
+        add_counts(
+            first,
+            last,
+            space.n_labels,
+            ContextsOf(contexts.indptr, contexts.indices),
+            self._of_block[i],
+            self._gold(i),
+            space.residual_of(space.blocks[i]),
+            counts,
+        )
+
+    def _gold(self, i: int) -> Gold:
+        """The gold labels of block i."""
+        lattice, block = self._space.lattice, self._space.blocks[i]
+        tokens = slice(block.begin, block.end)
+        return Gold(lattice.labels[tokens], lattice.token_weight[tokens])
+
+    def _screen_run(
+        self,
+        working: WorkingLoss,
+        theta: Floats,
+        contexts: Csr,
+        chosen: Chosen,
+        threshold: float,
+        chunks: Chunks,
+    ) -> list[Found]:
+        """Screen the chosen pairs of chunks of tests, whose contexts are given."""
+        space, ptr = self._space, chosen.area_ptr
+        totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
+        # Areas count from the first of these totals.
+        chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
+        for i in working.visit(theta, vectors=True):
+            add = self._adder(working, contexts, chosen, i, totals)
+            space.workers.map(add, chunks)
+        return space.workers.map(
+            lambda first, last: self._collect(chosen, threshold, first, last, totals), chunks
+        )
+
+    def _adder(
+        self, working: WorkingLoss, columns: Csr, chosen: Chosen, i: int, totals: Floats
+    ) -> Callable[[int, int], None]:
+        """What adds the chosen pairs of block i to the totals of tests."""
+        pairs, gold, vectors = working.pairs, self._gold(i), working.vectors(i)
+        tests, contexts = ContextsOf(columns.indptr, columns.indices), pairs.contexts
+        tokens, arrays = self._of_block[i], contexts.arrays
+
+        def add(first: int, last: int) -> None:
+            add_chosen_pairs(
+                first,
+                last,
+                chosen,
+                tests,
+                contexts.active,
+                arrays,
+                pairs.potentials,
+                tokens,
+                gold,
+                vectors,
+                totals,
+            )
+
+        return add
+
+    def _collect(
+        self, chosen: Chosen, threshold: float, first: int, last: int, totals: Floats
+    ) -> Found:
+        """The violators among the chosen pairs of tests first:last, given their gradients."""
+        most = int(chosen.area_ptr[last] - chosen.area_ptr[first])
+        coordinates, gradients = np.empty(most, np.int64), np.empty(most)
+        n_labels, n_previous = self._space.n_labels, self._space.lattice.n_previous
+        sizes = first, last, n_labels, n_previous
+        found = screen_pairs(*sizes, chosen, totals, threshold, coordinates, gradients)
+        return self._n_unigram + coordinates[:found], gradients[:found].copy()
+
+
+def _pointers(sizes: Longs) -> Longs:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _runs(area_ptr: Longs, n_tokens: Longs) -> list[Chunks]:
+    """Cut tests into chunks of about equal work, and these into runs that can be held at once."""
+    sizes = np.diff(area_ptr)
+    runs: list[Chunks] = []
+    for chunk in cut(sizes * n_tokens, max(_CHUNKS, int(area_ptr[-1] >> 20))):
+        if runs and area_ptr[chunk[1]] - area_ptr[runs[-1][0][0]] <= _HELD_PAIRS:
+            runs[-1].append(chunk)
+        elif area_ptr[chunk[1]] > area_ptr[chunk[0]]:
+            runs.append([chunk])
+    return runs
+
+
+def _sorted_by(table: Csr, key: NDArray[np.int32]) -> Csr:
+    """Order the entries of each row of a ragged table by a key of the entry."""
+    row = np.repeat(np.arange(len(table)), np.diff(table.indptr))
+    return Csr(table.indptr, table.indices[np.lexsort((key[table.indices], row))])

@@ -1,1 +1,0 @@
-"""The messages of errors, by what they are about."""

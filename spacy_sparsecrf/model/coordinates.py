@@ -1,0 +1,94 @@
+"""What coordinates of weights are called in a model, and back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import find_keys
+from .model import CRFModel, WeightTable, n_clusters
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class WeightNames:
+    """Names the weights of a problem: coordinates (see `loss.chain`) <-> hashes and labels.
+
+    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the tests, position = test id;
+    labels: strings of the label ids; bounds: of clusters of labels, see `CRFModel`; start_label:
+    whether pairs (start, y) exist; kind: of the model.
+    """
+
+    unigram_keys: Keys
+    bigram_keys: Keys
+    labels: tuple[str, ...]
+    bounds: tuple[int, ...]
+    start_label: bool
+    kind: str
+
+    @property
+    def _n_outcomes(self) -> int:
+        return len(self.labels) + n_clusters(self.bounds)
+
+    @property
+    def _n_previous(self) -> int:
+        return len(self.labels) + int(self.start_label)
+
+    def model(self, coordinates: Longs, theta: Floats, dtype: str) -> CRFModel:
+        """The model that has these weights.
+
+        coordinates: [n] int64, ascending; theta: [n]; dtype: see `CRFModel`. Weights that
+        underflow it are dropped.
+        """
+        n, n_outcomes = len(self.labels), self._n_outcomes
+        split = len(self.unigram_keys) * n_outcomes
+        unigram = coordinates < split
+        pairs = coordinates[~unigram] - split
+        values = theta.astype(dtype)
+        return CRFModel(
+            self.labels,
+            dtype,
+            WeightTable.of(
+                self.unigram_keys[coordinates[unigram] // n_outcomes],
+                None,
+                coordinates[unigram] % n_outcomes,
+                values[unigram],
+            ),
+            WeightTable.of(
+                self.bigram_keys[pairs // (n * self._n_previous)],
+                pairs // n % self._n_previous,
+                pairs % n,
+                values[~unigram],
+            ),
+            self.kind,
+            self.bounds,
+        )
+
+    def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
+        """Coordinates and weights, [n] each, of a model's tests and labels that have names here."""
+        n = len(self.labels)
+        here = {label: i for i, label in enumerate(self.labels)}
+        relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)
+        clusters = np.arange(n, n + n_clusters(model.bounds))
+        if (model.labels, model.bounds) != (self.labels, self.bounds):
+            # Clusters of other labels are others.
+            clusters = np.full_like(clusters, -1)
+        outcome = np.concatenate((relabel, clusters))[model.unigram.labels]
+        tables = [(model.unigram, self.unigram_keys, 0, outcome, self._n_outcomes)]
+        if self.kind != "maxent":
+            start = n if self.start_label else -1
+            previous = np.append(relabel, start)[model.bigram.previous]
+            label = relabel[model.bigram.labels]
+            pair = np.where((previous >= 0) & (label >= 0), previous * n + label, -1)
+            base = len(self.unigram_keys) * n
+            tables.append((model.bigram, self.bigram_keys, base, pair, self._n_previous * n))
+        coordinates, values = [], []
+        for table, keys, base, place, width in tables:
+            test = np.repeat(find_keys(keys, table.keys), np.diff(table.indptr))
+            known = (test >= 0) & (place >= 0)
+            coordinates.append(base + test[known] * width + place[known])
+            values.append(table.values[known].astype(np.float64))
+        return np.concatenate(coordinates), np.concatenate(values)

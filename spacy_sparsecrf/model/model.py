@@ -1,0 +1,229 @@
+"""The trained model: labels, hashed tests, and the active weights only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..corpus.encoded import MAX_LABELS
+from ..errors import Errors, SparseCRFError
+from ..model import file as model_file
+from .schema import PACKED, TABLES, check_arrays, check_meta
+
+# Labels are stored in 16 bits, the start label included.
+# A chain is normalised over paths; the others at each token, without or with the label before.
+KINDS = ("chain", "maxent", "memm")
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """Active weights of one kind, grouped by test.
+
+    keys: [O] uint64, sorted hashes of the tests; indptr: [O + 1] int64; previous, labels: [K]
+    uint16, label pair of a weight (`previous` is empty for unigram weights; the number of labels
+    stands for the start label); values: [K] float32 or float64.
+    """
+
+    keys: NDArray[np.uint64]
+    indptr: NDArray[np.int64]
+    previous: NDArray[np.uint16]
+    labels: NDArray[np.uint16]
+    values: NDArray[np.floating]
+
+    @classmethod
+    def empty(cls, dtype: DTypeLike) -> WeightTable:
+        """A table without weights."""
+        none = np.empty(0, np.uint16)
+        return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), none, none, np.empty(0, dtype))
+
+    @property
+    def n_active(self) -> int:
+        """Number of weights."""
+        return len(self.values)
+
+    @classmethod
+    def of(
+        cls,
+        keys: NDArray[np.uint64],
+        previous: NDArray[np.integer] | None,
+        labels: NDArray[np.integer],
+        values: NDArray[np.floating],
+    ) -> WeightTable:
+        """Gather weights [K]: hashes of their tests, labels before or None, labels, values.
+
+        Weights that are zero are left out; those of a test stay in their order.
+        """
+        kept = np.flatnonzero(values)
+        order = kept[np.argsort(keys[kept], kind="stable")]
+        active, first = np.unique(keys[order], return_index=True)
+        pairs = np.empty(0, np.uint16) if previous is None else previous[order].astype(np.uint16)
+        return cls(
+            keys=active,
+            indptr=np.append(first, len(order)).astype(np.int64),
+            previous=pairs,
+            labels=labels[order].astype(np.uint16),
+            values=values[order],
+        )
+
+    def entries(self) -> Iterator[tuple[tuple[int, int, int], np.floating]]:
+        """Every weight: hash, label before or -1 for none, and label; and its value."""
+        keys = np.repeat(self.keys, np.diff(self.indptr)).tolist()
+        previous = self.previous.tolist() if len(self.previous) else [-1] * len(keys)
+        places = zip(keys, previous, self.labels.tolist(), strict=True)
+        return zip(places, self.values, strict=True)
+
+    def packed(self) -> model_file.Arrays:
+        """The arrays to store: the number of weights a test takes the place of indptr."""
+        counts = np.diff(self.indptr)
+        width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
+        stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
+        return dict(zip(PACKED, stored, strict=True))
+
+    @classmethod
+    def unpacked(cls, arrays: model_file.Arrays) -> WeightTable:
+        """The table that `packed` stored."""
+        indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
+        return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
+
+
+def _check_dtype(dtype: str) -> str:
+    if dtype not in ("float32", "float64"):
+        raise SparseCRFError(Errors.SC310.format(value=dtype))
+    return dtype
+
+
+def check_kind(kind: str) -> str:
+    """Refuse what is not one of KINDS."""
+    if kind not in KINDS:
+        raise SparseCRFError(Errors.SC342.format(value=kind, known=", ".join(KINDS)))
+    return kind
+
+
+def n_clusters(bounds: Sequence[int]) -> int:
+    """Number of clusters, from their bounds."""
+    return max(0, len(bounds) - 1)
+
+
+def check_clusters(kind: str, number: int) -> None:
+    """Refuse a number of clusters, other than 0, for all kinds but "maxent"."""
+    if number and kind != "maxent":
+        raise SparseCRFError(Errors.SC343.format(kind=kind))
+
+
+class CRFModel:
+    """Labels and active weights of a linear-chain CRF, or of a per-position model.
+
+    labels: strings, their position is the label id. dtype: "float32" or "float64", how weights
+    are stored. kind: "chain", "maxent" or "memm" (see `loss.local`). bounds: of clusters of
+    labels, see `loss.parts`: the first label of each and the number of labels, empty for none;
+    the unigram weights of cluster c are those of a label of the id Y + c.
+    RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
+    another kind than "maxent".
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str] = (),
+        dtype: str = "float32",
+        unigram: WeightTable | None = None,
+        bigram: WeightTable | None = None,
+        kind: str = "chain",
+        bounds: Sequence[int] = (),
+    ) -> None:
+        self._set(
+            labels,
+            _check_dtype(dtype),
+            check_kind(kind),
+            bounds,
+            WeightTable.empty(dtype) if unigram is None else unigram,
+            WeightTable.empty(dtype) if bigram is None else bigram,
+        )
+
+    def _set(
+        self,
+        labels: Sequence[str],
+        dtype: str,
+        kind: str,
+        bounds: Sequence[int],
+        unigram: WeightTable,
+        bigram: WeightTable,
+    ) -> None:
+        check_clusters(kind, len(bounds))
+        if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
+            raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.dtype = dtype
+        self.kind = kind
+        self.bounds: tuple[int, ...] = tuple(bounds)
+        self.unigram = unigram
+        self.bigram = bigram
+
+    @property
+    def n_active(self) -> int:
+        """Number of stored weights, all non-zero."""
+        return self.unigram.n_active + self.bigram.n_active
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of labels and of clusters of labels."""
+        return len(self.labels) + n_clusters(self.bounds)
+
+    def add_label(self, label: str) -> None:
+        """Append a label, whose weights are all zero; it joins the last cluster of labels.
+
+        RAISES: SparseCRFError where the label is there already.
+        """
+        n = len(self.labels)
+        previous = self.bigram.previous.copy()
+        previous[previous == n] = n + 1  # the start label moves up
+        bigram = replace(self.bigram, previous=previous)
+        moved = (self.unigram.labels >= n).astype(np.uint16)  # clusters move up
+        unigram = replace(self.unigram, labels=self.unigram.labels + moved)
+        bounds = (*self.bounds[:-1], n + 1) if self.bounds else ()
+        self._set((*self.labels, label), self.dtype, self.kind, bounds, unigram, bigram)
+
+    def to_bytes(self) -> bytes:
+        """Serialise; the same model gives the same bytes."""
+        tables = {"unigram": self.unigram, "bigram": self.bigram}
+        arrays = {
+            f"{kind}.{name}": array
+            for kind, table in tables.items()
+            for name, array in table.packed().items()
+        }
+        meta = {
+            "labels": list(self.labels),
+            "dtype": self.dtype,
+            "kind": self.kind,
+            "bounds": list(self.bounds),
+        }
+        return model_file.write(meta, arrays)
+
+    def from_bytes(self, data: bytes) -> CRFModel:
+        """Replace this model by a serialised one.
+
+        RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
+        `schema`; the model then stays as it is.
+        """
+        meta, arrays = model_file.read(data)
+        check_meta(meta)
+        labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
+        kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
+        check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
+        tables = {
+            table: WeightTable.unpacked({name: arrays[f"{table}.{name}"] for name in PACKED})
+            for table in TABLES
+        }
+        self._set(labels, dtype, kind, bounds, **tables)
+        return self
+
+    def to_disk(self, path: str | Path) -> None:
+        """Write to a file."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def from_disk(self, path: str | Path) -> CRFModel:
+        """Replace this model by one from a file; RAISES as `from_bytes`."""
+        return self.from_bytes(Path(path).read_bytes())

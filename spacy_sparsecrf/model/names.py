@@ -1,0 +1,242 @@
+r"""Readable names of tests: how they are written, and the file that keeps them.
+
+    name    := "always" | part ("|" part)* | pattern
+    part    := test "=" value
+    test    := a template's test, as in lower[-1]
+    value   := text | number | "^" distance | "$" distance
+    pattern := text ("{" text "}" text)*
+
+`always` is the test that reads nothing; `^2` stands for a token that would be the second before the
+sequence, `$1` for the first behind it (or, with `boundaries`, for all that are farther away too).
+What a pattern of another program becomes is written as there, but with braces around what its
+macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it:
+\t, \n and \r are a tab and ends of lines, and a text that could be taken for a number or for a
+distance has a backslash in front. So a name says what is hashed, and nothing else has that name.
+"""
+
+import gzip
+import json
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SparseCRFWarning, Warnings
+
+ALWAYS = "always"
+PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
+
+_CONTROLS = {"\t": "t", "\n": "n", "\r": "r"}
+_PLAIN = {letter: char for char, letter in _CONTROLS.items()}
+_SAFE = {char: f"\\{_CONTROLS.get(char, char)}" for char in "\\\t\n\r"}
+_IN_FIELDS = str.maketrans(_SAFE)
+_IN_NAMES = str.maketrans({**_SAFE, "|": "\\|", "=": "\\="})
+_IN_PATTERNS = str.maketrans({**_SAFE, **{char: f"\\{char}" for char in "|={}"}})
+_ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
+_PART = re.compile(r"((?:\\.|[^\\|=])+)=((?:\\.|[^\\|=])+)(\||$)", re.DOTALL)
+_PIECE = re.compile(r"((?:\\.|[^\\|={}])*)([{}]|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
+_DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
+_HASH = re.compile(r"0x[0-9a-f]{16}")
+
+
+class Outside(NamedTuple):
+    """The value of a token outside the sequence: distance < 0 before its first, > 0 behind its
+    last token.
+    """
+
+    distance: int
+
+
+Value: TypeAlias = str | int | Outside
+Part: TypeAlias = tuple[str, Value]
+
+
+def escape(text: str) -> str:
+    """Write a text so that it has neither tabs nor ends of lines; `unescape` reads it."""
+    return text.translate(_IN_FIELDS)
+
+
+def unescape(text: str) -> str:
+    """Read what `escape` wrote. RAISES: ValueError if nothing follows the last backslash."""
+    if "\\" not in text:
+        return text
+    return _ESCAPED.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    char = match[1]
+    if not char:
+        raise ValueError("nothing follows the last backslash")
+    return _PLAIN.get(char, char)
+
+
+def write_name(parts: Iterable[Part]) -> str:
+    """Name a test. parts: its template's tests, and the values that they read."""
+    return "|".join(f"{t.translate(_IN_NAMES)}={_write(value)}" for t, value in parts) or ALWAYS
+
+
+def _write(value: Value) -> str:
+    if isinstance(value, Outside):
+        return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
+    if isinstance(value, int):
+        return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
+    text = value.translate(_IN_NAMES)
+    return f"\\{text}" if _NUMBER.fullmatch(value) or _DISTANCE.fullmatch(value) else text
+
+
+def read_name(name: str) -> list[Part]:
+    """Read the name of a test. RAISES: ValueError for what is none."""
+    if name == ALWAYS:
+        return []
+    parts = []
+    at, more = 0, "|"
+    while more:
+        match = _PART.match(name, at)
+        if match is None:
+            raise ValueError(f"expected test=value at character {at + 1}")
+        test, value, more = match.groups()
+        parts.append((unescape(test), _read(value)))
+        at = match.end()
+    return parts
+
+
+def _read(text: str) -> Value:
+    if _NUMBER.fullmatch(text):
+        number = int(text)
+        if not -(2**63) <= number < 2**64:
+            raise ValueError(f"{text} is not a number of 64 bits")
+        return number
+    distance = _DISTANCE.fullmatch(text)
+    if distance:
+        return Outside(int(distance[2]) * (-1 if distance[1] == "^" else 1))
+    return unescape(text)
+
+
+def write_pattern_name(literals: Sequence[str], values: Sequence[str]) -> str:
+    """Name a feature of a pattern.
+
+    literals: the texts before, between and behind its macros; values: what these stand for.
+    """
+    pieces = [text.translate(_IN_PATTERNS) for text in literals]
+    shown = [f"{{{text.translate(_IN_PATTERNS)}}}" for text in values]
+    return "".join(x + y for x, y in zip(pieces, [*shown, ""], strict=True))
+
+
+def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
+    """Read what `write_pattern_name` wrote: literals and values.
+
+    RAISES: ValueError for what is no such name.
+    """
+    pieces: list[str] = []
+    at, brace = 0, "{"
+    while brace:
+        match = _PIECE.match(name, at)
+        brace = match[2] if match else "none"
+        if match is None or brace not in ("", "{}"[len(pieces) % 2]):
+            raise ValueError(f"expected the text of a pattern at character {at + 1}")
+        pieces.append(unescape(match[1]))
+        at = match.end()
+    if len(pieces) % 2 == 0:
+        raise ValueError("the last brace is not closed")
+    return pieces[::2], pieces[1::2]
+
+
+def pattern_key(literals: Sequence[str]) -> str:
+    """What the hashes of a pattern's features depend on besides the values."""
+    return json.dumps(literals, ensure_ascii=False)
+
+
+class NamedTest(NamedTuple):
+    """What a name says.
+
+    key: canonical text of the template or pattern, which is hashed; values: that it reads; text:
+    of the template or pattern, for messages.
+    """
+
+    key: str
+    values: Sequence[Value]
+    text: str
+
+
+def read_test(name: str) -> NamedTest:
+    """Read the name of a test of a template or pattern. RAISES: ValueError for what is none."""
+    try:
+        parts = read_name(name)
+    except ValueError:
+        if name[:1] not in PATTERN_KINDS:
+            raise
+        literals, shown = read_pattern_name(name)
+        return NamedTest(pattern_key(literals), shown, "{}".join(literals))
+    template = "|".join(test for test, _ in parts)
+    return NamedTest(template, [value for _, value in parts], template)
+
+
+def write_hash(key: int) -> str:
+    """Write the hash of a test that has no name."""
+    return f"0x{key:016x}"
+
+
+def read_hash(text: str) -> int | None:
+    """Read what `write_hash` wrote; None where it is something else."""
+    return int(text, 16) if _HASH.fullmatch(text) else None
+
+
+class Names:
+    """Names of tests by their hash; a file of them is read when the first is wanted.
+
+    data: of `to_bytes`: text compressed by gzip, a hash and a name a line.
+    """
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = data
+        self._table: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._known()
+
+    def __getitem__(self, key: int) -> str:
+        """The name of a test, or else its hash."""
+        return self._known().get(key) or write_hash(key)
+
+    def add(self, names: Mapping[int, str]) -> None:
+        """Add names of tests, by hash."""
+        self._known().update(names)
+
+    def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Those of the keys [n] that have no name."""
+        known = self._known()
+        return np.array([key for key in keys.tolist() if key not in known], dtype=np.uint64)
+
+    def to_bytes(self, *keys: NDArray[np.uint64]) -> bytes:
+        """Write the names of some tests, in the order of their hashes; b"" if none has one.
+
+        The same names give the same bytes.
+        """
+        known = self._known()
+        wanted = sorted({key for some in keys for key in some.tolist()} & known.keys())
+        if not wanted:
+            return b""
+        lines = "".join(f"{key:016x}\t{known[key]}\n" for key in wanted)
+        return gzip.compress(lines.encode("utf8"), mtime=0)
+
+    def _known(self) -> dict[int, str]:
+        data, self._data = self._data, b""
+        if data:
+            # Names are no part of the model: nothing is lost but them if they cannot be read.
+            try:
+                for line in gzip.decompress(data).decode("utf8").removesuffix("\n").split("\n"):
+                    key, name = line.split("\t")
+                    self._table[int(key, 16)] = name
+            except (OSError, EOFError, zlib.error, ValueError) as error:
+                self._table.clear()
+                message = Warnings.SCW601.format(reason=error)
+                warnings.warn(message, SparseCRFWarning, stacklevel=3)
+        return self._table

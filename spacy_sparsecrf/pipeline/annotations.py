@@ -1,0 +1,136 @@
+"""Annotations of gold Docs that are handed to predicted ones, by name, so that features see them.
+
+`tag`, `pos`, `morph`, `lemma` and `dep` (labels of arcs, no heads) of tokens; `ents`; `spans`, of
+all groups, or `spans(key)`, of one; and `_.name`, an extension attribute of tokens. Where both Docs
+have the same words everything is handed over. Where they have others, so is what aligns: of a token
+the value of its gold token, or that which all of its gold tokens have; spans and entities, then
+without ids, that begin and end where predicted tokens do. Of the rest nothing is said.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc, Span, Token
+from spacy.training import Example
+
+from ..errors import Errors, SparseCRFError
+
+OF_TOKENS: tuple[str, ...] = ("tag", "pos", "morph", "lemma", "dep")
+OF_ENTITIES: tuple[str, ...] = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID")
+
+_GROUP = re.compile(r"""spans\((?P<quote>["']?)(?P<key>.+)(?P=quote)\)""")
+_EXTENSION = re.compile(r"_\.(?P<name>\w+)")
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What is to be handed over.
+
+    attributes: spaCy's names of attributes of tokens; ents: whether entities are; groups: keys of
+    span groups, None for all; extensions: names of extension attributes of tokens.
+    """
+
+    attributes: tuple[str, ...] = ()
+    ents: bool = False
+    groups: tuple[str, ...] | None = ()
+    extensions: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, names: Iterable[str]) -> "Annotations":
+        """Read a list of names. RAISES: SparseCRFError for one that is not known."""
+        attributes, groups, extensions = [], [], []
+        listed = [names] if isinstance(names, str) else list(names)
+        for name in listed:
+            if name in OF_TOKENS:
+                attributes.append(name.upper())
+            elif group := _GROUP.fullmatch(name):
+                groups.append(group["key"])
+            elif extension := _EXTENSION.fullmatch(name):
+                extensions.append(extension["name"])
+            elif name not in ("ents", "spans"):
+                known = ", ".join(OF_TOKENS)
+                raise SparseCRFError(Errors.SC220.format(name=name, known=known))
+        of_spans = None if "spans" in listed else tuple(groups)
+        return cls(tuple(attributes), "ents" in listed, of_spans, tuple(extensions))
+
+    def hand_over(self, example: Example) -> None:
+        """Write annotations of the gold Doc to the predicted one.
+
+        RAISES: SparseCRFError for an extension attribute that is not registered.
+        """
+        if self == Annotations():
+            return
+        same = have_same_words(example.predicted, example.reference)
+        self._hand_attributes(example, same)
+        if self.ents and not same:
+            _align_entities(example)
+        self._hand_spans(example, same)
+        for name in self.extensions:
+            _hand_extension(example, name, same)
+
+    def _hand_attributes(self, example: Example, same: bool) -> None:
+        """Hand attributes of tokens over, and with the same words entities, which are such too."""
+        entities = OF_ENTITIES if self.ents and same else ()
+        attributes: list[int | str] = [*self.attributes, *entities]
+        if not attributes:
+            return
+        if same:
+            values: Any = example.reference.to_array(attributes)
+        else:
+            columns = [example.get_aligned(attribute) for attribute in self.attributes]
+            found = [[value or 0 for value in column] for column in columns]
+            values = np.array(found, dtype=np.uint64).T
+        example.predicted.from_array(attributes, values)
+
+    def _hand_spans(self, example: Example, same: bool) -> None:
+        predicted, gold = example.predicted, example.reference.spans
+        for key in gold if self.groups is None else self.groups:
+            if key in gold:
+                spans: Sequence[Span] = list(gold[key])
+                predicted.spans[key] = (
+                    [_copy_of(span, predicted) for span in spans]
+                    if same
+                    else example.get_aligned_spans_y2x(spans, allow_overlap=True)
+                )
+
+
+def have_same_words(first: Doc, second: Doc) -> bool:
+    """Whether the tokens of two Docs of one vocab have the same texts."""
+    if len(first) != len(second):
+        return False
+    return bool(np.array_equal(first.to_array("ORTH"), second.to_array("ORTH")))
+
+
+def _align_entities(example: Example) -> None:
+    """Hand over the entities, and the tokens outside of any, that align."""
+    ents, tags = example.get_aligned_ents_and_ner()
+    outside = [example.predicted[i : i + 1] for i, tag in enumerate(tags) if tag == "O"]
+    example.predicted.set_ents(list(ents), outside=outside, default="missing")
+
+
+def _copy_of(span: Span, doc: Doc) -> Span:
+    ids: dict[str, Any] = {"kb_id": span.kb_id, "span_id": span.id}
+    return Span(doc, span.start, span.end, label=span.label, **ids)
+
+
+def _hand_extension(example: Example, name: str, same: bool) -> None:
+    """Hand the values of an extension attribute over, unless it is computed from the Doc.
+
+    RAISES: SparseCRFError if it is not registered.
+    """
+    if not Token.has_extension(name):
+        raise SparseCRFError(Errors.SC221.format(name=name))
+    default, method, getter, _ = Token.get_extension(name)
+    if method is not None or getter is not None:
+        return
+    values = [token._.get(name) for token in example.reference]
+    for token in example.predicted:
+        at = [token.i] if same else example.alignment.x2y[token.i].tolist()
+        found = [values[i] for i in at]
+        if found and found[0] is not default and all(each == found[0] for each in found[1:]):
+            # A pipe may change a list in place: gold is not to change with it.
+            token._.set(name, deepcopy(found[0]))

@@ -1,0 +1,414 @@
+"""The component: spaCy's pipe life cycle around a corpus, a solver and a model.
+
+A component that is only made does not import numba: helpers do, when they train or predict.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.vocab import Vocab
+
+from ..errors import Errors, SparseCRFError
+from ..features.coverage import counted
+from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
+from ..model import patching
+from ..model.explanation import DocExplanation, ModelExplanation, explain_model
+from ..model.model import CRFModel
+from ..model.names import Names
+from ..targets.base import Target
+from . import storage
+from .compiling import check_strings, checked, compile_corpus, make_label_ids
+from .learning_settings import LearningSettings
+from .prediction import Predictions, Reader, make_decoder, predict, store_scores
+from .probabilities import Marginals, Probabilities, Span, explain_labels
+from .seen import Seen
+from .session import Session
+from .settings import DecodingSettings, Features, Settings, Setup
+from .starting import check_setup, open_store, start_run, with_kin
+from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
+
+if TYPE_CHECKING:
+    from ..decoding.decoder import Decoder
+    from ..solvers.base import BatchSolver
+    from ..training.training import Training
+
+
+class SparseCRF(TrainablePipe):  # type: ignore[misc]
+    """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
+
+    Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
+    The attribute `model` is brought up to date with the training run by `predict` and by
+    saving, not by `update`.
+
+    vocab: the pipeline's.
+    name: of the component, also the key of its loss.
+    features: hashes the observation tests of Docs.
+    target: the annotation that is learnt and written.
+    solver: a batch solver, or one that learns from batches too.
+    settings, decoding, learning: see `Settings`, `DecodingSettings` and `learning_settings`.
+    scorer: scores Examples, or None.
+    RAISES: SparseCRFError for a setting out of range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "sparse_crf",
+        *,
+        features: Features,
+        target: Target,
+        solver: "BatchSolver",
+        settings: Settings | None = None,
+        decoding: Mapping[str, Any] | None = None,
+        learning: Mapping[str, Any] | None = None,
+        scorer: Callable[..., dict[str, Any]] | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.settings.check(name, target)
+        self.decoding = DecodingSettings.read(name, decoding)
+        self.learning = LearningSettings.read(name, learning)
+        self.vocab, self.name = vocab, name
+        self.features, self.target, self.solver = features, target, solver
+        self.scorer = scorer
+        self.model = CRFModel((), self.settings.dtype, kind=self.settings.model)
+        self.cfg: dict[str, Any] = storage.new_cfg()
+        self._session = Session()
+        self._names = Names()
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+        init_weights: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        corpus_dir: str | Path | None = None,
+    ) -> None:
+        """Read the training examples, once, and prepare a training run.
+
+        get_examples: returns the training examples; all of them are held as arrays, or, where
+            training is on batches, read for labels and a first step only. Without any gold label
+            there is no training run, and `update` raises.
+        nlp: the pipeline, for its [training] settings and the pipes before this one.
+        labels: all labels, in order; default: those of the examples, sorted, with those added.
+        init_weights: path of weights to continue from, see `load_init_weights`.
+        checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
+            training stands; if it is there, training goes on from it.
+        corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
+            instead of in memory (see `open_store`).
+        RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
+            for a streamed corpus (max_epochs = -1) where the solver needs all of it.
+        """
+        start, names = storage.load_init_weights(init_weights, self.name)
+        known = () if start is None else start.labels
+        label_ids = make_label_ids(self.name, self.target, labels, self.label_data, known)
+        setup = self._setup()
+        check_setup(setup, nlp)
+        store = open_store(setup, corpus_dir, nlp)
+        record = NameRecord.of(self.features, store) if self.settings.names else None
+        read = with_kin(setup, record or self.features)
+        seen = Seen()
+        examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
+        with storage.renewed(self.features, nlp), counted(self.features) as coverage:
+            compiled = compile_corpus(examples, read, setup, label_ids, store)
+            compiled.check(setup)
+        if compiled.corpus is not None:
+            warn_of_missing(self.name, coverage)
+        empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
+        self.model = empty if start is None else start
+        self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
+        storage.keep(self.features, self.cfg)
+        storage.keep_shares(coverage.shares, self.cfg)
+        self._names = names
+        self._session = Session(n_uncovered=compiled.n_tokens, record=record, seen=seen)
+        run = start_run(setup, read, compiled, start, nlp)
+        if run is not None:
+            self._session.begin(self.name, run, checkpoint)
+        else:
+            self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
+        self._refresh()
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Do one iteration over the whole corpus, at most one before each `finish_update`.
+
+        Or, where training is on batches (max_epochs = -1, or the solver's `on_batches`), learn
+        from the examples, which are not looked at otherwise.
+
+        drop: not used; sgd: if given, `finish_update` is called.
+        losses: the objective is assigned to it, not added; on batches the batch's loss is added,
+            each example's being that before its own step (the Perceptron's: wrong labels).
+        RETURNS: the losses.
+        RAISES: SparseCRFError if there is nothing to learn from, an unknown label in a batch, or
+            if the objective or weights stop being finite.
+        """
+        validate_examples(examples, "SparseCRF.update")
+        losses = {} if losses is None else losses
+        losses[self.name] = self._session.update(self.name, examples, losses.get(self.name, 0.0))
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        return losses
+
+    def finish_update(self, sgd: Any) -> None:
+        """Allow the next iteration. The solver needs no optimizer."""
+        self._session.stepped = False
+
+    def rehearse(
+        self, examples: Any, *, losses: dict[str, float] | None = None, **config: Any
+    ) -> dict[str, float]:
+        """Leave the weights alone, as a batch solver forgets nothing. RETURNS: the losses."""
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        return losses
+
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Keep the weights: optimizers average other pipes' weights, never these."""
+        yield
+
+    def training_run(self) -> "Training":
+        """The training run of a batch solver. RAISES: SparseCRFError if there is none."""
+        return self._session.training_run(self.name)
+
+    def end_training(self, model: CRFModel, l1: float) -> None:
+        """End the training run, with a model that it has had, learnt with a penalty l1."""
+        self._session = replace(self._session, training=None, decoder=None, stale=False)
+        self.model = model
+        self.settings = replace(self.settings, l1=l1)
+
+    def _setup(self) -> Setup:
+        parts = self.features, self.target, self.solver
+        return Setup(self.name, *parts, self.settings, self.decoding, self.learning)
+
+    def _refresh(self) -> None:
+        """Bring the model up to date with the training run and with labels added since."""
+        newer = self._session.take_model()
+        if newer is not None:
+            self.model = newer
+        for label in self.label_data[len(self.model.labels) :]:
+            self.model.add_label(label)
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> Predictions:
+        """Find the labels, without changing the Docs.
+
+        RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
+            probabilities if [components.NAME.decoding] scores = true.
+        RAISES: SparseCRFError if there are tokens but no labels.
+        """
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return Predictions.none(len(docs), self.decoding.scores)
+        if not self.label_data:
+            raise SparseCRFError(Errors.SC201.format(name=self.name))
+        if not self._session.warned and self.settings.sequences != "docs":
+            self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
+        threshold = self.settings.threshold
+        return predict(self._decoder(), self._reader(), docs, self.decoding, threshold)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
+        """Write predictions to the Docs.
+
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
+            that come with it go to `doc.user_data["NAME_scores"]`.
+        """
+        docs, reader = list(docs), self._reader()
+        span_scores = scores.span_scores if isinstance(scores, Predictions) else None
+        overwrite = reader.overwrite
+        self.target.write(docs, scores, reader.labels, overwrite=overwrite, scores=span_scores)
+        store_scores(self.name, docs, scores)
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score Examples by the scorer, which gets to know of the target's settings too."""
+        scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        return scores
+
+    def _reader(self) -> Reader:
+        # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
+        # annotated with the last one: what is set there is not to be kept.
+        overwrite = self.settings.overwrite or "threshold" in self.cfg
+        cut = self.settings.sequences
+        expected = self._session.expected
+        if expected is None:
+            expected = self._session.expected = Expected(self.name, self.cfg.get("shares", {}))
+        return Reader(self.features, self.target, self.label_data, cut, overwrite, expected)
+
+    def _decoder(self) -> "Decoder":
+        self._refresh()
+        decoder = self._session.decoder
+        if decoder is None or not decoder.is_of(self.model):
+            legal = self.decoding.legal(self.target, self.label_data)
+            decoder = self._session.decoder = make_decoder(self.model, legal)
+        return decoder
+
+    # Labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the target tells users: labels of tokens, or types of entities or spans."""
+        return self.target.names_of(self.label_data)
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        """The labels of tokens by id, which `spacy init labels` writes and `initialize` takes."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def is_resizable(self) -> bool:
+        """Whether labels can be added: always, with zero weights."""
+        return True
+
+    def add_label(self, label: str) -> int:
+        """Add a label; its weights are zero until the component is initialized with it.
+
+        label: of tokens; or a type of entities or spans, all of whose labels are added.
+        RETURNS: 1, or 0 if the label is there already.
+        RAISES: SparseCRFError for a label that is no text, or that the target cannot write.
+        """
+        check_strings(self.name, [label])
+        new = [each for each in self.target.labels_of(label) if each not in self.label_data]
+        for each in new:
+            self.target.check_label(each)
+        self.cfg["labels"].extend(new)
+        self._refresh()
+        return int(bool(new))
+
+    def set_output(self, nO: int) -> None:
+        """Check the number of outputs; they grow by `add_label`. RAISES: SparseCRFError."""
+        n_labels = len(self.label_data)
+        if nO != n_labels:
+            raise SparseCRFError(Errors.SC213.format(name=self.name, n=nO, n_labels=n_labels))
+
+    # Probabilities; arguments and errors are those of the methods of `Probabilities`
+
+    @overload
+    def marginals(self, docs: Doc, *, forced: bool = ...) -> Marginals: ...
+    @overload
+    def marginals(
+        self, docs: Iterable[Doc], *, forced: bool = ...
+    ) -> list[NDArray[np.float64]]: ...
+    def marginals(self, docs: Doc | Iterable[Doc], *, forced: bool = False) -> Any:
+        """Compute p(y_t = y | x): [tokens, labels] for each Doc; columns are `label_data`."""
+        return self._probabilities().marginals(docs, forced=forced)
+
+    def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
+        """Find the n most probable label sequences of a Doc, and their probabilities."""
+        return self._probabilities().nbest(doc, n, forced=forced)
+
+    def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
+        """Compute the log-probability of labels, one a token: log p(y | x)."""
+        return self._probabilities().log_probability(doc, labels, forced=forced)
+
+    def span_probabilities(
+        self, doc: Doc, spans: Iterable[Span], *, forced: bool = False
+    ) -> NDArray[np.float64]:
+        """Compute the probabilities of runs of labels, as in (3, ["B-PER", "L-PER"]): [spans]."""
+        return self._probabilities().span_probabilities(doc, spans, forced=forced)
+
+    def entity_probabilities(
+        self, doc: Doc, spans: Iterable[tuple[int, int, str]], *, forced: bool = False
+    ) -> NDArray[np.float64]:
+        """Compute the probabilities of entities or spans, as in (3, 5, "PER"): [spans]."""
+        return self._probabilities().entity_probabilities(doc, spans, forced=forced)
+
+    def _probabilities(self) -> Probabilities:
+        decoder = self._decoder() if self.label_data else None
+        return Probabilities(self.name, self._reader(), decoder)
+
+    # Weights
+
+    def explain(self, n: int = 10) -> ModelExplanation:
+        """Explain the model: its transitions, and the n strongest tests for and against labels."""
+        names = self._named()  # which brings the model up to date
+        return explain_model(self.model, names, constant_tests(self.features), n)
+
+    def explain_doc(self, doc: Doc) -> DocExplanation:
+        """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+
+        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
+        that is set and is not replaced. The Doc is not changed.
+        RAISES: SparseCRFError if there are tokens but no labels.
+        """
+        if not len(doc):
+            return DocExplanation(())
+        [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
+        return explain_labels(doc, self._reader(), self.model, self._names, labels, marginals)
+
+    def dump(self) -> Iterator[str]:
+        """Write the weights as lines of text, see `patching`."""
+        names = self._named()
+        return patching.dump(self.model, names)
+
+    def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
+        """Change weights by lines of text, see `patching`; nothing changes if one is refused.
+
+        path: of the lines' file, for messages; replace: whether weights that no line is about are
+        removed. RETURNS: number of changes. A training run that goes on knows nothing of them.
+        RAISES: SparseCRFError that names file and line.
+        """
+        names = self._named()
+        known = hash_names, templates_by_kind(self.features)
+        patched = patching.patch(self.model, lines, path, *known, replace=replace)
+        self.model = patched.model
+        names.add(patched.names)
+        return patched.n_changes
+
+    def _named(self) -> Names:
+        """The names of tests, with those that training has made active."""
+        self._refresh()
+        storage.add_names(self._names, self._session.record, self.model)
+        return self._names
+
+    # Storage: with the weights of the training run so far, but not the run
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialise, with the weights of the training run so far."""
+        self._refresh()
+        return storage.with_names(super().to_bytes(exclude=exclude), self._names_to_bytes, exclude)
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write to a directory, with the weights of the training run so far."""
+        self._refresh()
+        super().to_disk(path, exclude=exclude)
+        storage.write_names(path, self._names_to_bytes, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+        """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._session = Session()
+        storage.check_loaded(self._setup(), self.cfg, self.model, exclude)
+        self._names = storage.names_of_bytes(bytes_data, exclude)
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+        """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
+        super().from_disk(path, exclude=exclude)
+        self._session = Session()
+        storage.check_loaded(self._setup(), self.cfg, self.model, exclude)
+        self._names = storage.read_names(path, exclude)
+        return self
+
+    def _names_to_bytes(self) -> bytes:
+        return self._named().to_bytes(self.model.unigram.keys, self.model.bigram.keys)
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy with the weights of the training run so far, but not the run."""
+        self._named()
+        return super().__reduce__()

@@ -1,0 +1,160 @@
+"""The factories: a label for each token, named entities, and spans such as chunks.
+
+spaCy imports all factories whenever it makes a pipeline, this one or another: what a component is
+made of is imported when one is made.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spacy.language import Language
+
+from ..features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
+from ..targets.base import Target
+
+if TYPE_CHECKING:
+    from .component import SparseCRF
+
+# The block [components.NAME.learning]; see `learning_settings`.
+DEFAULT_LEARNING: dict[str, Any] = {
+    "min_freq": 1,
+    "observed_only": False,
+    "label_weights": {},
+    "doc_weight": "",
+    "constrained": False,
+    "schedule": [],
+}
+
+# What all factories share; see `settings`.
+COMMON: dict[str, Any] = {
+    "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
+    "model": "chain",
+    "clusters": 0,
+    "l1": 0.5,
+    "l2": 1e-5,
+    "sequences": "sents",
+    "dtype": "float32",
+    "precision": "float64",
+    "n_threads": 0,
+    "overwrite": False,
+    "threshold": 0.0,
+    "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
+    "learning": DEFAULT_LEARNING,
+    "names": True,
+}
+
+
+class Factory(NamedTuple):
+    """What a factory has of its own: what its target writes, and how that is read and scored.
+
+    templates: of the features, None for those that are the default of templates.
+    """
+
+    target: str
+    templates: tuple[str, ...] | None
+    scorer: str
+    assigns: list[str]
+    score_weights: dict[str, float | None]
+
+    @property
+    def default_config(self) -> dict[str, Any]:
+        """The config of a component where the user says nothing."""
+        features: dict[str, Any] = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
+        if self.templates is not None:
+            features["templates"] = list(self.templates)
+        target, scorer = {"@crf_targets": self.target}, {"@scorers": self.scorer}
+        return {"features": features, "target": target, **COMMON, "scorer": scorer}
+
+
+FACTORIES = {
+    "sparse_crf": Factory(
+        target="spacy_sparsecrf.TokenAttribute.v1",
+        templates=None,
+        scorer="spacy_sparsecrf.token_scorer.v1",
+        assigns=["token.tag"],
+        score_weights={"tag_acc": 1.0},
+    ),
+    "sparse_crf_ner": Factory(
+        target="spacy_sparsecrf.Entities.v1",
+        templates=ENTITY_TEMPLATES,
+        scorer="spacy.ner_scorer.v1",
+        assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+        score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+    ),
+    "sparse_crf_spans": Factory(
+        target="spacy_sparsecrf.Spans.v1",
+        templates=CHUNK_TEMPLATES,
+        scorer="spacy.spancat_scorer.v1",
+        assigns=["doc.spans"],
+        score_weights={"spans_sc_f": 1.0, "spans_sc_p": 0.0, "spans_sc_r": 0.0},
+    ),
+}
+
+
+def make_sparse_crf(
+    nlp: Language,
+    name: str,
+    features: Callable[..., Any],
+    target: Target,
+    solver: Any,
+    model: str,
+    clusters: int,
+    l1: float,
+    l2: float,
+    sequences: str,
+    dtype: str,
+    precision: str,
+    n_threads: int,
+    overwrite: bool,
+    threshold: float,
+    decoding: dict[str, Any],
+    learning: dict[str, Any],
+    names: bool,
+    scorer: Callable[..., dict[str, Any]] | None,
+) -> "SparseCRF":
+    """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
+
+    Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
+    [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
+    factory's weights are fixed. See `Settings` for the settings, and `SparseCRF` for what features
+    and solver are.
+
+    spaCy checks a config against the arguments, which hence are the keys of the block.
+    """
+    from .component import SparseCRF
+    from .settings import Settings
+
+    settings = Settings(
+        model=model,
+        clusters=clusters,
+        l1=float(l1),
+        l2=float(l2),
+        sequences=sequences,
+        dtype=dtype,
+        precision=precision,
+        n_threads=n_threads,
+        overwrite=overwrite,
+        threshold=float(threshold),
+        names=names,
+    )
+    return SparseCRF(
+        nlp.vocab,
+        name,
+        features=features,
+        target=target,
+        solver=solver,
+        settings=settings,
+        decoding=decoding,
+        learning=learning,
+        scorer=scorer,
+    )
+
+
+for _name, _factory in FACTORIES.items():
+    Language.factory(
+        _name,
+        assigns=_factory.assigns,
+        default_config=_factory.default_config,
+        default_score_weights=_factory.score_weights,
+        func=make_sparse_crf,
+    )

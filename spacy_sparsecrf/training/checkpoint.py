@@ -1,0 +1,72 @@
+"""A training run on disk: what a run that was cut off continues from, bit for bit.
+
+A checkpoint holds the solver's state, never the corpus: it only fits the run that it was made of.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from ..model.file import Arrays, read, write
+
+# What a file stores for each kind of value; other kinds are widened.
+_STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
+_SCALARS = {"bool": bool, "int": int, "float": float}
+# Bytes that are hashed at once.
+_PIECE = 1 << 24
+
+
+def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) -> str:
+    """Tell arrays from others: a hash of their bytes; release: called after each piece."""
+    found = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for first in range(0, len(data), _PIECE):
+            found.update(data[first : first + _PIECE].data)
+            release()
+    return found.hexdigest()
+
+
+def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
+    """Write arrays and scalars to a file, at once or not at all.
+
+    identity: JSON-able, of the run, without floats, which JSON may round; values: arrays of
+    numbers, float, int and bool, by name.
+    """
+    arrays: Arrays = {}
+    kinds: dict[str, Any] = {}
+    for name, value in values.items():
+        array = np.asarray(value)
+        arrays[name] = array.astype(_STORED[array.dtype.kind]).ravel()
+        scalar = None if isinstance(value, np.ndarray) else type(value).__name__
+        kinds[name] = [array.dtype.str, list(array.shape), scalar]
+    data = write({"checkpoint": identity, "kinds": kinds}, arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.write_bytes(data)
+    os.replace(unfinished, path)
+
+
+def load(path: Path, identity: dict[str, Any]) -> dict[str, Any]:
+    """Read what `save` wrote.
+
+    RAISES: SparseCRFError for a damaged file, another kind of file, or another run's.
+    """
+    meta, arrays = read(path.read_bytes())
+    found = meta.get("checkpoint")
+    if found is None:
+        raise SparseCRFError(Errors.SC315.format(path=path))
+    differing = sorted(key for key in identity if found.get(key) != identity[key])
+    if differing:
+        raise SparseCRFError(Errors.SC316.format(path=path, differing=", ".join(differing)))
+    values: dict[str, Any] = {}
+    for name, (dtype, shape, scalar) in meta["kinds"].items():
+        array = arrays[name].astype(dtype).reshape(shape)
+        values[name] = array if scalar is None else _SCALARS[scalar](array[()])
+    return values

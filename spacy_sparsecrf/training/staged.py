@@ -1,0 +1,250 @@
+"""A training run whose tests enter in stages, by a schedule."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.schedule import Kin, Stage
+from ..errors import Errors, SparseCRFError
+from ..loss.admitted import AdmittedPart
+from ..loss.dropping import reduced, with_distinct_contexts
+from ..loss.parts import Part
+from ..model.model import CRFModel
+from ..solvers.base import BatchSolver, StepReport, fields_of
+from .checkpoint import digest
+from .training import Training
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """What a stage begins or ends with.
+
+    number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: tests of
+    the templates of this stage and of those before, and their weights; admitted: those of them that
+    may have weights that are not zero, and their weights; active: tests and weights that are not
+    zero.
+    """
+
+    number: int
+    of: int
+    ended: bool
+    potential: tuple[int, int]
+    admitted: tuple[int, int]
+    active: tuple[int, int]
+
+    def __str__(self) -> str:
+        names = "potential", "admitted", "active"
+        counts = self.potential, self.admitted, self.active
+        shown = (
+            f"{n_weights} {name} weights of {n_tests} tests"
+            for name, (n_tests, n_weights) in zip(names, counts, strict=True)
+        )
+        return f"stage {self.number} of {self.of} {'ends' if self.ended else 'begins'}: " + (
+            ", ".join(shown)
+        )
+
+
+class StagedTraining(Training):
+    """Trains in stages, each on the tests that are admitted so far (see `schedule`).
+
+    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
+    `init` that have weights are admitted from the start. kin: of the corpus; stages: of the
+    schedule; report: is told of each beginning and end of a stage.
+
+    The problem of a stage has no trace of the tests that are not admitted. A stage begins with the
+    step after the last one of the stage before, at its weights.
+    """
+
+    # What is not admitted is not there in any case.
+    _leaves_out = False
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        labels: Sequence[str],
+        solver: BatchSolver,
+        *,
+        kin: Kin,
+        stages: Sequence[Stage],
+        report: Callable[[StageReport], None] = lambda report: None,
+        init: CRFModel | None = None,
+        **options: Any,
+    ) -> None:
+        self._kin, self._stages, self._tell = kin, tuple(stages), report
+        self._number = self._n_steps = 0
+        self._last = np.empty(0, np.int64), np.empty(0)
+        self._admitted: Mask = kin.stage == 0
+        # Tests that are admitted with some labels, see `Kin.admitted_labels`.
+        self._with_labels = np.empty(0, np.int64)
+        if init is not None:
+            known = [
+                np.isin(keys, table.keys)
+                for keys, table in (
+                    (corpus.unigram_keys, init.unigram),
+                    (corpus.bigram_keys, init.bigram),
+                )
+            ]
+            self._admitted |= np.concatenate(known)
+        n_labels = len(labels)
+        self._n_pairs = n_labels * (n_labels + int(corpus.start_label))
+        super().__init__(corpus, labels, solver, init=init, **options)
+        everything = np.ones(len(kin.stage), np.bool_)
+        self.n_potential = self._count(everything)[1]
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+        """The problem of the tests that are admitted."""
+        tests = np.flatnonzero(self._admitted)
+        n_unigram = len(corpus.unigram_keys)
+        unigram, bigram = np.split(tests, [np.searchsorted(tests, n_unigram)])
+        own = with_distinct_contexts(reduced(corpus, unigram, bigram - n_unigram))
+        (part,) = super()._divide(own)
+        return [
+            AdmittedPart(
+                part.corpus,
+                part.n_labels,
+                tests,
+                n_unigram,
+                part.n_labels,
+                self._n_pairs,
+                self._with_labels,
+            )
+        ]
+
+    @property
+    def converged(self) -> bool:
+        """Whether further steps change nothing, or the schedule has no more of them."""
+        return self._number == len(self._stages) - 1 and self._is_over
+
+    def largest_gradient(self) -> NoReturn:
+        """RAISES: SparseCRFError, as there is no path of l1 (see `Training`) in stages."""
+        raise SparseCRFError(Errors.SC339)
+
+    def change_l1(self, l1: float) -> NoReturn:
+        """RAISES: SparseCRFError, as `largest_gradient`."""
+        raise SparseCRFError(Errors.SC339)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the stage ends here."""
+        steps = self._stages[self._number].steps
+        return super().converged or 0 < steps <= self._n_steps
+
+    @property
+    def progress(self) -> str:
+        """Where the run stands, in words."""
+        return f"stage {self._number + 1} of {len(self._stages)}, {super().progress}"
+
+    def step(self) -> StepReport:
+        """Do one outer iteration, the first of the next stage where a stage has ended."""
+        if self._is_over and not self.converged:
+            self._advance()
+        if not self._n_steps:
+            self._tell(self._report(ended=False))
+        self._n_steps += 1
+        report = super().step()
+        if self._is_over:
+            self._tell(self._report(ended=True))
+        return report
+
+    def _advance(self) -> None:
+        """Begin the next stage."""
+        weights = self.weights
+        self._number, self._n_steps = self._number + 1, 0
+        more = self._admit(weights[0]) & ~self._admitted
+        if not more.any():
+            return
+        before, self._admitted = self._admitted, self._admitted | more
+        # Their arrays need not be in memory while the next ones are made.
+        self._last, self._runs = weights, []
+        try:
+            self._runs = self._make_runs()
+        except SparseCRFError:
+            # A further step tries again; until then these weights are the model.
+            self._number, self._admitted = self._number - 1, before
+            raise
+        self.begin(*weights)
+
+    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        """The weights of the run, or the last ones where the next stage could not begin."""
+        return super()._joined(of_runs) if of_runs else self._last
+
+    def _admit(self, coordinates: Longs) -> Mask:
+        """The tests [U + B] that the stage admits; coordinates: of weights that are not zero."""
+        stage, n_labels = self._stages[self._number], len(self._labels)
+        tests = self._tests_of(coordinates)
+        if stage.admit == "tests":
+            active = np.zeros(len(self._kin.stage), np.bool_)
+            active[tests] = True
+            return self._kin.admitted(self._number, stage.require, active)
+        # Of all coordinates the label is what is left.
+        pairs = np.unique(tests * n_labels + coordinates % n_labels)
+        found = self._kin.admitted_labels(self._number, stage.require, pairs, n_labels)
+        admitted, with_labels = found
+        with_labels = with_labels[~self._admitted[with_labels // n_labels]]
+        self._with_labels = np.union1d(self._with_labels, with_labels)
+        admitted[with_labels // n_labels] = True
+        return admitted
+
+    def _tests_of(self, coordinates: Longs) -> Longs:
+        """The tests, from 0 to U + B, of weights [n]."""
+        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
+        base = n_unigram * n_labels
+        pair = n_unigram + (coordinates - base) // self._n_pairs
+        return np.where(coordinates < base, coordinates // n_labels, pair)
+
+    def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
+        """How many of some tests [U + B] may have weights, and how many weights these may have.
+
+        with_labels: as in `Kin.admitted_labels`; default: none.
+        """
+        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
+        n_weights = np.full(len(tests), n_labels, np.int64)
+        n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._n_pairs
+        counted = tests & (n_weights > 0)
+        total = int(n_weights[counted].sum())
+        if with_labels is not None:
+            limited = with_labels // n_labels
+            total -= int(n_weights[np.unique(limited)].sum())
+            total += int((n_weights[limited] // n_labels).sum())
+        return int(np.count_nonzero(counted)), total
+
+    def _report(self, *, ended: bool) -> StageReport:
+        coordinates, _ = self.weights
+        return StageReport(
+            self._number + 1,
+            len(self._stages),
+            ended,
+            self._count((self._kin.stage <= self._number) | self._admitted),
+            self._count(self._admitted, self._with_labels),
+            (len(np.unique(self._tests_of(coordinates))), len(coordinates)),
+        )
+
+    def _values(self) -> dict[str, Any]:
+        values = super()._values()
+        if not values:
+            return {}
+        own = {"stage": self._number, "n_steps": self._n_steps, "with_labels": self._with_labels}
+        return {**values, **own, "admitted": np.packbits(self._admitted)}
+
+    def _restore(self, values: dict[str, Any]) -> None:
+        self._number, self._n_steps = values["stage"], values["n_steps"]
+        n_tests = len(self._kin.stage)
+        admitted = np.unpackbits(values["admitted"], count=n_tests).astype(np.bool_)
+        if (admitted != self._admitted).any():
+            self._admitted, self._with_labels = admitted, values["with_labels"]
+            self._runs = []
+            self._runs = self._make_runs()
+        super()._restore(values)
+
+    def _identity(self) -> dict[str, Any]:
+        stages = [f"{stage.steps} {stage.require} {stage.admit}" for stage in self._stages]
+        kin = digest(*fields_of(self._kin).values())
+        return {**super()._identity(), "schedule": [*stages, kin]}

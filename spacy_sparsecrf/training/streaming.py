@@ -1,0 +1,314 @@
+"""Training on batches as they come, of a corpus that is never seen as a whole."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import EncodedCorpus
+from ..errors import Errors, SparseCRFError
+from ..loss.chain import ChainLoss
+from ..loss.local import corpus_of_kind, warn_of_pairs
+from ..loss.working import WorkingLoss
+from ..model.coordinates import WeightNames
+from ..model.model import CRFModel, check_clusters, check_kind
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import check_supported, check_values
+from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
+from .checkpoint import load, save
+from .weight_store import WeightStore
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+# Examples of a pass where the corpus has no end and no setting tells.
+DEFAULT_HORIZON = 10_000
+# A seed of its own for the order in which calibration visits its sample.
+_CALIBRATION = 2**32
+
+
+class Stream:
+    """Trains a linear-chain CRF, or a per-position model, on batches of sequences.
+
+    The objective is l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of as many examples as the horizon says.
+    Weights exist from when they are needed, as if they had been there, zero, from the beginning:
+    with l1, those of pairs of a test and a label (or pair of labels) that a batch has had together,
+    and all of a test that has a quarter of its weights; without l1, all of the tests that batches
+    have had. The labels are fixed. Every visit of an example is one thread's.
+
+    sample: some first sequences, to find a step on; labels: strings of the label ids; solver: one
+    that can learn from batches; whole: whether the sample is all there is, whose size is then the
+    horizon unless the solver has one; init: weights to start from; the rest: see `Training`.
+    RAISES: SparseCRFError for settings that cannot be minimised, or not from batches.
+    """
+
+    def __init__(
+        self,
+        sample: EncodedCorpus,
+        labels: Sequence[str],
+        solver: StreamSolver,
+        *,
+        l1: float,
+        l2: float,
+        dtype: str = "float32",
+        precision: str = "float64",
+        kind: str = "chain",
+        clusters: int = 0,
+        whole: bool = False,
+        init: CRFModel | None = None,
+    ) -> None:
+        check_clusters(check_kind(kind), clusters)
+        if clusters:
+            raise SparseCRFError(Errors.SC383.format(clusters=clusters))
+        penalty = ElasticNet(l1, l2)
+        check_supported(solver, penalty, kind)
+        check_values(solver, len(sample.value_tests), clusters)
+        warn_of_pairs(sample, kind)
+        self._labels = tuple(labels)
+        self._solver = solver
+        self._dtype = dtype
+        self._precision = precision
+        self._kind = kind
+        self._start_label = sample.start_label
+        self._workers = Workers(1)
+        self._totals = solver.begin_stream(penalty)
+        self._n_updates = 0
+        self._stores = self._new_stores(init)
+        loss = self._loss(sample)
+        horizon = solver.horizon or (loss.n_examples if whole else DEFAULT_HORIZON)
+        self._terms = Terms(penalty, horizon)
+        if self._totals.get("eta") == 0.0:
+            # Weights that only the sample has are forgotten.
+            view = self._view(self._new_stores(init), sample, loss)
+            batch = Batch(view.working, self._rng(_CALIBRATION))
+            solver.calibrate_stream(batch, self._read(view), self._totals, self._terms)
+
+    def _new_stores(self, init: CRFModel | None) -> tuple[WeightStore, WeightStore]:
+        """Stores of the weights of unigram and bigram tests, with those of a model."""
+        n, solver = len(self._labels), self._solver
+        widths = n, n * (n + int(self._start_label))
+        kinds = solver.stream_columns, solver.stream_marks
+        stores = WeightStore(widths[0], *kinds), WeightStore(widths[1], *kinds)
+        if init is not None:
+            for store, table in zip(stores, (init.unigram, init.bigram), strict=True):
+                store.rows(table.keys, self._marks)
+            coordinates, theta = self._names(stores).coordinates_of(init)
+            split = stores[0].n_tests * n
+            unigram = coordinates < split
+            for store, base, own in ((stores[0], 0, unigram), (stores[1], split, ~unigram)):
+                slots = store.add(*np.divmod(coordinates[own] - base, store.width))
+                store.write(slots, {"theta": theta[own]})
+        return stores
+
+    def _names(self, stores: tuple[WeightStore, WeightStore]) -> WeightNames:
+        keys = stores[0].keys, stores[1].keys
+        return WeightNames(*keys, self._labels, (), self._start_label, self._kind)
+
+    @property
+    def _marks(self) -> dict[str, float]:
+        """What tests remember whose weights are up to date."""
+        return {name: self._totals[name] for name in self._solver.stream_marks}
+
+    @property
+    def n_tests(self) -> int:
+        """Number of tests that there have been."""
+        return sum(store.n_tests for store in self._stores)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights that are held, zero or not."""
+        return sum(store.n_weights for store in self._stores)
+
+    @property
+    def progress(self) -> str:
+        """Where the run stands, in words."""
+        return f"{self._n_updates} batches, {self.n_tests} tests, {self.n_weights} weights held"
+
+    def learn(self, corpus: EncodedCorpus) -> float:
+        """Visit the examples of a batch once, in a random order.
+
+        corpus: the batch. Sequences without gold labels are left out.
+        RETURNS: what the solver's `learn` returns: a sum of losses, or of errors.
+        RAISES: SparseCRFError where weights grow without bounds; no weight has changed then.
+        """
+        seen = corpus_of_kind(corpus, len(self._labels), self._kind)
+        if not (seen.labels >= 0).any():
+            return 0.0
+        view = self._view(self._stores, corpus, self._loss(corpus))
+        columns, totals = self._read(view), dict(self._totals)
+        batch = Batch(view.working, self._rng(self._n_updates))
+        value = self._solver.learn(batch, columns, totals, self._terms)
+        if not (np.isfinite(value) and np.isfinite(columns["theta"]).all()):
+            raise SparseCRFError(Errors.SC338.format(solver=type(self._solver).__name__))
+        self._totals = totals
+        self._n_updates += 1
+        view.write(columns, self._marks)
+        if self._solver.must_settle(totals):
+            self._settle()
+        return value
+
+    def _loss(self, corpus: EncodedCorpus) -> ChainLoss:
+        n = len(self._labels)
+        return ChainLoss(corpus_of_kind(corpus, n, self._kind), n, self._workers, self._precision)
+
+    def _view(
+        self, stores: tuple[WeightStore, WeightStore], corpus: EncodedCorpus, loss: ChainLoss
+    ) -> "View":
+        n_bigram = 0 if self._kind == "maxent" else len(corpus.bigram_keys)
+        keys = corpus.unigram_keys, corpus.bigram_keys[:n_bigram]
+        return View(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
+
+    def _read(self, view: "View") -> Columns:
+        """The columns of a view's weights, up to date."""
+        columns, since = view.read()
+        self._solver.catch_up(columns, since, self._totals, self._terms)
+        return columns
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng([self._solver.seed, number])
+
+    def _settled(self, store: WeightStore) -> Columns:
+        """Copies of the columns of all weights, up to date."""
+        columns, since = store.read(np.arange(store.n_weights))
+        self._solver.catch_up(columns, since, self._totals, self._terms)
+        return columns
+
+    def _settle(self) -> None:
+        """Bring all weights up to date, so that running numbers can begin anew."""
+        columns = [self._settled(store) for store in self._stores]
+        self._solver.settled(self._totals)
+        for store, values in zip(self._stores, columns, strict=True):
+            store.write(np.arange(store.n_weights), values)
+            store.mark(np.arange(store.n_tests), self._marks)
+
+    @property
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
+
+        Coordinates are those of a corpus that has the tests in the order of their arrival.
+        """
+        coordinates, values, base = [], [], 0
+        for store in self._stores:
+            theta = self._solver.stream_weights(self._settled(store), self._totals)
+            active = np.flatnonzero(theta)
+            active = active[np.argsort(store.coordinates[active])]
+            coordinates.append(base + store.coordinates[active])
+            values.append(theta[active])
+            base += store.n_tests * store.width
+        return np.concatenate(coordinates), np.concatenate(values)
+
+    def model(self) -> CRFModel:
+        """The model with the present weights; training goes on from them as they were."""
+        return self._names(self._stores).model(*self.weights, self._dtype)
+
+    def save(self, path: Path) -> None:
+        """Write the state of the run to a file, once it has begun; see `resume`."""
+        if not self._n_updates:
+            return
+        values: dict[str, Any] = {f"totals.{name}": v for name, v in self._totals.items()}
+        values["n_updates"] = self._n_updates
+        for i, store in enumerate(self._stores):
+            values |= {f"{i}.{name}": array for name, array in store.values().items()}
+        save(path, self._identity(), values)
+
+    def resume(self, path: Path) -> None:
+        """Go on where a run was saved: with the same batches to the same weights, bit for bit.
+
+        path: of `save`, by a run with the same labels, settings and horizon.
+        RAISES: SparseCRFError for another file, or one of another run.
+        """
+        values = load(path, self._identity())
+        self._totals = {name: values[f"totals.{name}"] for name in self._totals}
+        self._n_updates = values["n_updates"]
+        self._stores = self._new_stores(None)
+        for i, store in enumerate(self._stores):
+            prefix = f"{i}."
+            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+            store.restore(own)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a run and its continuation must have in common."""
+        return {
+            "stream": True,
+            "labels": list(self._labels),
+            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
+            "l1": repr(self._terms.penalty.l1),
+            "l2": repr(self._terms.penalty.l2),
+            "horizon": self._terms.horizon,
+            "precision": self._precision,
+            "kind": self._kind,
+            "start_label": self._start_label,
+        }
+
+
+class View:
+    """The weights of the tests of a batch, as the loss numbers them and where they are stored.
+
+    stores: of unigram and of bigram tests; keys: [O] uint64, the tests of either kind, position =
+    the batch's number; loss: of the batch; dense: whether all potential weights are needed; marks:
+    of tests that are new.
+    working: the loss on the weights.
+    """
+
+    def __init__(
+        self,
+        stores: tuple[WeightStore, WeightStore],
+        keys: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+        loss: ChainLoss,
+        dense: bool,
+        marks: dict[str, float],
+    ) -> None:
+        self._stores = stores
+        self._rows = [s.rows(k, marks) for s, k in zip(stores, keys, strict=True)]
+        bases = np.array([0, len(keys[0]) * stores[0].width])
+        found = [s.slots(rows) for s, rows in zip(stores, self._rows, strict=True)]
+        known = [
+            base + owner * store.width + store.coordinates[slots] % store.width
+            for store, base, (owner, slots) in zip(stores, bases, found, strict=True)
+        ]
+        coordinates = (
+            loss.all_coordinates() if dense else loss.descent_coordinates(np.concatenate(known))
+        )
+        self.working: WorkingLoss = loss.restrict(coordinates, stochastic=True)
+        self._split = int(np.searchsorted(coordinates, bases[1]))
+        own = coordinates[: self._split], coordinates[self._split :]
+        self._slots = [
+            _placed(store, rows, these - base, there - base, slots)
+            for store, rows, these, base, there, (_, slots) in zip(
+                stores, self._rows, own, bases, known, found, strict=True
+            )
+        ]
+
+    def read(self) -> tuple[Columns, Columns]:
+        """Columns of the weights, and marks of their tests, [K] each, as they are stored."""
+        both = [s.read(slots) for s, slots in zip(self._stores, self._slots, strict=True)]
+        (columns, since), (pair_columns, pair_since) = both
+        return _joined(columns, pair_columns), _joined(since, pair_since)
+
+    def write(self, columns: Columns, marks: dict[str, float]) -> None:
+        """Store the columns of the weights, [K] each, and the marks of their tests."""
+        spans = slice(None, self._split), slice(self._split, None)
+        for store, rows, slots, span in zip(
+            self._stores, self._rows, self._slots, spans, strict=True
+        ):
+            store.write(slots, {name: values[span] for name, values in columns.items()})
+            store.mark(rows, marks)
+
+
+def _placed(
+    store: WeightStore, rows: Longs, coordinates: Longs, known: Longs, slots: Longs
+) -> Longs:
+    """The slots of coordinates [n] of a batch's tests, of which some are known to have these."""
+    placed: Longs = np.full(len(coordinates), -1)
+    placed[np.searchsorted(coordinates, known)] = slots
+    new = placed < 0
+    test, place = np.divmod(coordinates[new], store.width)
+    placed[new] = store.add(rows[test], place)
+    return placed
+
+
+def _joined(first: Columns, second: Columns) -> Columns:
+    return {name: np.concatenate((first[name], second[name])) for name in first}

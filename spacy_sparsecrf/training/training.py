@@ -1,0 +1,301 @@
+"""One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.legality import check_gold
+from ..corpus.weighting import weighted
+from ..errors import Errors, SparseCRFError
+from ..loss.chain import ChainLoss
+from ..loss.dropping import without_idle_tests
+from ..loss.local import corpus_of_kind, warn_of_pairs
+from ..loss.parts import Part, cluster_bounds, cluster_parts
+from ..loss.size import available_memory, check_fits, measure, total
+from ..model.coordinates import WeightNames
+from ..model.model import CRFModel, check_clusters, check_kind
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import (
+    BatchSolver,
+    StepReport,
+    check_constrained,
+    check_out_of_core,
+    check_supported,
+    check_values,
+)
+from .checkpoint import digest, load, save
+from .run import Run
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """What is learnt of a corpus, apart from the penalty, and how it is computed.
+
+    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal:
+    see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see `weighted`),
+    None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model (see
+    `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
+    RAISES: SparseCRFError for another kind, or clusters where there cannot be any.
+    """
+
+    n_threads: int = 0
+    dtype: str = "float32"
+    precision: str = "float64"
+    observed_only: bool = False
+    label_weights: Floats | None = None
+    legal: NDArray[np.bool_] | None = None
+    kind: str = "chain"
+    clusters: int = 0
+
+    def __post_init__(self) -> None:
+        check_clusters(check_kind(self.kind), self.clusters)
+
+    def identity(self) -> dict[str, Any]:
+        """What tells the problem from others, as JSON has it."""
+        label_weights, legal = self.label_weights, self.legal
+        return {
+            "precision": self.precision,
+            "observed_only": self.observed_only,
+            "kind": self.kind,
+            "clusters": self.clusters,
+            "label_weights": "" if label_weights is None else digest(label_weights),
+            "legal": "" if legal is None else digest(legal),
+        }
+
+
+class Training:
+    """Trains a linear-chain CRF, or a per-position model, on a corpus, an outer iteration a step.
+
+    corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
+    the penalty; init: weights to continue from (those of tests and labels that this corpus does not
+    have, or the model cannot have, are dropped); options: the fields of `Problem`.
+    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
+    real-valued features that the solver cannot minimise, gold labels that are not legal, or a
+    corpus without gold labels or weight.
+    """
+
+    # Whether tests that cannot have weights are left out from the start.
+    _leaves_out = True
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        labels: Sequence[str],
+        solver: BatchSolver,
+        *,
+        l1: float,
+        l2: float,
+        init: CRFModel | None = None,
+        **options: Any,
+    ) -> None:
+        problem = Problem(**options)
+        self._corpus = corpus
+        self._labels = tuple(labels)
+        self._problem = problem
+        self._bounds = cluster_bounds(len(self._labels), problem.clusters)
+        keys = corpus.unigram_keys, corpus.bigram_keys
+        start, kind = corpus.start_label, problem.kind
+        self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
+        self._penalty = ElasticNet(l1, l2)
+        self._least_l1 = l1
+        self._solver = solver
+        check_supported(solver, self._penalty, problem.kind)
+        check_values(solver, len(corpus.value_tests), problem.clusters)
+        if corpus.store.on_disk:
+            check_out_of_core(solver)
+        if problem.legal is not None:
+            check_constrained(solver, problem.kind)
+            check_gold(corpus, self._labels, problem.legal)
+        self._workers = Workers(problem.n_threads)
+        warn_of_pairs(corpus, problem.kind)
+        weights = None if init is None else self._names.coordinates_of(init)
+        self._runs = self._make_runs(None if weights is None else weights[0])
+        self.n_potential = self.size.n_potential
+        self._n_kept = [run.n_potential for run in self._runs]
+        if weights is not None:
+            self.begin(*weights)
+
+    def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
+        """Begin, or begin anew, with given weights instead of the solver's warm start.
+
+        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, not below the
+        first, or None.
+        """
+        if l1 is not None:
+            self._penalty = self._with_l1(l1)
+        for run in self._runs:
+            run.begin(coordinates, theta, self._penalty)
+
+    def change_l1(self, l1: float) -> None:
+        """Go on from the weights so far with another l1 > 0; before the first step only take it.
+
+        l1: not below the first, at which tests may have been left out.
+        RAISES: SparseCRFError for a penalty that the solver cannot minimise.
+        """
+        self._penalty = self._with_l1(l1)
+        check_supported(self._solver, self._penalty, self._problem.kind)
+        for run in self._runs:
+            run.change(self._penalty)
+
+    def _with_l1(self, l1: float) -> ElasticNet:
+        penalty = ElasticNet(l1, self._penalty.l2)
+        if l1 < self._least_l1:
+            raise SparseCRFError(Errors.SC322.format(l1=l1, least=self._least_l1))
+        return penalty
+
+    def largest_gradient(self) -> float:
+        """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
+
+        Where it is not above the first l1, of the tests that are not left out.
+        """
+        return max(run.largest_gradient() for run in self._runs)
+
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        """The runs that solve the problems, none of which has begun.
+
+        known: coordinates [n] int64 of weights that they will begin with.
+        RAISES: SparseCRFError where memory does not suffice.
+        """
+        l1, problem, runs = self._penalty.l1, self._problem, []
+        settings = self._workers, problem.precision, problem.observed_only, problem.legal
+        self._corpus.store.check()
+        with self._corpus.store.bounded():
+            parts = self._divide(self._corpus)
+            n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+            if l1 > 0.0 and self._leaves_out:
+                parts = [without_idle_tests(part, l1, known) for part in parts]
+            for part in parts:
+                loss = ChainLoss(part.corpus, part.n_labels, *settings, part.permits)
+                runs.append(Run(part, loss, self._penalty, self._solver))
+            history = getattr(self._solver, "history", 0)
+            self.size = total([measure(run.loss, l1, history) for run in runs])
+        if not problem.observed_only:
+            self.size = replace(self.size, n_potential=n_potential)
+        check_fits(self.size, available_memory(), len(self._labels), l1)
+        return runs
+
+    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+        """The problems that are to be solved, each with its corpus."""
+        whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
+        if self._problem.label_weights is not None:
+            whole = weighted(whole, self._problem.label_weights)
+        if not whole.weights.any() and (whole.labels != MISSING).any():
+            raise SparseCRFError(Errors.SC356)
+        parts = [Part(whole, len(self._labels))]
+        if self._bounds:
+            parts = cluster_parts(whole, self._bounds)
+        return [part for part in parts if part.corpus.weights.any()] or parts
+
+    @property
+    def converged(self) -> bool:
+        """Whether further steps change nothing."""
+        return all(run.converged for run in self._runs)
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalty at the current weights; infinite before the first step."""
+        return sum(run.objective for run in self._runs)
+
+    @property
+    def progress(self) -> str:
+        """Where the run stands, in words."""
+        return f"objective {self.objective:.6g}"
+
+    def step(self) -> StepReport:
+        """Do one outer iteration; the first has the warm start in it.
+
+        Parts that have converged rest until all have.
+        """
+        rest = not self.converged
+        n_sequences = sum(run.n_sequences for run in self._runs)
+        reports, passes = [], 0.0
+        with self._corpus.store.bounded():
+            for run in self._runs:
+                report = run.reached if rest and run.converged else run.step()
+                passes += report.passes * (run.n_sequences / n_sequences)
+                reports.append(report)
+        return StepReport(
+            objective=sum(report.objective for report in reports),
+            optimality=max(report.optimality for report in reports),
+            n_active=sum(report.n_active for report in reports),
+            passes=passes,
+            converged=self.converged,
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the state of the run to a file, once it has begun; see `resume`."""
+        values = self._values()
+        if values:
+            save(path, self._identity(), values)
+
+    def resume(self, path: Path) -> None:
+        """Go on where a run was saved: to the same weights, bit for bit.
+
+        path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
+        RAISES: SparseCRFError for another file, or one of another run.
+        """
+        self._restore(load(path, self._identity()))
+
+    def _values(self) -> dict[str, Any]:
+        """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
+        return {
+            f"{i}.{name}": value
+            for i, run in enumerate(self._runs)
+            for name, value in run.values().items()
+        }
+
+    def _restore(self, values: dict[str, Any]) -> None:
+        """Go on where another run's `_values` were taken."""
+        for i, run in enumerate(self._runs):
+            prefix = f"{i}."
+            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+            run.restore(own)
+
+    def _identity(self) -> dict[str, Any]:
+        """What a run and its continuation must have in common."""
+        return {
+            "corpus": self._corpus_digest,
+            "labels": list(self._labels),
+            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
+            "l1": repr(self._penalty.l1),
+            "l2": repr(self._penalty.l2),
+            **self._problem.identity(),
+            "weights kept": self._n_kept,
+        }
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        self._corpus.store.check()
+        return digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
+
+    @property
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
+        return self._joined([run.weights for run in self._runs])
+
+    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        """The weights of all runs, ascending."""
+        if not self._bounds:
+            return of_runs[0]
+        coordinates, theta = map(np.concatenate, zip(*of_runs, strict=True))
+        order = np.argsort(coordinates)
+        return coordinates[order], theta[order]
+
+    def model(self) -> CRFModel:
+        """The model with the weights that are active now, polished where the solver says so.
+
+        Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
+        best, not the last. Training goes on from the weights as they were.
+        """
+        weights = self._joined([run.polished() for run in self._runs])
+        return self._names.model(*weights, self._problem.dtype)

@@ -1,0 +1,336 @@
+"""Model files that were made to do harm: refused with a code, and with what is wrong."""
+
+import tracemalloc
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.model.file import MAX_HEADER, MAX_STRUCTURE
+from spacy_sparsecrf.model.model import CRFModel
+
+from .model_files import MODELS, File, Mutator, model_of, sealed, taken_apart, use
+
+Change = Callable[[File], object]
+
+
+def array(name: str, values: list[float], dtype: str) -> Change:
+    """Put other values in the place of an array."""
+    return lambda file: file.put(name, np.array(values, dtype))
+
+
+def told(array_name: str, /, **values: object) -> Change:
+    """Tell something else of an array in the header."""
+    return lambda file: file[array_name].told.update(values)
+
+
+def meta(**values: object) -> Change:
+    """Tell something else of the model in the header."""
+    return lambda file: file.meta.update(values)
+
+
+def text(old: str, new: str) -> Change:
+    """Write something else in the header."""
+
+    def change(file: File) -> None:
+        file.edit = lambda header: header.replace(old, new, 1)
+
+    return change
+
+
+def frame(**values: object) -> Change:
+    """Change what is around the parts of a file."""
+    return lambda file: vars(file).update(values)
+
+
+def without(name: str) -> Change:
+    """Leave an array out."""
+    return lambda file: file.entries.remove(file[name])
+
+
+def padded(name: str, padding: bytes) -> Change:
+    """Put something else between arrays."""
+    return lambda file: vars(file[name]).update(padding=padding)
+
+
+ATTACKS: list[tuple[str, Change, str]] = [
+    (
+        "places outside of the scores",
+        array("unigram.labels", [0, 1, -(10**8), 0, 2], "<i8"),
+        "unigram.labels has the dtype <i8",
+    ),
+    (
+        "wider labels",
+        array("unigram.labels", [0, 1, 1, 0, 2], "<u4"),
+        "unigram.labels has the dtype <u4",
+    ),
+    (
+        "labels out of range",
+        array("unigram.labels", [0, 1, 3, 0, 2], "<u2"),
+        "unigram.labels are not all",
+    ),
+    (
+        "labels of pairs out of range",
+        array("bigram.labels", [0, 1, 3], "<u2"),
+        "bigram.labels are not all",
+    ),
+    (
+        "previous labels out of range",
+        array("bigram.previous", [1, 4, 2], "<u2"),
+        "bigram.previous labels",
+    ),
+    (
+        "previous labels of no pairs",
+        array("unigram.previous", [0] * 5, "<u2"),
+        "unigram.previous has 5 entries",
+    ),
+    (
+        "no previous labels",
+        array("bigram.previous", [], "<u2"),
+        "bigram.previous has 0 entries, not 3",
+    ),
+    (
+        "signed counts",
+        array("unigram.counts", [2, 1, 2], "<i8"),
+        "unigram.counts has the dtype <i8",
+    ),
+    (
+        "counts that come to another sum",
+        array("unigram.counts", [2, 1, 3], "<u2"),
+        "unigram.counts are not",
+    ),
+    (
+        "counts that overflow",
+        array("unigram.counts", [2**32 - 1, 2, 4], "<u4"),
+        "unigram.counts are not",
+    ),
+    ("a count of nothing", array("unigram.counts", [2, 0, 3], "<u2"), "unigram.counts are not"),
+    ("fewer counts", array("unigram.counts", [3, 2], "<u2"), "unigram.counts has 2 entries, not 3"),
+    ("keys that descend", array("unigram.keys", [9, 3, 11], "<u8"), "unigram.keys do not ascend"),
+    ("a key twice", array("unigram.keys", [3, 3, 11], "<u8"), "unigram.keys do not ascend"),
+    ("signed keys", array("unigram.keys", [-1, 3, 9], "<i8"), "unigram.keys has the dtype <i8"),
+    (
+        "no number",
+        array("unigram.values", [0.5, np.nan, 1, 1, 1], "<f4"),
+        "unigram.values are not all finite",
+    ),
+    (
+        "an infinite weight",
+        array("bigram.values", [0.5, np.inf, 1], "<f4"),
+        "bigram.values are not all finite",
+    ),
+    (
+        "wider weights than told",
+        array("unigram.values", [0.5] * 5, "<f8"),
+        "unigram.values has the dtype <f8",
+    ),
+    (
+        "whole numbers as weights",
+        array("unigram.values", [1] * 5, "<u4"),
+        "unigram.values has the dtype <u4",
+    ),
+    ("Python objects", told("unigram.keys", dtype="|O"), "has the dtype '|O'"),
+    ("big-endian numbers", told("unigram.labels", dtype=">u2"), "has the dtype '>u2'"),
+    ("a dtype that is no text", told("unigram.labels", dtype=["<u2"]), "has the dtype ['<u2']"),
+    ("a length below zero", told("unigram.keys", length=-1), "has the length -1"),
+    ("a length that is no number", told("unigram.keys", length="3"), "has the length '3'"),
+    ("a truth value as length", told("unigram.keys", length=True), "has the length True"),
+    ("a broken length", told("unigram.keys", length=3.0), "has the length 3.0"),
+    ("a length beyond memory", told("unigram.keys", length=2**60), "'unigram.keys' is cut off"),
+    (
+        "a length that overflows",
+        told("unigram.keys", length=2**61 + 3),
+        "'unigram.keys' is cut off",
+    ),
+    ("a shorter length", told("bigram.values", length=1), "there is something behind"),
+    ("an unknown array", told("unigram.keys", name="unigram.key"), "its arrays are"),
+    ("an array twice", told("bigram.keys", name="unigram.keys"), "'unigram.keys' is there twice"),
+    ("a name that is no text", told("bigram.keys", name=7), "not the name, dtype and length"),
+    ("more of an array", told("bigram.keys", offset=0), "not the name, dtype and length"),
+    (
+        "less of an array",
+        lambda file: file["bigram.keys"].told.pop("dtype"),
+        "not the name, dtype and",
+    ),
+    ("arrays in another order", lambda file: file.entries.reverse(), "its arrays are"),
+    ("a missing array", without("bigram.keys"), "its arrays are"),
+    ("no arrays", lambda file: file.entries.clear(), "its arrays are"),
+    ("arrays that are none", frame(others={"arrays": {}}, entries=[]), "its arrays are not a list"),
+    ("something between arrays", padded("unigram.counts", b"\1\0"), "there is something behind"),
+    ("bytes left over", frame(rest=bytes(8)), "8 bytes are left over"),
+    ("one byte left over", frame(rest=b"\0"), "1 bytes are left over"),
+    ("a header beyond the file", frame(longer=2**31), "its header cannot have"),
+    ("a header of a broken length", frame(longer=-1), "its header cannot have"),
+    ("no header", frame(longer=-10_000), "its header cannot have"),
+    ("format 0", frame(version=0), "there is no format 0"),
+    ("a key twice", text('"kind"', '"dtype"'), "a key is there twice"),
+    ("a key of an array twice", text('"length"', '"dtype"'), "a key is there twice"),
+    ("a key twice, once escaped", text('"kind"', '"\\u0064type"'), "a key is there twice"),
+    ("an infinite number", text('"length": 3', '"length": Infinity'), "Infinity is no number"),
+    ("JSON cut off", text("}]}", ""), "its header cannot be read"),
+    ("something behind JSON", text("}]}", "}]} {}"), "its header cannot be read"),
+    (
+        "a header that is a list",
+        lambda file: vars(file).update(edit=lambda _: "[]"),
+        "parts meta and",
+    ),
+    ("more in the header", frame(others={"__metadata__": {}}), "parts meta and arrays"),
+    ("nothing told", frame(meta={}), "it tells []"),
+    ("meta that is a list", frame(meta=[]), "parts meta and arrays"),
+    (
+        "a checkpoint",
+        frame(meta={"checkpoint": {}, "kinds": {}}),
+        "it tells ['checkpoint', 'kinds']",
+    ),
+    ("something else told", meta(more=1), "it tells"),
+    ("labels that are a text", meta(labels="AÜB"), "labels are not a list of texts"),
+    ("labels by name", meta(labels={"A": 0, "Ü": 1, "B": 2}), "labels are not a list of texts"),
+    ("labels that are numbers", meta(labels=[0, 1, 2]), "labels are not a list of texts"),
+    ("labels in lists", meta(labels=[["A"], ["Ü"], ["B"]]), "labels are not a list of texts"),
+    ("half a character", meta(labels=["A", "\ud800", "B"]), "labels are not a list of texts"),
+    ("a label twice", meta(labels=["A", "B", "B"]), "it has a label twice"),
+    ("fewer labels", meta(labels=["A", "Ü"]), "labels are not all among those"),
+    ("clusters that are a text", meta(bounds="03"), "the clusters are unsound"),
+    ("clusters that are nothing", meta(bounds=None), "the clusters are unsound"),
+    ("broken bounds", meta(bounds=[0, 3.0]), "the clusters are unsound"),
+    ("truth values as bounds", meta(bounds=[False, 3]), "the clusters are unsound"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in ATTACKS]
+)
+def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+    file = taken_apart(model_of().to_bytes())
+    change(file)
+    model = model_of("memm")
+    before = model.to_bytes()
+    with pytest.raises(SparseCRFError) as caught:
+        model.from_bytes(file.to_bytes())
+    assert str(caught.value).startswith("[SC314]")
+    assert reason in str(caught.value)
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"dtype": "float16"}, "SC310"),
+        ({"dtype": ["float32"]}, "SC310"),
+        ({"kind": "semi"}, "SC342"),
+        ({"kind": {}}, "SC342"),
+        ({"bounds": [0, 3]}, "SC343"),
+    ],
+)
+def test_what_is_told_of_the_model_is_known(values: dict[str, object], code: str) -> None:
+    file = taken_apart(model_of().to_bytes())
+    file.meta.update(values)
+    with pytest.raises(SparseCRFError, match=code):
+        CRFModel().from_bytes(file.to_bytes())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[" * 400_000,
+        b'{"meta": ' * 100_000,
+        b'{"meta": {"labels": [' + b"[]," * MAX_STRUCTURE,
+        b'{"meta": ' + b"1" * 100_000,
+        b'"' + b'\\"' * 4_000_000,
+        b'{"meta": "\\\\", "arrays": [' + b"{}," * MAX_STRUCTURE,
+        '{"meta": {}, "arrays": []}'.encode("utf-16-le"),
+        b'{"meta": "\xff"}',
+        b" " * (MAX_HEADER + 8),
+    ],
+    ids=["lists", "objects", "many", "digits", "quotes", "escapes", "utf-16", "no utf-8", "long"],
+)
+def test_headers_take_no_more_time_or_memory_than_their_length(header: bytes) -> None:
+    header += b" " * (-len(header) % 8)
+    prefix = taken_apart(model_of().to_bytes()).to_bytes()[:12] + len(header).to_bytes(4, "little")
+    data = sealed(prefix, header)
+    tracemalloc.start()
+    try:
+        with pytest.raises(SparseCRFError, match="SC314"):
+            CRFModel().from_bytes(data)
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(data) + (4 << 20)
+    finally:
+        tracemalloc.stop()
+
+
+def test_loading_takes_less_memory_than_the_file() -> None:
+    file = taken_apart(model_of().to_bytes())
+    n = 200_000
+    file.put("unigram.keys", np.arange(n, dtype="<u8"))
+    file.put("unigram.counts", np.ones(n, "<u2"))
+    file.put("unigram.labels", np.zeros(n, "<u2"))
+    file.put("unigram.values", np.ones(n, "<f4"))
+    data = file.to_bytes()
+    tracemalloc.start()
+    try:
+        assert CRFModel().from_bytes(data).n_active == n + 3
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None:
+    with pytest.raises(SparseCRFError, match="SC317"):
+        CRFModel(["x" * (MAX_HEADER + 1)]).to_bytes()
+    model = CRFModel(
+        [f"{i}{'x' * 200}" for i in range(65_000)], kind="maxent", bounds=(0, 9, 65_000)
+    )
+    assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_files_that_are_taken_apart_and_put_together_load(model: CRFModel) -> None:
+    for before, after in zip(use(model), use(loaded(taken_apart(model.to_bytes()))), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def loaded(file: File) -> CRFModel:
+    """A model from the parts of a file."""
+    return CRFModel().from_bytes(file.to_bytes())
+
+
+def fuzz(seed: int, n: int) -> Counter[str]:
+    """Try mutated files: each is refused with a code, or loads, predicts, and is written again."""
+    mutator, found = Mutator(seed), Counter[str]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(n):
+            data = mutator.mutated()
+            try:
+                model = CRFModel().from_bytes(data)
+            except SparseCRFError as error:
+                found[str(error)[1:6]] += 1
+                continue
+            found["accepted"] += 1
+            predicted = use(model)
+            again = CRFModel().from_bytes(model.to_bytes())
+            assert again.to_bytes() == model.to_bytes()
+            for before, after in zip(predicted, use(again), strict=True):
+                np.testing.assert_array_equal(before, after)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seed", "n"), [(1, 4_000), pytest.param(2, 100_000, marks=pytest.mark.slow)]
+)
+def test_mutated_files_are_refused_with_a_code_or_harmless(seed: int, n: int) -> None:
+    found = fuzz(seed, n)
+    assert sum(found.values()) == n
+    assert set(found) <= {"accepted", "SC310", "SC312", "SC313", "SC314", "SC342", "SC343"}
+    # Other weights or labels are no fault; that most are refused shows that faults are made.
+    assert 0.02 * n < found["accepted"] < 0.4 * n
+
+
+def test_the_header_is_told_in_short() -> None:
+    file = taken_apart(model_of().to_bytes())
+    file.entries[0].told["name"] = "x" * 100_000
+    with pytest.raises(SparseCRFError) as caught:
+        loaded(file)
+    assert len(str(caught.value)) < 1000

@@ -1,0 +1,239 @@
+"""spaCy's command line, run on the component."""
+
+import json
+import logging
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from confection import Config
+from spacy.util import load_config, logger
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..toy import accuracy, docs_of, tags_of
+from .commands import run_spacy
+
+
+@pytest.fixture(autouse=True)
+def _quiet_logger() -> Iterator[None]:
+    """`spacy train` sets the level of spaCy's logger for good."""
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+@pytest.fixture(scope="module")
+def cli_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `spacy train` with the shipped config wrote."""
+    output = tmp_path_factory.mktemp("cli")
+    level = logger.level
+    run_spacy("train", SHIPPED_CONFIG, "--output", output, *corpus.arguments)
+    logger.setLevel(level)
+    return output
+
+
+@pytest.fixture(scope="module")
+def model_best(cli_dir: Path) -> Path:
+    return cli_dir / "model-best"
+
+
+def test_train_with_the_shipped_config(model_best: Path, corpus: Corpus):
+    nlp = spacy.load(model_best)
+    assert accuracy(nlp, corpus.dev) > 0.95
+    assert nlp.meta["performance"]["tag_acc"] > 0.95
+    assert nlp.meta["performance"]["sparse_crf_loss"] > 0
+    assert nlp.config["components"]["sparse_crf"]["features"]["templates"]
+
+
+def test_train_with_a_config_from_init_config(corpus: Corpus, tmp_path: Path):
+    path = tmp_path / "made.cfg"
+    run_spacy("init", "config", path, "--lang", "en", "--pipeline", "sparse_crf", "--force")
+    made = load_config(path)
+    assert made["training"]["eval_frequency"] == 200
+    assert made["training"]["batcher"]["@batchers"] == "spacy.batch_by_words.v1"
+    output = tmp_path / "output"
+    settings = ["--training.max_steps", "4"]
+    run_spacy("train", path, "--output", output, *corpus.arguments, *settings)
+    assert accuracy(spacy.load(output / "model-last"), corpus.dev) > 0.95
+
+
+def test_train_reports_progress(corpus: Corpus, caplog: pytest.LogCaptureFixture):
+    settings = ["--training.patience", "0", "--training.max_steps", "40", "--verbose"]
+    output = run_spacy("train", SHIPPED_CONFIG, *corpus.arguments, *settings)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(m.startswith("sparse_crf: 120 sequences, ") for m in messages)
+    levels = {r.levelno for r in caplog.records if "sparse_crf: objective" in r.getMessage()}
+    assert levels == {logging.DEBUG}
+    assert sum(m.startswith("sparse_crf: converged: ") for m in messages) == 1
+    assert "TAG_ACC" in output
+
+
+def default_block(**settings: Any) -> dict[str, Any]:
+    """The block of a component with default settings, as it is read from a file."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=settings)
+    block: dict[str, Any] = Config().from_str(nlp.config.to_str())["components"]["sparse_crf"]
+    return block
+
+
+def test_fill_config_completes_a_minimal_config(tmp_path: Path):
+    base, filled = tmp_path / "base.cfg", tmp_path / "filled.cfg"
+    base.write_text(
+        '[nlp]\nlang = "en"\npipeline = ["sparse_crf"]\n'
+        '[components]\n[components.sparse_crf]\nfactory = "sparse_crf"\nl1 = 1.0\n',
+        encoding="utf8",
+    )
+    run_spacy("init", "fill-config", base, filled)
+    block = load_config(filled)["components"]["sparse_crf"]
+    assert block == default_block(l1=1.0)
+
+
+def test_the_shipped_config_differs_from_the_defaults_as_documented(tmp_path: Path):
+    filled = tmp_path / "filled.cfg"
+    run_spacy("init", "fill-config", SHIPPED_CONFIG, filled)
+    config = load_config(filled)
+    assert config["components"] == {"sparse_crf": default_block()}
+    training: dict[str, Any] = config["training"]
+    assert training["batcher"] == {"@batchers": "spacy_sparsecrf.one_step_per_epoch.v1"}
+    assert (training["eval_frequency"], training["max_epochs"]) == (1, 0)
+
+
+def test_debug_config(corpus: Corpus):
+    shown = ["--show-functions", "--show-variables"]
+    output = run_spacy("debug", "config", SHIPPED_CONFIG, *corpus.arguments, *shown)
+    assert "Config is valid" in output
+    assert "spacy_sparsecrf.one_step_per_epoch.v1" in output
+
+
+def test_debug_config_shows_where_an_unknown_key_is(corpus: Corpus):
+    arguments = ["debug", "config", str(SHIPPED_CONFIG), *corpus.arguments]
+    arguments += ["--components.sparse_crf.solver.histroy", "3"]
+    assert "sparse_crf.solver -> histroy" in run_spacy(*arguments, code=1)
+
+
+def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Path):
+    run_spacy("init", "labels", SHIPPED_CONFIG, tmp_path / "labels", *corpus.arguments)
+    path = tmp_path / "labels" / "sparse_crf.json"
+    assert json.loads(path.read_text(encoding="utf8")) == ["DT", "IN", "JJ", "NN", "VB"]
+    path.write_text('["VB", "NN", "JJ", "IN", "DT"]', encoding="utf8")
+    config = load_config(SHIPPED_CONFIG)
+    labels = {"@readers": "spacy.read_labels.v1", "path": str(path)}
+    config["initialize"]["components"] = {"sparse_crf": {"labels": labels}}
+    config.to_disk(tmp_path / "labels.cfg")
+    settings = ["--training.max_steps", "1", "--output", tmp_path / "output"]
+    run_spacy("train", tmp_path / "labels.cfg", *corpus.arguments, *settings)
+    nlp = spacy.load(tmp_path / "output" / "model-last")
+    assert nlp.get_pipe("sparse_crf").labels == ("VB", "NN", "JJ", "IN", "DT")
+
+
+def test_a_checkpoint_can_be_named_on_the_command_line(corpus: Corpus, tmp_path: Path):
+    checkpoint = tmp_path / "checkpoint"
+    settings = ["--training.max_steps", "1", "--components.sparse_crf.n_threads", "1"]
+    settings += ["--initialize.components.sparse_crf.checkpoint", str(checkpoint)]
+    run_spacy("train", SHIPPED_CONFIG, *corpus.arguments, *settings)
+    assert checkpoint.is_file()
+
+
+def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp_path: Path):
+    config = tmp_path / "assemble.cfg"
+    config.write_text(
+        '[nlp]\nlang = "en"\npipeline = ["sentencizer", "sparse_crf"]\n'
+        '[components]\n[components.sentencizer]\nfactory = "sentencizer"\n'
+        f'[components.sparse_crf]\nsource = "{model_best.as_posix()}"\n',
+        encoding="utf8",
+    )
+    run_spacy("assemble", config, tmp_path / "assembled")
+    nlp = spacy.load(tmp_path / "assembled")
+    assert nlp.pipe_names == ["sentencizer", "sparse_crf"]
+    assert accuracy(nlp, corpus.dev) > 0.95
+
+
+def test_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
+    metrics = tmp_path / "metrics.json"
+    run_spacy("evaluate", model_best, corpus.dev_path, "--output", metrics)
+    score = json.loads(metrics.read_text(encoding="utf8"))["tag_acc"]
+    assert score == pytest.approx(accuracy(spacy.load(model_best), corpus.dev))
+
+
+def test_benchmark_accuracy_and_speed(model_best: Path, corpus: Corpus):
+    assert "TAG" in run_spacy("benchmark", "accuracy", model_best, corpus.dev_path)
+    few = ["--batches", "30", "--batch-size", "5", "--warmup", "1"]
+    assert "words/s" in run_spacy("benchmark", "speed", model_best, corpus.dev_path, *few)
+
+
+def test_debug_model_says_that_there_is_no_neural_network(model_best: Path):
+    config = model_best / "config.cfg"
+    output = run_spacy("debug", "model", config, "sparse_crf", code=1)
+    assert "Requires a Thinc Model" in output
+
+
+def test_debug_data(corpus: Corpus):
+    output = run_spacy("debug", "data", SHIPPED_CONFIG, *corpus.arguments)
+    assert "Pipeline can be initialized with data" in output
+
+
+# Packages
+
+
+@pytest.fixture(scope="module")
+def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `spacy package` wrote."""
+    output = tmp_path_factory.mktemp("package")
+    named = ["--name", "toy", "--version", "1.2.3", "--build", "none"]
+    with warnings.catch_warnings():
+        # spaCy leaves it to the garbage collector to close the files that it writes.
+        warnings.simplefilter("ignore", ResourceWarning)
+        run_spacy("package", model_best, output, *named)
+    return output / "en_toy-1.2.3"
+
+
+def test_a_package_lists_its_labels(package_dir: Path):
+    meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
+    assert meta["labels"] == {"sparse_crf": ["DT", "IN", "JJ", "NN", "VB"]}
+
+
+@pytest.mark.skipif(
+    "spacy_sparsecrf" not in packages_distributions(),
+    reason="this editable installation does not tell spaCy to which package the module belongs",
+)
+def test_a_package_requires_this_plugin(package_dir: Path):
+    meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
+    assert [name for name in meta["requirements"] if name.startswith("spacy-sparsecrf>=")]
+
+
+def builds_wheels() -> bool:
+    try:
+        major, minor = version("setuptools").split(".")[:2]
+    except PackageNotFoundError:
+        return False
+    return (int(major), int(minor)) >= (70, 1)
+
+
+def test_an_installed_package_tags(
+    package_dir: Path, model_best: Path, corpus: Corpus, tmp_path: Path
+):
+    pytest.importorskip("pip", reason="installs with pip")
+    if not builds_wheels():
+        pytest.skip("needs setuptools >= 70.1, which builds wheels offline")
+    target = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+    install += ["--no-build-isolation", "--target", str(target), str(package_dir)]
+    done = subprocess.run(install, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    words = corpus.dev[0][0]
+    code = (
+        f"import json, sys; sys.path.append({str(target)!r})\n"
+        "import spacy; from spacy.tokens import Doc; nlp = spacy.load('en_toy')\n"
+        f"doc = nlp(Doc(nlp.vocab, words={words!r}))\n"
+        "print(json.dumps([token.tag_ for token in doc]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    nlp = spacy.load(model_best)
+    assert [json.loads(done.stdout)] == tags_of([nlp(docs_of(nlp, corpus.dev)[0])])

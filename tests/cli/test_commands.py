@@ -1,0 +1,277 @@
+"""The command line, `python -m spacy_sparsecrf`."""
+
+import gzip
+import html.parser
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_sparsecrf.cli.explanations import render_model, strongest_pairs
+from spacy_sparsecrf.model import explanation
+
+from .commands import run
+
+TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
+
+
+def test_every_command_has_help():
+    for command in ("explain", "dump", "patch", "convert", "warmup"):
+        assert command in run("--help").stdout
+        assert "Usage" in run(command, "--help").stdout
+    assert "Usage" in run(code=2).output
+
+
+def test_as_a_module(tmp_path: Path):
+    command = [sys.executable, "-m", "spacy_sparsecrf", "dump", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "E050" in done.stderr and "Traceback" not in done.stderr
+
+
+# explain
+
+
+def test_explaining_a_model(trained_dir: Path):
+    shown = run("explain", trained_dir, "-n", 2).stdout
+    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
+    assert f"{pipe.model.n_active} weights" in shown
+    assert "lower[0]=a" in shown or "suffix(1)[0]=a" in shown
+    for label in pipe.labels:
+        assert label in shown
+
+
+def test_transitions_are_limited_as_tests_are(trained_dir: Path):
+    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(1)
+    shown = run("explain", trained_dir, "-n", 1).stdout
+    pairs = strongest_pairs(learnt.transitions, 1)
+    assert f"{len(learnt.transitions) - len(pairs)} more pairs of labels" in shown
+    for label in {pair.label for pair in learnt.transitions}:
+        weights = [pair.weight for pair in learnt.transitions if pair.label == label]
+        kept = [pair.weight for pair in pairs if pair.label == label]
+        assert kept == [w for w in dict.fromkeys((max(weights), min(weights))) if w in kept]
+        assert len(kept) == (max(weights) > 0) + (min(weights) < 0)
+    assert [pair.weight for pair in pairs] == sorted((p.weight for p in pairs), reverse=True)
+    assert "more pairs" not in run("explain", trained_dir, "-n", 100).stdout
+
+
+def test_explaining_a_text(trained_dir: Path):
+    shown = run("explain", trained_dir, "--text", "the fentovtion").stdout
+    assert "the: DT 0.9" in shown
+    assert "fentovtion: NN 0." in shown
+    assert "lower[0]=the" in shown
+    assert "DT -> NN" in shown
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are open, text, and what is loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [name for name, _ in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_explaining_a_text_as_a_page(trained_dir: Path, tmp_path: Path):
+    path = tmp_path / "a.html"
+    run("explain", trained_dir, "--text", "the <b>&amp;</b> {x}", "--html", path)
+    page = Page()
+    page.feed(path.read_text(encoding="utf8"))
+    assert (page.open, page.loaded) == ([], [])
+    assert "the <b>&amp;</b> {x}" in page.text
+    assert "DT" in page.text and "lower[0]=the" in page.text
+    assert path.read_text(encoding="utf8").count("<section>") == len(
+        spacy.blank("en")("the <b>&amp;</b> {x}")
+    )
+
+
+def test_explaining_a_model_as_a_page(trained_dir: Path, tmp_path: Path):
+    path = tmp_path / "a.html"
+    run("explain", trained_dir, "-n", 2, "--html", path)
+    text = path.read_text(encoding="utf8")
+    page = Page()
+    page.feed(text)
+    assert (page.open, page.loaded) == ([], [])
+    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(2)
+    assert f"sparse_crf: {learnt.n_active} weights" in page.text
+    assert text.count("<section>") == len(learnt.labels)
+    assert text.count(" style=") == len(learnt.transitions) > 0
+    for transition in learnt.transitions:
+        assert f"-&gt; {transition.label}: {transition.weight:+.4f}" in text
+    for label in learnt.labels:
+        for weight in (*label.supporting, *label.opposing):
+            assert weight.test in page.text and f"{weight.weight:+.4f}" in page.text
+
+
+def test_names_on_a_page_are_escaped():
+    label, test = '<b>&"A', "lower[0]=<script>"
+    weights = (
+        explanation.TestWeight(test, label, label, 0.5),
+        explanation.TestWeight(test, None, label, 0.25),
+    )
+    explained = explanation.LabelExplanation(
+        label, weights, (explanation.TestWeight("&amp;", "", label, -1.0),), 3
+    )
+    pairs = (explanation.Transition(label, label, 2.0), explanation.Transition("", label, -1.0))
+    text = render_model(explanation.ModelExplanation(pairs, (explained,), 5), "<i>")
+    page = Page()
+    page.feed(text)
+    assert page.open == [] and "<script>" not in text and "<b>" not in text and "<i>" not in text
+    assert page.text.count(label) == 4 and page.text.count(test) == 2 and "&amp;" in page.text
+    assert "(start)" in page.text and "+2.00" in page.text and "-1.00" in page.text
+    assert "&quot;A -&gt; &lt;b&gt;" in text
+
+
+@pytest.mark.parametrize(("n", "squares"), [(60, 1), (61, 0)])
+def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
+    labels = tuple(explanation.LabelExplanation(f"L{i}", (), (), 0) for i in range(n))
+    pairs = tuple(explanation.Transition(f"L{i}", f"L{n - 1 - i}", 1.0 - i / n) for i in range(n))
+    text = render_model(explanation.ModelExplanation(pairs, labels, n), "x")
+    assert text.count('class="heat"') == squares
+    assert text.count("<tr") == n + 1 + n
+    assert all(f"{pair.weight:+.4f}" in text for pair in pairs)
+
+
+def test_a_page_of_a_model_without_weights():
+    text = render_model(
+        explanation.ModelExplanation((), (explanation.LabelExplanation("A", (), (), 0),), 0), "x"
+    )
+    assert "x: 0 weights" in text and "<div>" not in text and text.count("<tr>") == 1
+
+
+def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: Path):
+    nlp = spacy.load(trained_dir)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.to_disk(tmp_path / "x")
+    shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
+    assert shown.count("(start) -> DT") in (0, 2)
+
+
+# Which component
+
+
+def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_path: Path):
+    spacy.blank("en").to_disk(tmp_path / "none")
+    failed = run("dump", tmp_path / "none", code=1)
+    assert "SC601" in failed.stderr and failed.stdout == ""
+    nlp = spacy.load(trained_dir)
+    nlp.add_pipe("sparse_crf", name="other")
+    nlp.to_disk(tmp_path / "two")
+    assert "SC602" in run("explain", tmp_path / "two", code=1).stderr
+    failed = run("explain", tmp_path / "two", "--component", "third", code=1)
+    assert "SC601" in failed.stderr and "sparse_crf, other" in failed.stderr
+    assert run("dump", tmp_path / "two", "--component", "other").stdout == ""
+    assert run("dump", tmp_path / "two", "-c", "sparse_crf").stdout
+
+
+# dump and patch
+
+
+def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
+    text = run("dump", trained_dir).stdout
+    run("dump", trained_dir, "--output", tmp_path / "weights.tsv")
+    assert (tmp_path / "weights.tsv").read_text(encoding="utf8") == text
+    run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "same", "--replace")
+    for name in ("cfg", "model", "names"):
+        path = Path("sparse_crf") / name
+        assert (tmp_path / "same" / path).read_bytes() == (trained_dir / path).read_bytes()
+
+
+def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Path):
+    weights = tmp_path / "weights.tsv"
+    weights.write_text("u\talways\t#\tDT\t1\nu\talways\t#\tZZ\t1\n")
+    failed = run("patch", trained_dir, weights, tmp_path / "new", code=1)
+    assert "SC604" in failed.stderr and "weights.tsv, line 2" in " ".join(failed.stderr.split())
+    assert not (tmp_path / "new").exists()
+    weights.write_bytes(b"u\talways\t#\t\xff\t1\n")
+    assert "SC610" in run("patch", trained_dir, weights, tmp_path / "new", code=1).stderr
+    assert "No such file" in run("patch", trained_dir, "none", tmp_path / "new", code=1).stderr
+
+
+def test_weight_zero_removes(trained_dir: Path, tmp_path: Path):
+    lines = run("dump", trained_dir).stdout.splitlines()
+    removed = lines[0].rsplit("\t", 1)[0]
+    (tmp_path / "weights.tsv").write_text(f"{removed}\t0\n", encoding="utf8")
+    shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
+    assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
+    assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
+
+
+# convert
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
+def test_converting_there_and_back(tmp_path: Path, suffix: str):
+    source = tmp_path / f"a{suffix}"
+    data = gzip.compress(TSV.encode(), mtime=0) if suffix.endswith("gz") else TSV.encode()
+    source.write_bytes(data)
+    assert "2 docs" in run("convert", source, tmp_path / "a.spacy").stdout
+    run("convert", source, tmp_path / "b.spacy", "--docs", 2, "--lang", "en")
+    assert len(DocBin().from_disk(tmp_path / "b.spacy")) == 1
+    for name in "ab":
+        back = tmp_path / f"{name}.back{suffix}"
+        assert "2 sentences" in run("convert", tmp_path / f"{name}.spacy", back).stdout
+        read = back.read_bytes()
+        assert (gzip.decompress(read) if suffix.endswith("gz") else read) == TSV.encode()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
+def test_converting_other_formats(tmp_path: Path):
+    (tmp_path / "a.crf").write_text("DT w=The\nNN w=cat\n".replace(" ", "\t"))
+    arguments = ["--format", "crfsuite", "--attribute", "w"]
+    run("convert", tmp_path / "a.crf", tmp_path / "a.spacy", *arguments)
+    run("convert", tmp_path / "a.spacy", tmp_path / "a.txt", "-f", "wapiti")
+    assert (tmp_path / "a.txt").read_text() == "The DT\ncat NN\n\n"
+    (tmp_path / "a.iob").write_text("a I-X\nb I-X\n")
+    iob1 = ["--columns", "orth, ner", "--scheme", "iob1"]
+    run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1)
+    run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
+    assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
+
+
+def test_conversions_that_fail(tmp_path: Path):
+    source, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
+    source.write_text("a\tX\nb\n")
+    for arguments, found in (
+        ([source, target], "SC611"),
+        ([source, tmp_path / "b.tsv"], "SC620"),
+        ([target, tmp_path / "b.spacy"], "SC620"),
+        ([tmp_path / "none.tsv", target], "No such file"),
+        ([source, target, "--columns", "orth,nope"], "SC614"),
+        ([source, target, "--lang", "nope"], "nope"),
+    ):
+        failed = run("convert", *arguments, code=1)
+        assert found in failed.stderr and failed.stdout == ""
+        assert not target.exists()
+    source.rename(tmp_path / "a.doc")
+    assert "SC613" in run("convert", tmp_path / "a.doc", target, code=1).stderr
+    run("convert", source, target, "--docs", 0, code=2)
+    run("convert", source, target, "--format", "nope", code=2)
+    conllu = ["--columns", "orth,tag", "--format", "conllu"]
+    assert "--columns" in run("convert", source, target, *conllu, code=2).stderr
+    assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
+    assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
+
+
+def test_what_was_there_stays_where_converting_fails(tmp_path: Path):
+    source, target = tmp_path / "a.spacy", tmp_path / "a.tsv"
+    target.write_text("old")
+    DocBin().to_disk(source)
+    assert "SC612" in run("convert", source, target, code=1).stderr
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.spacy", "a.tsv"]
+    assert target.read_text() == "old"

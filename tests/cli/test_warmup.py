@@ -1,0 +1,53 @@
+"""Compiling ahead, and the notice where it was not done."""
+
+import os
+import subprocess
+import sys
+
+from .commands import run
+
+USE = """
+import sys
+import spacy
+nlp = spacy.blank("en")
+pipe = nlp.add_pipe("sparse_crf")
+pipe.add_label("X")
+nlp("a b")
+print("numba.np.linalg" in sys.modules)
+"""
+
+
+def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_first_use_says_that_it_compiles_and_the_second_does_not(tmp_path):
+    first = run_process(["-c", USE], str(tmp_path))
+    assert "compiles its prediction kernels" in first.stderr
+    second = run_process(["-c", USE], str(tmp_path))
+    assert "compiles" not in second.stderr
+    # What a compiler needs is not even imported where there is nothing to compile.
+    assert (first.stdout.strip(), second.stdout.strip()) == ("True", "False")
+
+
+def test_warmup_is_documented():
+    assert "warmup" in run("--help").output
+    assert "NUMBA_CACHE_DIR" in run("warmup", "--help").output
+
+
+def test_after_warmup_nothing_is_left_to_compile(tmp_path):
+    assert (
+        "Kernels are compiled"
+        in run_process(["-m", "spacy_sparsecrf", "warmup"], str(tmp_path)).stdout
+    )
+    compiled = sorted(path.name for path in tmp_path.rglob("*.nbc"))
+    assert any(name.startswith("sgd.sgd_pass") for name in compiled)
+    assert any(name.startswith("viterbi.viterbi") for name in compiled)
+    again = run_process(["-m", "spacy_sparsecrf", "warmup"], str(tmp_path))
+    assert sorted(path.name for path in tmp_path.rglob("*.nbc")) == compiled
+    assert "compiles" not in again.stderr

@@ -1,0 +1,53 @@
+"""What tests of corpora in files share."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.training import Example
+
+import spacy_sparsecrf.corpus.arrays as arrays
+import spacy_sparsecrf.loss.workspace as workspace
+
+from ..toy import run_steps
+
+
+def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many blocks, runs and files also of a small corpus."""
+    monkeypatch.setattr(workspace, "_BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr(arrays, "CHUNK", 13)
+    monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
+    monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
+    monkeypatch.setattr("spacy_sparsecrf.corpus.files._CHUNK", 64)
+    monkeypatch.setattr("spacy_sparsecrf.loss.screening._HELD_PAIRS", 1 << 8)
+    monkeypatch.setattr("spacy_sparsecrf.loss.screening.HELD_SUMS", 1 << 8)
+    monkeypatch.setattr("spacy_sparsecrf.loss.observed._MERGED", 32)
+
+
+@contextmanager
+def full_disk(n_bytes: int) -> Iterator[None]:
+    """Files may not grow beyond so many bytes, which fails as a full disk does.
+
+    Only within the test: what it says may go to a file, too.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+Trained = tuple[bytes, list[float]]
+
+
+def train(examples: list[Example], corpus_dir: Path | None, **config: object) -> Trained:
+    """The component with the names of its tests, and the losses of some steps."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir)
+    losses = run_steps(nlp, examples, 3)
+    return pipe.to_bytes(), losses

@@ -1,0 +1,74 @@
+"""Docs with spans, and what hypothesis draws of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..toy import Sentence, make_sentences
+
+SpanTriple = tuple[int, int, str]
+CLOSED = {"DT", "IN"}
+
+
+@st.composite
+def span_lists(draw: Any, n_tokens: int, names: Sequence[str] = ("X", "Y-Z")) -> list[SpanTriple]:
+    """Spans of n tokens that ascend and do not overlap."""
+    spans, start = [], 0
+    while start < n_tokens:
+        length = draw(st.integers(0, n_tokens - start))
+        if length:
+            spans.append((start, start + length, draw(st.sampled_from(list(names)))))
+        start += max(length, 1)
+    return spans
+
+
+def chunks_of(tags: Sequence[str]) -> list[SpanTriple]:
+    """Spans of a toy sentence: articles with what follows up to the noun, and single verbs."""
+    spans: list[SpanTriple] = []
+    start = None
+    for i, tag in enumerate(tags):
+        if tag == "DT":
+            start = i
+        elif tag == "NN":
+            spans.append((i if start is None else start, i + 1, "NP"))
+            start = None
+        elif tag == "VB":
+            spans.append((i, i + 1, "VP"))
+    return spans
+
+
+def add_spans(doc: Doc, spans: Sequence[SpanTriple], key: str) -> Doc:
+    """Set spans: key "ents" for entities, or of a group."""
+    made = [Span(doc, start, end, label=name) for start, end, name in spans]
+    if key == "ents":
+        doc.set_ents(made)
+    else:
+        doc.spans[key] = made
+    return doc
+
+
+def spans_of(doc: Doc, key: str) -> list[SpanTriple]:
+    """The spans of a Doc, as `add_spans` takes them."""
+    group = doc.ents if key == "ents" else doc.spans.get(key, [])
+    return [(span.start, span.end, span.label_) for span in group]
+
+
+def span_examples(nlp: Language, sentences: Sequence[Sentence], key: str) -> list[Example]:
+    """Examples of toy sentences with their chunks."""
+    examples = []
+    for words, tags in sentences:
+        gold = add_spans(Doc(nlp.vocab, words=words), chunks_of(tags), key)
+        examples.append(Example(Doc(nlp.vocab, words=words), gold))
+    return examples
+
+
+def training_sentences() -> list[Sentence]:
+    return make_sentences(80, seed=1)
+
+
+def held_out_sentences() -> list[Sentence]:
+    return make_sentences(25, seed=2)

@@ -1,0 +1,366 @@
+"""Probabilities of labels, paths and spans against enumeration."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from spacy_sparsecrf.decoding import decoder as decoding
+from spacy_sparsecrf.decoding.chains import Spans
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.kernels.viterbi import find_possible
+
+from .decoding_twin import (
+    KINDS,
+    make_case,
+    n_illegal,
+    random_mask,
+    random_permitted,
+    scheme_labels,
+    scheme_mask,
+)
+
+LENGTHS = [4, 1, 0, 5, 2]
+CONSTRAINTS = ["free", "legal", "permitted", "both"]
+
+
+def constraints(name: str, seed: int, n_tokens: int, n_labels: int):
+    """A mask and what is permitted, or None."""
+    rng = np.random.default_rng(seed)
+    legal = random_mask(rng, n_labels) if name in ("legal", "both") else None
+    permitted = random_permitted(rng, n_tokens, n_labels) if name in ("permitted", "both") else None
+    return legal, permitted
+
+
+def all_spans(tokens: range, n_labels: int) -> Spans:
+    """Every run of up to three tokens of a sequence, each with random next labels."""
+    found = [
+        (start, labels)
+        for start in tokens
+        for length in range(1, min(3, tokens.stop - start) + 1)
+        for labels in itertools.product(range(n_labels), repeat=length)
+    ]
+    after = np.random.default_rng(len(tokens)).random((len(found), n_labels)) < 0.5
+    return Spans.of(*zip(*found, strict=True), after)
+
+
+def check_sequence(case, tokens: range, results: dict, legal, permitted) -> None:
+    """Compare everything that a decoder tells of a sequence with the table of all its paths."""
+    table = case.table(tokens, legal, permitted)
+    part = slice(tokens.start, tokens.stop)
+    paths = sorted(table, key=table.get, reverse=True)
+    marginals = np.zeros((len(tokens), case.n_labels))
+    for path, log_p in table.items():
+        marginals[np.arange(len(tokens)), list(path)] += np.exp(log_p)
+    np.testing.assert_allclose(results["marginals"][part], marginals, atol=1e-10)
+    best = tuple(results["viterbi"][part].tolist())
+    assert table[best] == pytest.approx(table[paths[0]], abs=1e-10)
+    labels, log_p = results["nbest"]
+    assert tuple(labels[0].tolist()) == best
+    found = {tuple(row.tolist()): value for row, value in zip(labels, log_p, strict=True)}
+    kept = {path: value for path, value in found.items() if path in table}
+    assert len(found) == len(labels)
+    assert kept == pytest.approx(table, abs=1e-10)
+    assert sum(np.exp(value) for path, value in found.items() if path not in table) < 1e-10
+    np.testing.assert_array_equal(log_p, np.sort(log_p)[::-1])
+    right = tuple(results["posterior"][part].tolist())
+    gains = {path: sum(marginals[np.arange(len(path)), list(path)]) for path in table}
+    assert gains[right] == pytest.approx(max(gains.values()), abs=1e-9)
+
+
+def check_spans(case, decoder, legal, permitted) -> None:
+    for tokens in case.problem.sequences():
+        if not len(tokens):
+            continue
+        spans = all_spans(tokens, case.n_labels)
+        table = case.table(tokens, legal, permitted)
+        rows = np.array(list(table)) if len(tokens) else np.empty((1, 0))
+        weights = np.exp(list(table.values()))
+        bounded = decoder.span_probability(case.observations, spans, permitted)
+        unbounded = decoder.span_probability(
+            case.observations, Spans(spans.starts, spans.run_ptr, spans.runs), permitted
+        )
+        for m, first in enumerate(spans.starts - tokens.start):
+            run = spans.runs[spans.run_ptr[m] : spans.run_ptr[m + 1]]
+            last = first + len(run)
+            agree = (rows[:, first:last] == run).all(axis=1)
+            assert unbounded[m] == pytest.approx(weights[agree].sum(), abs=1e-10)
+            if last < len(tokens):
+                agree &= spans.after[m][rows[:, last]]
+            assert bounded[m] == pytest.approx(weights[agree].sum(), abs=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW40:spacy_sparsecrf.errors.SparseCRFWarning")
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_equals_enumeration(kind, constraint):
+    for seed in range(3):
+        case = make_case(seed, kind, LENGTHS)
+        legal, permitted = constraints(constraint, seed, sum(LENGTHS), 3)
+        decoder = Decoder(case.model, legal)
+        source = case.observations
+        ids = {
+            "viterbi": decoder.viterbi(source, permitted),
+            "marginals": decoder.marginals(source, permitted),
+            "posterior": decoder.posterior(source, permitted),
+        }
+        nbest = decoder.nbest(source, 10**4, permitted)
+        for s, tokens in enumerate(case.problem.sequences()):
+            if len(tokens):
+                check_sequence(case, tokens, ids | {"nbest": nbest[s]}, legal, permitted)
+        labels, probabilities = decoder.decode(source, "viterbi", permitted)
+        np.testing.assert_array_equal(labels, ids["viterbi"])
+        chosen = ids["marginals"][np.arange(len(labels)), labels]
+        np.testing.assert_allclose(probabilities, chosen, atol=1e-12)
+        check_spans(case, decoder, legal, permitted)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_probabilities_of_paths_equal_enumeration(kind, constraint):
+    lengths = [3, 0, 2]
+    case = make_case(11, kind, lengths)
+    legal, permitted = constraints(constraint, 12, 5, 3)
+    decoder = Decoder(case.model, legal)
+    tables = [case.table(tokens, legal, permitted) for tokens in case.problem.sequences()]
+    for path in itertools.product(range(3), repeat=5):
+        found = decoder.log_probability(case.observations, np.array(path), permitted)
+        expected = [tables[0].get(path[:3], -np.inf), 0.0, tables[2].get(path[3:], -np.inf)]
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_nbest_of_more_labels_and_few_paths():
+    case = make_case(13, "chain", [3, 1], n_labels=6)
+    source = case.observations
+    for tokens, few, many in zip(
+        case.problem.sequences(),
+        Decoder(case.model).nbest(source, 7),
+        Decoder(case.model).nbest(source, 10**6),
+        strict=True,
+    ):
+        table = case.table(tokens)
+        ranked = sorted(table.values(), reverse=True)
+        assert len(many[0]) == 6 ** len(tokens)
+        np.testing.assert_allclose(many[1], ranked, atol=1e-10)
+        np.testing.assert_allclose(few[1], ranked[:7], atol=1e-10)
+        np.testing.assert_array_equal(few[0], many[0][:7])
+        assert [table[tuple(path)] for path in few[0].tolist()] == pytest.approx(ranked[:7])
+
+
+def test_the_best_of_equals_are_in_order():
+    case = make_case(14, "chain", [3], n_labels=2, scale=0.0)
+    [(labels, log_p)] = Decoder(case.model).nbest(case.observations, 8)
+    assert labels[0].tolist() == [0, 0, 0]
+    assert len({tuple(path) for path in labels.tolist()}) == 8
+    np.testing.assert_allclose(log_p, -3 * np.log(2), atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(sorted(KINDS)),
+    constraint=st.sampled_from(CONSTRAINTS),
+    scale=st.sampled_from([0.1, 1.0, 30.0, 400.0]),
+)
+def test_probabilities_agree_with_each_other(seed, kind, constraint, scale):
+    case = make_case(seed, kind, [4, 6, 1], scale=scale)
+    source = case.observations
+    legal, permitted = constraints(constraint, seed, 11, 3)
+    decoder = Decoder(case.model, legal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SparseCRFWarning)
+        marginals = decoder.marginals(source, permitted)
+        best = decoder.viterbi(source, permitted)
+        nbest = decoder.nbest(source, 10**4, permitted)
+        of_best = decoder.log_probability(source, best, permitted)
+        singles = Spans.of(np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)])
+        of_tokens = decoder.span_probability(source, singles, permitted).reshape(11, 3)
+        whole = Spans.of(
+            source.offsets[:-1], [best[a:b] for a, b in itertools.pairwise(source.offsets)]
+        )
+        of_wholes = decoder.span_probability(source, whole, permitted)
+    np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(of_tokens, marginals, atol=1e-9)
+    np.testing.assert_allclose(of_wholes, np.exp(of_best), atol=1e-9)
+    for s, (labels, log_p) in enumerate(nbest):
+        assert (np.diff(log_p) <= 0).all()
+        assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-9)
+        assert log_p[0] == pytest.approx(of_best[s], abs=1e-9)
+        np.testing.assert_array_equal(labels[0], best[source.offsets[s] : source.offsets[s + 1]])
+    if permitted is not None:
+        assert permitted[np.arange(11), best].all()
+        assert (marginals[~permitted] == 0.0).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_long_sequences_are_accurate(scale):
+    case = make_case(15, "chain", [1238], n_labels=9, scale=scale)
+    decoder = Decoder(case.model)
+    tokens = case.problem.sequences()[0]
+    log_z, expected = case.problem.log_space_marginals(tokens)
+    np.testing.assert_allclose(decoder.marginals(case.observations), expected, atol=1e-9)
+    path = decoder.viterbi(case.observations)
+    found = decoder.log_probability(case.observations, path)[0]
+    score = case.problem.score(tokens, tuple(path.tolist()))
+    assert found == pytest.approx(min(score - log_z, 0.0), abs=1e-8)
+    [(labels, log_p)] = decoder.nbest(case.observations, 50)
+    np.testing.assert_array_equal(labels[0], path)
+    assert len({row.tobytes() for row in labels}) == 50
+    again = [decoder.log_probability(case.observations, row)[0] for row in labels]
+    np.testing.assert_allclose(again, log_p, atol=1e-8)
+    spans = Spans.of([0, 600, 1237], [path[:3], path[600:605], path[1237:]])
+    assert (decoder.span_probability(case.observations, spans) <= 1.0).all()
+
+
+def test_what_is_hopeless_early_may_win_late():
+    """Labels that never change: the first half speaks for one, the second, louder, for another."""
+    case = make_case(16, "no-pairs", [40], n_labels=2)
+    decoder = Decoder(case.model, np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool))
+    chains = decoder.chains(case.observations)
+    gain = np.where(np.arange(40) < 20, -800.0, 800.0) + np.where(np.arange(40) == 39, 1.5, 0.0)
+    chains.scores[:, 0], chains.scores[:, 1] = 0.0, gain
+    chains.pairs[:, 0, 0] += 3.0
+    chains.pairs[:, 1, 1] += 3.0
+    from spacy_sparsecrf.decoding.probabilities import marginals
+
+    found = np.empty((40, 2))
+    marginals(chains, found)
+    np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-1.5)), rtol=1e-10)
+
+
+def test_parts_change_nothing(monkeypatch):
+    case = make_case(17, "chain", [0, 7, 3, 0, 0, 5, 1, 9, 0], n_labels=4)
+    legal, permitted = constraints("both", 18, 25, 4)
+    decoder = Decoder(case.model, legal)
+    source, path = case.observations, np.zeros(25, np.int32)
+
+    def everything():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SparseCRFWarning)
+            nbest = decoder.nbest(source, 5, permitted)
+            return [
+                decoder.viterbi(source, permitted),
+                decoder.marginals(source, permitted),
+                decoder.posterior(source, permitted),
+                decoder.log_probability(source, path, permitted),
+                *(array for pair in nbest for array in pair),
+            ]
+
+    whole = everything()
+    assert len(whole) == 4 + 2 * 9
+    monkeypatch.setattr(decoding, "CHUNK", 8)
+    for a, b in zip(whole, everything(), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-10)
+
+
+def test_spans_may_go_over_the_boundaries_of_sequences():
+    case = make_case(19, "chain", [2, 3])
+    decoder = Decoder(case.model)
+    first, second = (case.table(tokens) for tokens in case.problem.sequences())
+    left = sum(np.exp(p) for path, p in first.items() if path[1] == 2)
+    right = sum(np.exp(p) for path, p in second.items() if path[:2] == (0, 1))
+    found = decoder.span_probability(case.observations, Spans.of([1], [[2, 0, 1]]))
+    assert found[0] == pytest.approx(left * right, abs=1e-10)
+
+
+def test_an_entity_is_as_probable_as_its_labelings():
+    """P(B I then no I) of IOB2, by enumeration over the rest."""
+    labels = scheme_labels(1, "")
+    case = make_case(20, "chain", [5])
+    legal = scheme_mask(labels, "")
+    decoder = Decoder(case.model, legal)
+    after = np.array([[label != "I-0" for label in labels]])
+    found = decoder.span_probability(case.observations, Spans.of([1], [[1, 2]], after))
+    table = case.table(range(5), legal)
+    expected = sum(np.exp(p) for y, p in table.items() if y[1:3] == (1, 2) and y[3] != 2)
+    assert found[0] == pytest.approx(expected, abs=1e-10)
+
+
+# What is permitted
+
+
+def test_what_is_set_wins_over_the_mask_where_it_must():
+    legal = np.ones((4, 4), dtype=bool)
+    legal[0, 1] = legal[3, 2] = False
+    case = make_case(21, "chain", [4, 3])
+    permitted = np.ones((7, 3), dtype=bool)
+    permitted[1:3] = [[1, 0, 0], [0, 1, 0]]  # L0 L1, which is illegal
+    decoder = Decoder(case.model, legal)
+    with pytest.warns(SparseCRFWarning, match="SCW401.*1 sequences"):
+        labels = decoder.viterbi(case.observations, permitted)
+    assert labels[1:3].tolist() == [0, 1]
+    assert n_illegal(tuple(labels[:4].tolist()), legal) == 1
+    assert n_illegal(tuple(labels[4:].tolist()), legal) == 0
+    table = case.table(range(4), legal, permitted)
+    assert table[tuple(labels[:4].tolist())] == pytest.approx(max(table.values()), abs=1e-10)
+
+
+def test_a_token_that_may_get_nothing_gets_anything():
+    case = make_case(22, "chain", [3])
+    permitted = np.ones((3, 3), dtype=bool)
+    permitted[1] = False
+    with pytest.warns(SparseCRFWarning, match="SCW402.*1 tokens"):
+        labels = Decoder(case.model).viterbi(case.observations, permitted)
+    np.testing.assert_array_equal(labels, Decoder(case.model).viterbi(case.observations))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_possible_sequences_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    legal = rng.random((4, 4)) < 0.5
+    permitted = rng.random((9, 3)) < 0.5
+    offsets = np.array([0, 4, 4, 5, 9])
+    possible = np.empty(4, dtype=bool)
+    find_possible(offsets, permitted, legal, legal[:3, 3].copy(), possible)
+    for s, (begin, end) in enumerate(itertools.pairwise(offsets)):
+        paths = [
+            path
+            for path in itertools.product(range(3), repeat=end - begin)
+            if all(permitted[begin + i, y] for i, y in enumerate(path))
+        ]
+        assert possible[s] == any(n_illegal(path, legal) == 0 for path in paths)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("mask", [np.ones((2, 3), bool), np.ones((3, 3)), [[True] * 3] * 3])
+def test_permitted_labels_of_another_shape(mask):
+    case = make_case(23, "chain", [3])
+    for method in ("viterbi", "marginals", "posterior"):
+        with pytest.raises(SparseCRFError, match=r"SC405.*\[3, 3\] of bool.*`permitted`"):
+            getattr(Decoder(case.model), method)(case.observations, mask)
+    with pytest.raises(SparseCRFError, match="SC405"):
+        Decoder(case.model).span_probability(case.observations, Spans.of([0], [[1]]), mask)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_n_must_be_a_number(n):
+    case = make_case(24, "chain", [3])
+    with pytest.raises(SparseCRFError, match="SC407"):
+        Decoder(case.model).nbest(case.observations, n)
+
+
+def test_paths_must_have_a_label_for_each_token():
+    case = make_case(25, "chain", [3])
+    with pytest.raises(SparseCRFError, match=r"SC406.*2 labels.*3 tokens"):
+        Decoder(case.model).log_probability(case.observations, np.zeros(2, np.int32))
+
+
+@pytest.mark.parametrize(("start", "run"), [(-1, [0]), (2, [0, 0]), (3, [0]), (0, [])])
+def test_spans_must_be_within_the_tokens(start, run):
+    case = make_case(26, "chain", [3])
+    with pytest.raises(SparseCRFError, match=rf"SC408.*Span 1, .*{start}.*3 tokens"):
+        Decoder(case.model).span_probability(case.observations, Spans.of([0, start], [[0], run]))
+
+
+def test_the_twin_sums_to_one():
+    for kind in KINDS:
+        case = make_case(27, kind, [3])
+        assert logsumexp(list(case.table(range(3)).values())) == pytest.approx(0.0, abs=1e-12)

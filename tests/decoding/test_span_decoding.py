@@ -1,0 +1,222 @@
+"""Spans through the decoder: legality, what is set, probabilities and thresholds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.cli.find_threshold import find_threshold
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
+
+from .span_cases import (
+    add_spans,
+    held_out_sentences,
+    span_examples,
+    span_lists,
+    spans_of,
+    training_sentences,
+)
+from .test_word_sums import table
+
+# Docs of these tests have no tags, which the default templates of spans read.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
+
+TEMPLATES = ["b:", "u:", "u:lower[0]", "u:lower[-1]"]
+FACTORIES = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
+WORDS = ["a", "b", "c"]
+
+
+@lru_cache
+def pipeline(name: str, scheme: str) -> Language:
+    nlp = spacy.blank("en")
+    kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[name]
+    target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", "scheme": scheme}
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
+    nlp.add_pipe(name, config={"features": features, "target": target})
+    return nlp
+
+
+def with_random_weights(
+    labels: Sequence[str], seed: int, name: str = "sparse_crf_ner", scheme: str = "BILUO"
+) -> Language:
+    """A pipeline whose component has these labels, and weights from a normal distribution."""
+    nlp = pipeline(name, scheme)
+    pipe = nlp.get_pipe(name)
+    configure(pipe, threshold=0.0, scores=False)
+    pipe.cfg["labels"] = list(labels)
+    seen = pipe.features([Doc(nlp.vocab, words=[a, b]) for a in WORDS for b in WORDS])
+    rng, n = np.random.default_rng(seed), len(labels)
+    unigram = table(rng, seen.unigram_hashes, n, pairs=False)
+    bigram = table(rng, seen.bigram_hashes, n, pairs=True)
+    pipe.model = CRFModel(labels, "float64", unigram, bigram)
+    return nlp
+
+
+def configure(pipe: SparseCRF, threshold: float, scores: bool) -> None:
+    pipe.settings = replace(pipe.settings, threshold=threshold)
+    pipe.decoding = replace(pipe.decoding, scores=scores)
+
+
+@st.composite
+def label_sets(draw: st.DrawFn, scheme: str) -> list[str]:
+    """Some labels of two types, and "O"."""
+    known = [label for name in ("X", "Y-Z") for label in Scheme(scheme).labels_of(name)]
+    chosen = draw(st.lists(st.sampled_from(known), unique=True, min_size=1))
+    return draw(st.permutations([*chosen, OUTSIDE]))
+
+
+def words_of(draw: st.DrawFn) -> list[str]:
+    return draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed: int):
+    labels = data.draw(label_sets(scheme))
+    nlp = with_random_weights(labels, seed, scheme=scheme)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    doc = Doc(nlp.vocab, words=words_of(data.draw))
+    row = [labels[i] for i in pipe.predict([doc])[0]]
+    pipe(doc)
+    encoded = [OUTSIDE] * len(doc)
+    for start, end, name in spans_of(doc, "ents"):
+        encoded[start:end] = Scheme(scheme).labels_for(end - start, name)
+    assert row == encoded
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@pytest.mark.parametrize("name", FACTORIES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, seed: int):
+    """So that what is beside it is the most probable given it."""
+    labels = [*Scheme(scheme).labels_of("X"), *Scheme(scheme).labels_of("Y-Z"), OUTSIDE]
+    nlp = with_random_weights(labels, seed, name, scheme)
+    words, key = words_of(data.draw), FACTORIES[name]
+    preset = data.draw(span_lists(len(words)))
+    pipe = nlp.get_pipe(name)
+    doc = add_spans(Doc(nlp.vocab, words=words), preset, key)
+    ids = pipe.predict([doc])
+    told = pipe.target.spans(ids, pipe.label_data)
+    nlp.get_pipe(name)(doc)
+    found = spans_of(doc, key)
+    assert set(preset) <= set(found)
+    assert [(start, end) for start, end, _ in found] == list(
+        zip(told.starts.tolist(), told.ends.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@pytest.mark.parametrize("name", FACTORIES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_scores_are_the_probabilities_of_spans(
+    name: str, scheme: str, data: st.DataObject, seed: int
+):
+    """Sums over all label sequences that tell the span; those below the threshold are gone."""
+    labels = [*Scheme(scheme).labels_of("X"), OUTSIDE]
+    nlp = with_random_weights(labels, seed, name, scheme)
+    pipe, key = nlp.get_pipe(name), FACTORIES[name]
+    configure(pipe, threshold=0.0, scores=True)
+    words = data.draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5))
+    rows = pipe.nbest(Doc(nlp.vocab, words=words), 10_000)
+    assert sum(p for _, p in rows) == pytest.approx(1.0)
+    expected: dict[tuple[int, int, str], float] = {}
+    ends = np.array([len(words)])
+    for row, probability in rows:
+        ids = np.array([labels.index(label) for label in row])
+        spans = pipe.target.scheme.decode(ids, ends, labels)
+        for start, end in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True):
+            expected[start, end, "X"] = expected.get((start, end, "X"), 0.0) + probability
+    plain = pipe(Doc(nlp.vocab, words=words))
+    scores = scores_of(plain, key)
+    assert scores == pytest.approx([expected[span] for span in spans_of(plain, key)], abs=1e-9)
+    configure(pipe, threshold=0.4, scores=True)
+    left = pipe(Doc(nlp.vocab, words=words))
+    likely = [s for s, p in zip(spans_of(plain, key), scores, strict=True) if p >= 0.4]
+    assert spans_of(left, key) == likely
+    assert scores_of(left, key) == [p for p in scores if p >= 0.4]
+
+
+def scores_of(doc: Doc, key: str) -> list[float]:
+    if key == "ents":
+        return list(doc.user_data["ents_scores"])
+    return list(doc.spans[key].attrs["scores"])
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_spacy_finds_a_threshold(name: str, tmp_path: Path):
+    key = FACTORIES[name]
+    nlp = spacy.blank("en")
+    # Few steps and a high penalty, so that the model is not sure of anything.
+    nlp.add_pipe(name, config={"n_threads": 1, "l1": 8.0})
+    examples = span_examples(nlp, training_sentences(), key)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples[:1], sgd=None)
+    nlp.to_disk(tmp_path / "model")
+    docs = [example.reference for example in span_examples(nlp, held_out_sentences(), key)]
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "dev.spacy")
+    score = "ents_f" if key == "ents" else "spans_sc_f"
+    model, data = tmp_path / "model", tmp_path / "dev.spacy"
+    best, best_score, scores = find_threshold(
+        str(model), data, name, "threshold", score, n_trials=4, gold_preproc=True
+    )
+    assert list(scores) == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
+    assert scores[best] == best_score == max(scores.values())
+    assert len(set(scores.values())) > 1
+    at_one = spacy.load(model, config={"components": {name: {"threshold": 1.0}}})
+    annotated = at_one(Doc(at_one.vocab, words=held_out_sentences()[0][0]))
+    assert spans_of(annotated, key) == []
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1000))
+def test_probabilities_of_entities_are_sums_over_sequences(
+    scheme: str, data: st.DataObject, seed: int
+):
+    nlp = with_random_weights(data.draw(label_sets(scheme)), seed, scheme=scheme)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    doc = Doc(nlp.vocab, words=words_of(data.draw)[:4])
+    n, labels = len(doc), pipe.label_data
+    asked = [
+        (start, end, name)
+        for start in range(n)
+        for end in range(start + 1, n + 1)
+        for name in pipe.labels
+    ]
+    expected = dict.fromkeys(asked, 0.0)
+    for path, p in pipe.nbest(doc, 10**6):
+        ids = np.array([labels.index(label) for label in path], dtype=np.int32)
+        spans = pipe.target.spans([ids], labels)
+        for start, end, of in zip(spans.starts, spans.ends, spans.types, strict=True):
+            expected[int(start), int(end), spans.names[of]] += p
+    found = pipe.entity_probabilities(doc, asked)
+    np.testing.assert_allclose(found, [expected[span] for span in asked], atol=1e-10)
+
+
+def test_probabilities_of_entities_that_cannot_be_are_refused():
+    nlp = with_random_weights(["B-X", "L-X", "O"], 0)
+    pipe, doc = nlp.get_pipe("sparse_crf_ner"), Doc(nlp.vocab, words=["a", "b"])
+    assert pipe.entity_probabilities(doc, [(0, 1, "X")]).tolist() == [0.0]
+    assert 0.0 < pipe.entity_probabilities(doc, [(0, 2, "X")])[0] < 1.0
+    with pytest.raises(SparseCRFError, match=r"SC409.*'Y'.*X"):
+        pipe.entity_probabilities(doc, [(0, 1, "Y")])
+    for start, end in ((1, 1), (-1, 1), (1, 3)):
+        with pytest.raises(SparseCRFError, match="SC408"):
+            pipe.entity_probabilities(doc, [(start, end, "X")])
+    tagger = spacy.blank("en").add_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC509.*'sparse_crf'"):
+        tagger.entity_probabilities(doc, [(0, 1, "X")])

@@ -1,0 +1,203 @@
+"""Decoding from readings, with kept sums of words, against decoding from every test's hash."""
+
+import copy
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.decoding import decoder as decoding
+from spacy_sparsecrf.decoding import rows as word_sums
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.decoding.rows import ModelRows, WordSums
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.lexemes import LexemeTable
+from spacy_sparsecrf.model.model import CRFModel, WeightTable
+
+from ..features.feature_cases import EVERY_TEMPLATE
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
+VOCABS = [spacy.blank("en").vocab, spacy.blank("en").vocab, spacy.blank("fr").vocab]
+
+
+def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
+    """Random weights for half of the tests."""
+    keys = np.unique(hashes[hashes != 0])
+    keys = keys[rng.random(len(keys)) < 0.5]
+    most = n_labels * (n_labels + 1) if pairs else n_labels
+    chosen = [np.flatnonzero(rng.random(most) < 0.6) for _ in keys]
+    chosen = [row if len(row) else np.zeros(1, np.int64) for row in chosen]
+    places = np.concatenate([np.empty(0, np.int64), *chosen])
+    return WeightTable(
+        keys,
+        np.cumsum([0, *map(len, chosen)]).astype(np.int64),
+        (places // n_labels if pairs else places[:0]).astype(np.uint16),
+        (places % n_labels).astype(np.uint16),
+        rng.normal(size=len(places)),
+    )
+
+
+def random_model(observations: Observations, n_labels: int, seed: int) -> CRFModel:
+    rng = np.random.default_rng(seed)
+    return CRFModel(
+        [f"L{y}" for y in range(n_labels)],
+        "float64",
+        table(rng, observations.unigram_hashes, n_labels, pairs=False),
+        table(rng, observations.bigram_hashes, n_labels, pairs=True),
+    )
+
+
+def random_docs(
+    n: int, seed: int, vocabs: Sequence[Vocab] = VOCABS[:1], words: Sequence[str] = WORDS
+) -> list[Doc]:
+    rng = np.random.default_rng(seed)
+    docs = []
+    for i in range(n):
+        length = int(rng.integers(0, 9))
+        starts = [bool(x) for x in rng.random(length) < 0.2]
+        chosen = [words[k] for k in rng.integers(0, len(words), length)]
+        spaces = [bool(x) for x in rng.random(length) < 0.5]
+        vocab = vocabs[i * len(vocabs) // n]
+        docs.append(Doc(vocab, words=chosen, spaces=spaces, sent_starts=starts))
+    return docs
+
+
+def decode(decoder: Decoder, features: Featurizer, docs: list[Doc]) -> list[int]:
+    parts = features.readings(docs)
+    return [label for part in parts for label in decoder.viterbi(part).tolist()]
+
+
+def marginals(decoder: Decoder, features: Featurizer, docs: list[Doc]) -> np.ndarray:
+    return np.concatenate([decoder.marginals(part) for part in features.readings(docs)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.sampled_from(EVERY_TEMPLATE), min_size=1, max_size=8, unique=True),
+    st.integers(1, 10),
+    st.integers(0, 1000),
+    st.booleans(),
+)
+def test_equals_decoding_from_every_hash(
+    templates: list[str], n_labels: int, seed: int, start_label: bool
+) -> None:
+    docs = random_docs(6, seed, VOCABS)
+    features = Featurizer(templates, start_label)
+    # Weights of the start label, even where the templates have none.
+    trained = Featurizer(templates)(docs)
+    decoder = Decoder(random_model(trained, n_labels, seed))
+    observations = features(docs)
+    if not observations.n_tokens:
+        return
+    assert decode(decoder, features, docs) == decoder.viterbi(observations).tolist()
+    np.testing.assert_allclose(
+        marginals(decoder, features, docs), decoder.marginals(observations), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("max_bytes", [0, 6 * 8 * 8 * 5, 2**20])
+@pytest.mark.parametrize("max_rows", [3, 1000])
+def test_results_do_not_depend_on_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch, max_bytes: int, max_rows: int
+) -> None:
+    monkeypatch.setattr(word_sums, "MIN_WORDS", 2)
+    monkeypatch.setattr(LexemeTable.__init__, "__defaults__", (max_rows,))
+    words = [f"{word}{i}" for i in range(40) for word in WORDS]
+    docs = random_docs(60, 5, words=words)
+    docs = [doc for doc in docs if len(doc)]
+    features = Featurizer()
+    model = random_model(features(docs), 5, 5)
+    rows = ModelRows(model.unigram, 8)
+    (all_at_once,) = features.readings(docs)
+    templates = all_at_once.templates
+    expected = WordSums(rows, templates, 8).score(all_at_once)
+    sums = WordSums(rows, templates, 8, max_bytes)
+    order = np.random.default_rng(1).permutation(len(docs))
+    for i in [*order, *order[::-1]]:
+        (part,) = features.readings([docs[i]])
+        first = sum(map(len, docs[:i]))
+        # Not merely close: the order of summation is fixed.
+        np.testing.assert_array_equal(sums.score(part), expected[first : first + len(docs[i])])
+    if max_bytes == 0:
+        assert len(sums) <= 8  # one Doc must fit, whatever the bound
+
+
+def test_equals_the_sum_of_the_weights_of_every_hash() -> None:
+    docs = random_docs(40, 6)
+    features = Featurizer()
+    observations = features(docs)
+    rows = ModelRows(random_model(observations, 5, 6).unigram, 8)
+    (readings,) = features.readings(docs)
+    np.testing.assert_allclose(
+        WordSums(rows, readings.templates, 8).score(readings),
+        rows.score(rows.find(observations.unigram_hashes), 8),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+@pytest.mark.parametrize("templates", [DEFAULT_TEMPLATES, ["*:lower[0]", "b:lower[-1]|lower[0]"]])
+def test_results_do_not_depend_on_chunks(
+    monkeypatch: pytest.MonkeyPatch, chunk: int, templates: list[str]
+) -> None:
+    docs = random_docs(60, 7)
+    features = Featurizer(templates)
+    observations = features(docs)
+    decoder = Decoder(random_model(observations, 9, 7))
+    expected = decoder.viterbi(observations).tolist()
+    assert decode(decoder, features, docs) == expected
+    monkeypatch.setattr(decoding, "CHUNK", chunk)
+    assert decode(decoder, features, docs) == expected
+    assert decoder.viterbi(observations).tolist() == expected
+
+
+def test_several_threads_may_decode_at_once() -> None:
+    words = [f"{word}{i}" for i in range(200) for word in WORDS]
+    docs = [doc for doc in random_docs(300, 8, words=words) if len(doc)]
+    features = Featurizer()
+    model = random_model(features(docs), 5, 8)
+    expected = [decode(Decoder(model), features, [doc]) for doc in docs[:50]]
+    decoder = Decoder(model)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda doc: decode(decoder, features, [doc]), docs * 3))
+    assert found[:50] == expected
+    assert found == found[: len(docs)] * 3
+
+
+def test_interrupted_sums_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = random_docs(10, 9)
+    features = Featurizer()
+    decoder = Decoder(random_model(features(docs), 5, 9))
+    expected = decode(decoder, features, docs)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    decoder = Decoder(random_model(features(docs), 5, 9))
+    with monkeypatch.context() as patch:
+        patch.setattr(word_sums, "sum_groups", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            decode(decoder, features, docs)
+    assert decode(decoder, features, docs) == expected
+
+
+def test_copies_of_features_read_other_lexicons() -> None:
+    docs = random_docs(20, 10)
+    features = Featurizer()
+    decoder = Decoder(random_model(features(docs), 5, 10))
+    expected = decode(decoder, features, docs)
+    for other in (copy.deepcopy(features), pickle.loads(pickle.dumps(features))):  # noqa: S301
+        other.readings(docs[::-1])
+        assert decode(decoder, other, docs) == expected

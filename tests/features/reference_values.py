@@ -1,0 +1,79 @@
+"""The slow twin with real-valued features, and random problems that have some."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+
+from ..reference import Problem, random_observations
+
+VALUE_KEYS = np.arange(1, 100, dtype=np.uint64) << np.uint64(40)
+
+
+class ValueProblem(Problem):
+    """A problem whose corpus has values: a test of column v adds values[t, v] times its weight."""
+
+    def log_potential(self, t: int, previous: int, label: int) -> float:
+        total = super().log_potential(t, previous, label)
+        rows = zip(self.corpus.values[t], self.corpus.value_tests, strict=True)
+        return total + sum(float(x) * self.mu[o, label] for x, o in rows)
+
+    def counts(self, tokens: range, path: tuple[int, ...]) -> np.ndarray:
+        total = Problem(self.corpus, self.n_labels, super().counts(tokens, path))
+        for t, label in zip(tokens, path, strict=True):
+            total.mu[self.corpus.value_tests, label] += self.corpus.values[t]
+        return total.theta
+
+
+def random_values(rng: np.random.Generator, n: int, n_values: int) -> np.ndarray:
+    """Values, of which every third is 0."""
+    values = rng.normal(size=(n, n_values)).astype(np.float32)
+    values[rng.random(values.shape) < 1 / 3] = 0.0
+    return values
+
+
+def random_value_problem(
+    seed: int,
+    n_labels: int,
+    lengths: list[int],
+    *,
+    n_real: int = 3,
+    missing: float = 0.0,
+    weighted: bool = False,
+    scale: float = 1.0,
+    **kwargs: object,
+) -> tuple[ValueProblem, Observations]:
+    """As `random_problem`; n_real: number of real-valued features."""
+    rng = np.random.default_rng(seed)
+    observations = replace(
+        random_observations(rng, lengths, **kwargs),  # type: ignore[arg-type]
+        values=random_values(rng, sum(lengths), n_real),
+        value_keys=VALUE_KEYS[:n_real],
+    )
+    labels = rng.integers(0, n_labels, sum(lengths)).astype(np.int32)
+    labels[rng.random(len(labels)) < missing] = -1
+    builder = CorpusBuilder()
+    builder.add(observations, labels, rng.uniform(0.5, 2.0, len(lengths)) if weighted else None)
+    corpus = builder.build()
+    theta = scale * rng.normal(size=corpus.n_potential(n_labels))
+    return ValueProblem(corpus, n_labels, theta), observations
+
+
+def with_repeated_tests(problem: ValueProblem) -> Problem:
+    """The same problem where values are small whole numbers: a test that is there so often."""
+    corpus = problem.corpus
+    rows = []
+    for t in range(corpus.n_tokens):
+        times = corpus.values[t].astype(int)
+        assert (times == corpus.values[t]).all()
+        rows.append(np.concatenate((problem.unigram_tests(t), corpus.value_tests.repeat(times))))
+    indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    repeated = replace(
+        corpus,
+        uni_indptr=indptr,
+        uni_indices=np.concatenate(rows).astype(np.int32),
+        values=np.empty((0, 0), np.float32),
+        value_tests=np.empty(0, np.int64),
+    )
+    return Problem(repeated, problem.n_labels, problem.theta)

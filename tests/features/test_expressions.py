@@ -1,0 +1,230 @@
+"""Regular expressions in templates: how they are written, what they find, how they fail."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features import expressions
+from spacy_sparsecrf.features.expressions import Expression, find_fault
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.templates import TokenTest, parse_template
+
+from .feature_cases import check_malformed, column
+from .reference_features import hash_values
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+CATASTROPHE = "^(a|aa)+$"
+VICTIM = "a" * 40 + "!"
+
+
+# Writing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "argument"),
+    [
+        (r'"\d+"', r"\d+"),
+        (r"'\d+'", r"\d+"),
+        (r'"a\"b"', 'a"b'),
+        (r"'a\'b'", "a'b"),
+        (r"""'a"b'""", 'a"b'),
+        (r'"a\\"', r"a\\"),
+        (r'"\\\""', r"\\" + '"'),
+        ('" (a|b)[0] "', " (a|b)[0] "),
+        ('"\n"', "\n"),
+        ('"a$$$"', "a$"),
+        ('"[$$]$|$$"', "[$]$|$"),
+    ],
+)
+def test_quoted_arguments(written: str, argument: str) -> None:
+    template = parse_template(f"u: regex ( {written} ) [1] | lower[0]")
+    assert template.tests == (TokenTest(0, "lower"), TokenTest(1, "regex", argument=argument))
+    assert parse_template(str(template)) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "expected"),
+    [
+        ("u:regex[0]", 8, "'(' and a regular expression, as in regex("),
+        ("u:match()[0]", 9, "a regular expression between quotation marks"),
+        ('u:match("")[0]', 9, "a regular expression between quotation marks"),
+        ("u:match(a)[0]", 9, "a regular expression between quotation marks"),
+        ('u:match("a)[0]', 9, "a regular expression between quotation marks"),
+        ('u:match("a\\")[0]', 9, "a regular expression between quotation marks"),
+        ('u:match("a"[0]', 12, "')'"),
+        ('u:match("a")', 13, "'[' and an offset, as in [0]"),
+    ],
+)
+def test_malformed_arguments(text: str, position: int, expected: str) -> None:
+    check_malformed(text, position, expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "at"),
+    [("(a", 2), ("a)", 1), ("[a", 2), ("*a", 0), (r"\p{Nonsense}", 12), ("(?P<n>a)(?P=m)", 11)],
+)
+def test_malformed_expression(expression: str, at: int) -> None:
+    text = f'u:lower[0] | regex("{expression}")[0]'
+    with pytest.raises(SparseCRFError) as caught:
+        Featurizer(["b:", text])
+    start = f"[SC111] Template 2 of [components.NAME.features] templates, {text!r}, has a malformed"
+    assert str(caught.value).startswith(start)
+    assert str(caught.value).endswith(f", at character {21 + at} of the template.")
+
+
+def test_position_behind_escaped_marks() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC111\].*at character 16 of"):
+        parse_template(r'u:regex("\"\"\d)")[0]')
+
+
+@pytest.mark.parametrize(("expression", "at"), [(r"\$", 0), (r"a\\\$b", 3), (r"\d\$$", 2)])
+def test_escaped_dollar_is_refused(expression: str, at: int) -> None:
+    assert find_fault(expression) == ("write [$] for a dollar sign", at)
+
+
+def test_dollars_that_are_not_escaped() -> None:
+    assert find_fault(r"^\\$|[$]|a$") is None
+
+
+def test_configs_keep_dollars(tmp_path: Path) -> None:
+    # spaCy doubles them each time that it saves and loads a config.
+    text = 'u:match("[$]?[0-9]+$")[0]|phrase("a$b")[0]|ngrams(3,3,"^$")[0]'
+    features = {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": [text],
+        "phrases": {"a$b": ["12", "$12"]},
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"features": features})
+    words = ["12", "$12", "a"]
+    expected = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
+    assert expected.any()
+    for i in range(3):
+        nlp.to_disk(tmp_path / str(i))
+        nlp = spacy.load(tmp_path / str(i))
+        found = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
+        assert (found == expected).all()
+
+
+@given(st.text("a()[]{}*+?|\\^$-<>=!:#,0189PpLu&~", max_size=12))
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_any_expression_is_compiled_or_faulty(text: str) -> None:
+    fault = find_fault(text)
+    if fault is None:
+        Expression(text, text=True, number=1, template="")("word 1")
+    else:
+        reason, at = fault
+        assert reason
+        assert 0 <= at <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("(" * 20_000, "levels of brackets"),
+        ("a{1000000}", "more than 100000 items"),
+        ("(?:(?:(?:[a-z]{1000}){1000}){1000}){1000}", "more than 100000 items"),
+        (r"(?:(\d\)[)\]]){1000,2000}x){1000}", "more than 100000 items"),
+        ("a{99999999999}", "more than 100000 items"),
+    ],
+)
+def test_expression_too_large_for_the_compiler(expression: str, reason: str) -> None:
+    fault = find_fault(expression)
+    assert fault is not None
+    assert reason in fault[0]
+
+
+def test_large_expressions_are_possible() -> None:
+    assert find_fault(r"(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:a{1000}){0}|(?:x{10}){100}") is None
+
+
+def test_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(SparseCRFError) as caught:
+        Featurizer(["u:lower[0]", 'u:match("a")[0]'])
+    assert str(caught.value).startswith("[SC110] Template 2 of [components.NAME.features]")
+    assert "pip install spacy-sparsecrf[regex]" in str(caught.value)
+
+
+# Finding -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "word", "found"),
+    [
+        (r"\p{Lu}", "éÉ", "É"),
+        (r"(?i)straße", "STRASSE", None),
+        (r"(?if)straße", "STRASSE", "STRASSE"),
+        (r"\p{Greek}+", "xλόγος", "λόγος"),
+        (r"^\X$", "e\u0301", "e\u0301"),
+        (r"😀", "a😀", "😀"),
+        (r"\d+", "a12b345", "12"),
+        (r"x*", "abc", ""),
+        (r"^\w+$", "e-mail", None),
+    ],
+)
+def test_finds(vocab: Vocab, expression: str, word: str, found: str | None) -> None:
+    key = f'"{expression}"'
+    is_found, match = f"regex({key})[0]", f"match({key})[0]"
+    assert column(vocab, [word], f"u:{is_found}") == [hash_values(is_found, found is not None)]
+    assert column(vocab, [word], f"u:{match}") == [hash_values(match, found or "")]
+
+
+def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    search = Expression.__call__
+
+    def count(self: Expression, word: str) -> str | int:
+        seen.append(word)
+        return search(self, word)
+
+    monkeypatch.setattr(Expression, "__call__", count)
+    features = Featurizer(['u:match("[a-z]")[0]', 'u:match("[a-z]")[1]|lower[0]'])
+    vocab = spacy.blank("en").vocab
+    for _ in range(2):
+        features([Doc(vocab, words=["one", "two", "one"]), Doc(vocab, words=["two"])])
+    assert sorted(seen) == ["one", "two"]
+
+
+# Giving up -----------------------------------------------------------------------------------
+
+
+def test_catastrophe_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expressions, "SECONDS", 0.05)
+    vocab = spacy.blank("en").vocab
+    text = f"u:regex('{CATASTROPHE}')[0]"
+    features = Featurizer(["u:lower[0]", text])
+    good = Doc(vocab, words=["one", "two"])
+    before = features([good]).hashes
+    for _ in range(2):
+        with pytest.raises(SparseCRFError) as caught:
+            features([Doc(vocab, words=["three", VICTIM])])
+        assert str(caught.value).startswith("[SC112] The regular expression of template 2 of")
+        assert repr(text) in str(caught.value)
+        assert repr(VICTIM) in str(caught.value)
+    # Nothing that was learnt about words before is lost or wrong.
+    assert (features([good]).hashes == before).all()
+    expected = [hash_values("lower[0]", "three")]
+    assert features([Doc(vocab, words=["three"])]).hashes[:, 0].tolist() == expected
+
+
+def test_the_limit_is_per_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Easy words together may take longer than a hard one.
+    monkeypatch.setattr(expressions, "SECONDS", 0.2)
+    expression = Expression("a.*b.*c$", text=False, number=1, template="")
+    assert sum(expression("abc" * 2000) for _ in range(50)) == 50
+
+
+def test_hashes_depend_on_the_expression(vocab: Vocab) -> None:
+    first, second = (column(vocab, ["abc"], f'u:regex("{p}")[0]') for p in ("a", "b"))
+    assert 0 not in first + second
+    assert first != second

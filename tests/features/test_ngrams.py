@@ -1,0 +1,160 @@
+"""Character n-grams: several tests of one template at a token."""
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features import lexemes
+from spacy_sparsecrf.features.attributes import LONG_WORD, Ngrams
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.lexemes import LexemeTable
+
+from ..decoding.test_word_sums import decode, marginals, random_docs, random_model
+from .feature_cases import SENTENCE
+from .reference_features import after, before, hash_docs, hash_values, ngrams
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+VOCAB = spacy.blank("en").vocab
+TEMPLATES = [
+    "b:",
+    "u:ngrams(2,4)[0]",
+    'u:ngrams(1,3,"^$")[-1]',
+    "*:ngrams(3,3)[0]|lower[1]",
+    "u:ngrams(2,2)[-1]|ngrams(2,2)[0]",
+]
+characters = st.characters(exclude_categories=["Cs"])
+sizes = st.tuples(st.integers(1, 10), st.integers(1, 10)).map(sorted)
+words = st.text(characters, min_size=1, max_size=50) | st.text("ab", min_size=1, max_size=50)
+
+
+@pytest.mark.parametrize(
+    ("ngram", "word", "expected"),
+    [
+        (Ngrams(2, 3), "abcd", ["ab", "bc", "cd", "abc", "bcd"]),
+        (Ngrams(2, 3), "aaaa", ["aa", "aaa"]),
+        (Ngrams(2, 3), "a", []),
+        (Ngrams(3, 3, "^$"), "a", ["^a$"]),
+        (Ngrams(2, 2, "^$"), "ab", ["^a", "ab", "b$"]),
+        (Ngrams(2, 2), "é😀ß", ["é😀", "😀ß"]),
+        (Ngrams(10, 10, "^$"), "abcdefghij" + "x" * 30, ["^abcdefghi", "abcdefghij"]),
+    ],
+)
+def test_golden(ngram: Ngrams, word: str, expected: list[str]) -> None:
+    assert ngram(word)[: len(expected)] == expected
+    if len(word) <= LONG_WORD:
+        assert len(ngram(word)) == len(expected)
+
+
+@given(sizes, words, st.sampled_from(["", "^$", "ab"]))
+def test_equals_the_slow_twin(size: list[int], word: str, marks: str) -> None:
+    found = Ngrams(*size, marks)(word)
+    assert found == ngrams(word, *size, marks)
+    assert len(set(found)) == len(found) <= Ngrams(*size, marks).width
+
+
+@given(sizes, st.sampled_from(["", "^$"]))
+def test_width_is_reached(size: list[int], marks: str) -> None:
+    word = "".join(chr(ord("a") + i) for i in range(LONG_WORD))
+    assert len(Ngrams(*size, marks)(word)) == Ngrams(*size, marks).width
+
+
+def test_same_test_wherever_it_stands() -> None:
+    docs = [Doc(VOCAB, words=["xab", "abx", "ab"])]
+    rows = Featurizer(["u:ngrams(2,2)[0]"])(docs).hashes
+    expected = hash_values("ngrams(2,2)[0]", "ab")
+    assert [(row == expected).sum() for row in rows] == [1, 1, 1]
+    assert (rows[2] != 0).sum() == 1
+
+
+def test_one_test_outside_of_the_sequence() -> None:
+    rows = Featurizer(["u:ngrams(2,4)[-1]", "u:ngrams(2,4)[1]"])([Doc(VOCAB, words=["a"])]).hashes
+    assert rows[rows != 0].tolist() == [
+        hash_values("ngrams(2,4)[-1]", before(1)),
+        hash_values("ngrams(2,4)[1]", after(1)),
+    ]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(words, min_size=1, max_size=4), max_size=3),
+    st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),
+)
+def test_hashes_equal_the_slow_twin(sentences: list[list[str]], templates: list[str]) -> None:
+    docs = [Doc(VOCAB, words=sentence) for sentence in sentences]
+    observations = Featurizer(templates)(docs)
+    assert observations.hashes.tolist() == hash_docs(docs, templates)
+    for rows in (observations.unigram_hashes, observations.bigram_hashes):
+        for row in rows:
+            present = row[row != 0]
+            assert len(np.unique(present)) == len(present)  # a test is at a token once
+
+
+def test_corpus_counts_distinct_tests() -> None:
+    docs = [Doc(VOCAB, words=["abab", "ba"]), Doc(VOCAB, words=["ab"])]
+    builder = CorpusBuilder()
+    observations = Featurizer(["b:", "u:ngrams(2,2)[0]", "*:ngrams(2,2)[-1]"])(docs)
+    builder.add(observations, np.zeros(3, dtype=np.int32))
+    corpus = builder.build()
+    unigram = {hash_values("ngrams(2,2)[0]", gram) for gram in ("ab", "ba")}
+    pairs = {hash_values("ngrams(2,2)[-1]", value) for value in (before(1), "ab", "ba")}
+    assert set(corpus.unigram_keys.tolist()) == unigram | pairs
+    assert set(corpus.bigram_keys.tolist()) == pairs | {hash_values("")}
+    assert np.diff(corpus.uni_indptr).tolist() == [3, 3, 2]
+    assert corpus.n_potential(2) == 5 * 2 + 4 * 6
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),
+    st.integers(1, 6),
+    st.integers(0, 1000),
+)
+def test_decoding_equals_that_of_every_hash(templates: list[str], n_labels: int, seed: int) -> None:
+    docs = random_docs(5, seed)
+    features = Featurizer(templates)
+    observations = features(docs)
+    if not observations.n_tokens:
+        return
+    decoder = Decoder(random_model(observations, n_labels, seed))
+    assert decode(decoder, features, docs) == decoder.viterbi(observations).tolist()
+    np.testing.assert_allclose(
+        marginals(decoder, features, docs), decoder.marginals(observations), atol=1e-12
+    )
+
+
+def test_kinds_of_all_tests_of_a_template() -> None:
+    observations: Observations = Featurizer(["u:lower[0]", "*:ngrams(9,10)[0]", "b:"])(
+        [Doc(VOCAB, words=SENTENCE)]
+    )
+    width = Ngrams(9, 10).width
+    assert observations.hashes.shape[1] == width + 2
+    assert observations.unigram_columns.tolist() == list(range(width + 1))
+    assert observations.bigram_columns.tolist() == list(range(1, width + 2))
+
+
+def test_too_many_combinations() -> None:
+    text = "u:ngrams(1,9)[0] | ngrams(1,9)[1]"
+    with pytest.raises(SparseCRFError) as caught:
+        Featurizer(["b:", text])
+    assert str(caught.value).startswith("[SC130] Template 2 of [components.NAME.features]")
+    assert f"is {Ngrams(1, 9).width ** 2} tests at each token" in str(caught.value)
+
+
+def test_words_kept_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch, vocab: Vocab) -> None:
+    reader = Ngrams(2, 4)
+    monkeypatch.setattr(lexemes, "MAX_BYTES", 8 * reader.width * 3)
+    table = LexemeTable([reader])
+    for words in (["ab", "cd"], ["ef", "gh"]):
+        orths = np.array([vocab.strings.add(word) for word in words], dtype=np.uint64)
+        rows, values, _ = table.find(orths, vocab.strings)
+        assert values[rows, 0].tolist() == orths.tolist()
+    assert len(table) == 2

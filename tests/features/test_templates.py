@@ -1,0 +1,268 @@
+import re
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.attributes import (
+    AFFIX,
+    EXPRESSION,
+    EXTENSION,
+    NAMES,
+    NGRAMS,
+    PHRASE,
+    SPAN,
+    VALUE,
+    VECTOR,
+)
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.templates import (
+    LIMIT,
+    Template,
+    TokenTest,
+    parse_template,
+    parse_templates,
+    windows,
+)
+
+from .feature_cases import check_malformed
+
+
+@st.composite
+def token_tests(draw: st.DrawFn) -> TokenTest:
+    name = draw(st.sampled_from(NAMES))
+    offset = draw(st.integers(-LIMIT, LIMIT))
+    if name in AFFIX:
+        return TokenTest(offset, name, draw(st.integers(1, LIMIT)))
+    if name in EXPRESSION:
+        return TokenTest(offset, name, argument=draw(patterns))
+    if name in (SPAN, PHRASE):
+        return TokenTest(offset, name, argument=draw(names | words))
+    if name in (EXTENSION, VALUE):
+        return TokenTest(offset, name, argument=draw(words))
+    if name == VECTOR:
+        return TokenTest(offset, name, draw(st.just(0) | st.integers(2, 100)))
+    if name == NGRAMS:
+        low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
+        return TokenTest(offset, name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high)
+    return TokenTest(offset, name)
+
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="$")
+patterns = st.text(characters, min_size=1).map(regex.escape) | st.sampled_from(
+    [r"\d", '"', "'", r"\\\\", '["]', "(?i)a|b", " a ", r"\p{Lu}", "\n"]
+)
+names = st.text(characters, min_size=1).filter(lambda text: "\\" not in text)
+words = st.text("ab_1éß", min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("u:", Template("u", ())),
+        ("b:", Template("b", ())),
+        ("*:", Template("*", ())),
+        ("u:lower[0]", Template("u", (TokenTest(0, "lower"),))),
+        ("u:suffix(3)[0]", Template("u", (TokenTest(0, "suffix", 3),))),
+        ("*:pos[+1]", Template("*", (TokenTest(1, "pos"),))),
+        (
+            " b : prefix ( 2 ) [ -1 ] | is_title [ 0 ] ",
+            Template("b", (TokenTest(-1, "prefix", 2), TokenTest(0, "is_title"))),
+        ),
+        ("u:ngrams( 2 , 4 )[0]", Template("u", (TokenTest(0, "ngrams", 2, "", 4),))),
+        ("u:ngrams(2,4,'^$')[0]", Template("u", (TokenTest(0, "ngrams", 2, "^$", 4),))),
+        ("u:_ . name [1]", Template("u", (TokenTest(1, "_", argument="name"),))),
+        ("u:span(sc)[0]", Template("u", (TokenTest(0, "span", argument="sc"),))),
+        ('u:span("a b")[0]', Template("u", (TokenTest(0, "span", argument="a b"),))),
+        ("u:phrase(cities)[0]", Template("u", (TokenTest(0, "phrase", argument="cities"),))),
+        ("u:vector(2)[-1]", Template("u", (TokenTest(-1, "vector", 2),))),
+    ],
+)
+def test_parses(text: str, expected: Template) -> None:
+    assert parse_template(text) == expected
+
+
+def test_order_of_tests_does_not_matter() -> None:
+    swapped = parse_template("u:lower[0]|lower[-1]")
+    assert swapped == parse_template("u:lower[-1]|lower[0]")
+    assert swapped.key == "lower[-1]|lower[0]"
+
+
+@given(st.sampled_from("ub*"), st.lists(token_tests(), unique=True, max_size=4))
+def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> None:
+    template = Template(kind, tuple(sorted(tests)))
+    assert parse_template(str(template)) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "expected", "found"),
+    [
+        ("", 1, "a kind, one of u, b, *", "the end of the template"),
+        ("x:lower[0]", 1, "a kind, one of u, b, *", "'x'"),
+        ("lower[0]", 1, "a kind, one of u, b, *", "'lower'"),
+        ("u", 2, "':'", "the end of the template"),
+        ("ub:", 2, "':'", "'b'"),
+        ("u:lowr[0]", 3, "an attribute, one of orth, lower, ", "'lowr'"),
+        ("u:LOWER[0]", 3, "an attribute, one of orth, ", "'LOWER'"),
+        ("u: [0]", 4, "an attribute, one of ", "'['"),
+        ("u:lower[0]|", 12, "an attribute, one of ", "the end of the template"),
+        ("u:|lower[0]", 3, "an attribute, one of ", "'|'"),
+        ("u:prefix[0]", 9, "'(' and a length, as in prefix(3)", "'['"),
+        ("u:suffix()[0]", 10, "a length, a whole number from 1 to 1000", "')'"),
+        ("u:suffix(0)[0]", 10, "a length, a whole number from 1 to 1000", "'0'"),
+        ("u:suffix(-2)[0]", 10, "a length, a whole number from 1 to 1000", "'-2'"),
+        ("u:suffix(1001)[0]", 10, "a length, a whole number from 1 to 1000", "'1001'"),
+        ("u:suffix(3[0]", 11, "')'", "'['"),
+        ("u:lower(3)[0]", 8, "'[' and an offset, as in [0] (lower takes no length)", "'('"),
+        ("u:lower", 8, "'[' and an offset, as in [0]", "the end of the template"),
+        ("u:suffix(3)", 12, "'[' and an offset, as in [0]", "the end of the template"),
+        ("u:lower[]", 9, "an offset, a whole number from -1000 to 1000", "']'"),
+        ("u:lower[x]", 9, "an offset, a whole number from -1000 to 1000", "'x'"),
+        ("u:lower[1001]", 9, "an offset, a whole number from -1000 to 1000", "'1001'"),
+        ("u:lower[٣]", 9, "an offset, a whole number from -1000 to 1000", "'٣'"),
+        ("u:lower[1.5]", 10, "']'", "'.'"),
+        ("u:lower[0", 10, "']'", "the end of the template"),
+        ("u:ngrams[0]", 9, "'(' and two lengths, as in ngrams(2,4)", "'['"),
+        ("u:ngrams(2)[0]", 11, "',' and the length of the longest n-grams", "')'"),
+        ("u:ngrams(0,2)[0]", 10, "a length, a whole number from 1 to 10", "'0'"),
+        ("u:ngrams(3,2)[0]", 12, "the length of the longest n-grams, a whole number from 3", "'2'"),
+        ("u:ngrams(3,11)[0]", 12, "the length of the longest n-grams, a whole number", "'11'"),
+        ("u:ngrams(2,3 4)[0]", 14, "',' or ')'", "'4'"),
+        ("u:ngrams(2,3,^)[0]", 14, "two characters that mark the ends of words, between", "'^'"),
+        ("u:ngrams(2,3,'^')[0]", 14, "two characters that mark the ends of words", '"\'"'),
+        ("u:ngrams(2,3,'^$'[0]", 18, "')'", "'['"),
+        ("u:_[0]", 4, "'.' and the name of an extension attribute, as in _.is_city", "'['"),
+        ("u:_.[0]", 5, "the name of an extension attribute", "'['"),
+        ("u:span[0]", 7, "'(' and a name, as in span(\"places\")", "'['"),
+        ("u:phrase()[0]", 10, "a name, alone or between quotation marks", "')'"),
+        ("u:vector(1)[0]", 10, "a number of bins, a whole number from 2 to 100", "'1'"),
+        ("u:value(score)[0]", 9, "an extension attribute, as in _.score", "'score'"),
+        ("u:value[0]", 8, "'(' and an extension attribute, as in value(_.score)", "'['"),
+        ("u:lower[0] lower[1]", 12, "'|' or the end of the template", "'lower'"),
+        ("u:lower[0]|lower[0]", 12, "a test other than lower[0], which stands", "'lower'"),
+        ("u:ngrm", 7, "'(', as in ngrm(3, lower)", "the end of the template"),
+        ("u:ngrm(4, lower)", 8, "an odd length, a whole number from 1 to 99", "'4'"),
+        ("u:ngrm(101, lower)", 8, "an odd length, a whole number from 1 to 99", "'101'"),
+        ("u:ngrm(x, lower)", 8, "an odd length, a whole number from 1 to ", "'x'"),
+        ("u:ngrm(3)", 9, "',' and an attribute", "')'"),
+        ("u:ngrm(3, word)", 11, "an attribute, one of orth", "'word'"),
+        ("u:ngrm(3, lower", 16, "')'", "the end of the template"),
+        ("u:ngrm(3, lower)[0]", 17, "'+', '++', '-' or the end of the template", "'['"),
+        ("u:ngrm(3, lower)+++", 19, "'+', '++', '-' or the end of the template", "'+'"),
+        ("u:ngrm(3, lower)|tag[0]", 17, "'+', '++', '-' or the end of the template", "'|'"),
+    ],
+)
+def test_malformed(text: str, position: int, expected: str, found: str) -> None:
+    check_malformed(text, position, expected, f"; found {found}")
+
+
+def test_number_too_long_for_python() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC101\].*an offset"):
+        parse_template(f"u:lower[{'9' * 5000}]")
+
+
+@given(st.text(alphabet="ub*:lowersuffix()[]|-+0123 \n\u00e9._,'\"\\", max_size=20))
+def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
+    try:
+        template = parse_template(text)
+    except SparseCRFError as error:
+        match = re.search(r"at character (\d+): expected", str(error))
+        assert match
+        assert 1 <= int(match[1]) <= len(text) + 1
+    else:
+        assert parse_template(str(template)) == template
+
+
+@pytest.mark.parametrize("value", ["u:lower[0]", ["u:", 3], [None]])
+def test_not_a_list_of_strings(value: object) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC102\].*is not a list of strings"):
+        parse_templates(value)  # type: ignore[arg-type]
+
+
+def test_no_templates() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC103\].*templates is empty"):
+        parse_templates([])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conjoined"),
+    [
+        ("u:lower[0]", "u: lower[+0]", "the label"),
+        ("b:", "b:", "the label pair"),
+        ("*:orth[0]", "u:orth[0]", "the label"),
+        ("b:orth[0]", "*:orth[0]", "the label pair"),
+        ("u:pos[0]|tag[1]", "u:tag[1]|pos[0]", "the label"),
+        ("u:span(sc)[0]", "u:span('sc')[0]", "the label"),
+        ('u:regex("a\\"")[0]', "u:regex('a\"')[0]", "the label"),
+    ],
+)
+def test_repeated(first: str, second: str, conjoined: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        parse_templates([first, "u:shape[0]", second])
+    assert str(caught.value) == (
+        f"[SC104] Template 3 of [components.NAME.features] templates, {second!r}, repeats "
+        f"template 1, {first!r}: both test the same with {conjoined}. Remove one."
+    )
+
+
+def test_label_and_pair_of_the_same_tests_are_no_repetition() -> None:
+    label, pair = parse_templates(["u:lower[0]", "b:lower[0]"])
+    assert label.key == pair.key
+    assert (label.kinds, pair.kinds) == ("u", "b")
+
+
+def test_defaults_parse() -> None:
+    assert "b" in {
+        kind for template in parse_templates(DEFAULT_TEMPLATES) for kind in template.kinds
+    }
+
+
+# Families: the sets of Lavergne et al. (2010), section 5.1.1
+
+
+def texts_of_windows(word: str, t: int, n: int, variant: str) -> list[str]:
+    return [word[t + min(window, default=0) :][: len(window)] for window in windows(n, variant)]
+
+
+def test_example_of_the_paper() -> None:
+    """Position 2 of "lemma", counted from 1."""
+    assert sorted(texts_of_windows("lemma", 1, 3, "")) == ["", "e", "lem"]
+    assert texts_of_windows("lemma", 1, 3, "-") == ["lem"]
+    assert sorted(texts_of_windows("lemma", 1, 3, "+")) == ["", "e", "em", "le", "lem"]
+    assert sorted(texts_of_windows("lemma", 1, 3, "++")) == ["", "e", "em", "l", "le", "lem", "m"]
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 7, 99])
+def test_sizes_of_families(n: int) -> None:
+    half = n // 2
+    assert len(windows(n)) == half + 2
+    assert len(windows(n, "-")) == 1
+    assert len(windows(n, "+")) == half + 2 + 2 * half
+    assert len(windows(n, "++")) == n * (n + 1) // 2 + 1
+    for variant in ("", "-", "+", "++"):
+        found = windows(n, variant)
+        assert len({*map(tuple, found)}) == len(found)
+        assert {offset for window in found for offset in window} == {*range(-half, half + 1)}
+
+
+def test_a_family_is_all_its_templates() -> None:
+    (first, *others) = parse_templates(["u:tag[0]", "*: ngrm ( 3 , suffix(2) ) +", "b:tag[@1]"])
+    assert str(first) == "u:tag[0]"
+    assert [*map(str, others)] == [
+        "*:",
+        "*:suffix(2)[0]",
+        "*:suffix(2)[-1]|suffix(2)[0]",
+        "*:suffix(2)[0]|suffix(2)[1]",
+        "*:suffix(2)[-1]|suffix(2)[0]|suffix(2)[1]",
+        "b:tag[@1]",
+    ]
+    assert [template.number for template in others] == [2, 2, 2, 2, 2, 3]
+    assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
+
+
+def test_a_template_of_a_family_may_repeat_another() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC104\] Template 3 .* repeats template 1, 'b:'"):
+        parse_templates(["b:", "u:tag[0]", "*:ngrm(3, lower)"])

@@ -1,0 +1,373 @@
+"""Real-valued features from templates to predictions: vectors, and numbers of tokens."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.model.model import CRFModel
+
+from ..decoding.decoding_twin import dense_table
+from ..toy import run_steps
+from .reference_values import random_value_problem
+from .test_vectors import vocab_of, with_tensor
+
+TEMPLATES = ["b:", "u:vector[0]", "u:lower[0]", "u:vector[-1]", "u:value(_.number)[1]"]
+
+
+@pytest.fixture(autouse=True)
+def _extension() -> Any:
+    Token.set_extension("number", default=None, force=True)
+    yield
+    Token.remove_extension("number")
+
+
+def numbered(values: Sequence[Any], vocab: Vocab | None = None) -> Doc:
+    doc = Doc(vocab or Vocab(), words=[f"w{i}" for i in range(len(values))])
+    for token, value in zip(doc, values, strict=True):
+        token._.number = value
+    return doc
+
+
+# What is read ------------------------------------------------------------------------------------
+
+
+def test_vectors_are_read_as_they_are() -> None:
+    vocab = vocab_of(a=[1.0, -2.0, 30.0], b=[-0.25, 0.0, 0.5])
+    observations = Featurizer(["u:vector[0]", "b:"])([Doc(vocab, words=["a", "b", "unknown"])])
+    expected = [[1.0, -2.0, 30.0], [-0.25, 0.0, 0.5], [0.0, 0.0, 0.0]]
+    assert observations.values.tolist() == expected
+    assert observations.values.dtype == np.float32
+    names = ["vector[0]=d0", "vector[0]=d1", "vector[0]=d2"]
+    assert observations.value_keys.tolist() == hash_names(names).tolist()
+    assert observations.hashes.shape == (3, 1)
+    assert observations.unigram_columns.tolist() == []
+
+
+def test_where_values_are_read() -> None:
+    doc = with_tensor([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    for token, start in zip(doc, [True, False, False, True, False], strict=True):
+        token.is_sent_start = start
+    templates = [f"u:vector[{at}]" for at in ("0", "-1", "1", "-2", "@1", "@-1", "@3")]
+    expected = [
+        [1.0, 0.0, 2.0, 0.0, 1.0, 3.0, 3.0],
+        [2.0, 1.0, 3.0, 0.0, 1.0, 3.0, 3.0],
+        [3.0, 2.0, 0.0, 1.0, 1.0, 3.0, 3.0],
+        [4.0, 0.0, 5.0, 0.0, 4.0, 5.0, 0.0],
+        [5.0, 4.0, 0.0, 0.0, 4.0, 5.0, 0.0],
+    ]
+    assert Featurizer(templates)([doc]).values.tolist() == expected
+    empty = Doc(doc.vocab, words=[])
+    assert Featurizer(templates)([empty, doc, empty]).values.tolist() == expected
+
+
+def test_numbers_of_tokens() -> None:
+    values = [None, 2, -0.5, True, np.float32(0.25), np.int64(7), np.True_]
+    found = Featurizer(["u:value(_.number)[0]"])([numbered(values)])
+    assert found.values.ravel().tolist() == [0.0, 2.0, -0.5, 1.0, 0.25, 7.0, 1.0]
+    assert found.value_keys.tolist() == hash_names(["value(_.number)[0]=d0"]).tolist()
+
+
+def test_vocabs_and_parts() -> None:
+    features = Featurizer(["u:vector[0]", "u:value(_.number)[0]"])
+    docs = [numbered([1, 2]), numbered([3.5])]
+    for i, doc in enumerate(docs):
+        doc.tensor = np.full((len(doc), 2), i, dtype="f")
+    assert features(docs).values.tolist() == [[0, 0, 1], [0, 0, 2], [1, 1, 3.5]]
+    assert len(features.readings(docs)) == 2
+    assert features([]).values.shape == (0, 3)
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "b:vector[0]",
+        "*:vector[1]",
+        "u:vector[0]|lower[0]",
+        "u:vector[0]|vector[1]",
+        "b:value(_.number)[0]",
+        "u:value(_.number)[0]|value(_.number)[1]",
+    ],
+)
+def test_numbers_are_conjoined_with_the_label_alone(template: str) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC390\] Template 2 .* reads a number"):
+        Featurizer(["u:lower[0]", template])
+
+
+def test_no_vectors() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC125\].*the pipeline has no vectors"):
+        Featurizer(["u:vector[0]"])([Doc(spacy.blank("en").vocab, words=["a"])])
+
+
+def test_vectors_of_another_width() -> None:
+    features = Featurizer(["u:vector[0]"])
+    features([with_tensor([[1.0, 2.0]])])
+    with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 3"):
+        features([with_tensor([[1.0, 2.0, 3.0]])])
+    with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 0"):
+        features([Doc(Vocab(), words=["a"])])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_vectors_that_are_not_finite(value: float) -> None:
+    doc = Doc(Vocab(), words=["good", "bad"])
+    doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
+    message = r"\[SC127\].*not finite at the token 'bad' of the Doc that begins 'good bad "
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer(["u:vector[0]"])([doc])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e39, 10**400, np.float64(-1e300)])
+def test_numbers_that_are_not_finite(value: float) -> None:
+    message = r"\[SC392\].*token\._\.number is .* at the token 'w1' of the Doc that begins 'w0 w1"
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer(["u:value(_.number)[0]"])([numbered([1, value])])
+
+
+@pytest.mark.parametrize(("value", "kind"), [("1", "str"), ([1.0], "list"), (1j, "complex")])
+def test_values_that_are_no_numbers(value: object, kind: str) -> None:
+    with pytest.raises(SparseCRFError, match=rf"\[SC391\].*is a {kind} at the token 'w0'"):
+        Featurizer(["u:value(_.number)[0]"])([numbered([value])])
+
+
+def test_attributes_that_are_not_registered() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC120\].*token\._\.absent"):
+        Featurizer(["u:value(_.absent)[0]"])([numbered([1])])
+
+
+# Decoding ----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 9),
+    st.integers(1, 20),
+    st.sampled_from(["chain", "maxent", "memm"]),
+)
+def test_decoding_equals_enumeration(seed: int, n_labels: int, n_real: int, kind: str) -> None:
+    lengths = [3, 0, 1, 2] if n_labels < 4 else [2, 0, 1]
+    n_bigram = 0 if kind == "maxent" else 2
+    problem, observations = random_value_problem(
+        seed, n_labels, lengths, n_real=n_real, n_bigram=n_bigram
+    )
+    unigram = dense_table(problem.corpus.unigram_keys, problem.mu[:, None], n_labels, pairs=False)
+    bigram = dense_table(problem.corpus.bigram_keys, problem.lam, n_labels, pairs=True)
+    labels = [f"L{y}" for y in range(n_labels)]
+    decoder = Decoder(CRFModel(labels, "float64", unigram, bigram, kind=kind))
+    marginals = decoder.marginals(observations)
+    best = decoder.viterbi(observations)
+    for tokens in problem.sequences():
+        if not len(tokens):
+            continue
+        part = slice(tokens[0], tokens[-1] + 1)
+        if kind != "memm":
+            np.testing.assert_allclose(marginals[part], problem.marginals(tokens), atol=1e-10)
+            score = problem.score(tokens, tuple(best[part].tolist()))
+            assert score == pytest.approx(problem.score(tokens, problem.best_path(tokens)))
+        else:
+            first = np.array(
+                [problem.log_potential(tokens[0], n_labels, y) for y in range(n_labels)]
+            )
+            p = np.exp(first - np.logaddexp.reduce(first))
+            np.testing.assert_allclose(marginals[tokens[0]], p, atol=1e-10)
+    if kind == "chain":
+        log_p = decoder.log_probability(observations, best)
+        expected = [
+            problem.score(r, tuple(best[r.start : r.stop].tolist())) - problem.log_z(r)
+            if len(r)
+            else 0.0
+            for r in problem.sequences()
+        ]
+        np.testing.assert_allclose(log_p, expected, atol=1e-10)
+
+
+def test_decoding_does_not_depend_on_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, observations = random_value_problem(21, 7, [5, 3, 9, 1] * 6, n_real=43)
+    unigram = dense_table(problem.corpus.unigram_keys, problem.mu[:, None], 7, pairs=False)
+    bigram = dense_table(problem.corpus.bigram_keys, problem.lam, 7, pairs=True)
+    decoder = Decoder(CRFModel([f"L{y}" for y in range(7)], "float64", unigram, bigram))
+    together = decoder.marginals(observations)
+    monkeypatch.setattr("spacy_sparsecrf.decoding.decoder.CHUNK", 10)
+    np.testing.assert_array_equal(decoder.marginals(observations), together)
+    some = replace(
+        observations,
+        hashes=observations.hashes[5:8],
+        values=observations.values[5:8],
+        offsets=np.array([0, 3]),
+    )
+    np.testing.assert_array_equal(decoder.marginals(some), together[5:8])
+
+
+# The component -----------------------------------------------------------------------------------
+
+
+def made_pipeline(templates: Sequence[str] = TEMPLATES, **config: Any) -> Language:
+    nlp = spacy.blank("en")
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": list(templates)}
+    settings = {"features": features, "l1": 0.05, "l2": 0.01, "n_threads": 1, "dtype": "float64"}
+    nlp.add_pipe("sparse_crf", config={**settings, **config})
+    nlp.vocab.reset_vectors(width=4)
+    rng = np.random.default_rng(1)
+    for i in range(40):
+        nlp.vocab.set_vector(f"w{i}", rng.normal(size=4).astype("f"))
+    return nlp
+
+
+def made_examples(nlp: Language, n: int = 40) -> list[Example]:
+    """The tag says which dimension is largest, and whether the next number is positive."""
+    rng = np.random.default_rng(2)
+    examples = []
+    for _ in range(n):
+        words = [f"w{i}" for i in rng.integers(0, 40, 6)]
+        numbers = rng.normal(size=7)
+        numbers[6] = 0.0
+        tags = [
+            f"{nlp.vocab.get_vector(word)[:2].argmax()}{'+' if number > 0 else '-'}"
+            for word, number in zip(words, numbers[1:], strict=True)
+        ]
+        doc = Doc(nlp.vocab, words=words)
+        for token, number in zip(doc, numbers.tolist(), strict=False):
+            token._.number = number
+        examples.append(Example(doc, Doc(nlp.vocab, words=words, tags=tags)))
+    return examples
+
+
+def predicted(nlp: Language, examples: Sequence[Example]) -> list[list[np.ndarray]]:
+    pipe = nlp.get_pipe("sparse_crf")
+    docs = [example.predicted for example in examples]
+    return [pipe.predict(docs), pipe.marginals(docs)]
+
+
+def test_component_learns_and_is_saved(tmp_path: Path) -> None:
+    nlp = made_pipeline()
+    examples = made_examples(nlp)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 8)
+    assert losses[-1] < losses[0]
+    pipe = nlp.get_pipe("sparse_crf")
+    labels, marginals = predicted(nlp, examples)
+    gold = [[pipe.label_data.index(t.tag_) for t in e.reference] for e in examples]
+    assert np.mean(np.concatenate(labels) == np.concatenate(gold)) > 0.9
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    for got, expected in zip(predicted(loaded, examples), (labels, marginals), strict=True):
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    # From readings, as predictions are, and from observations.
+    decoder, docs = pipe._decoder(), [example.predicted for example in examples]
+    observations = pipe.features(docs)
+    np.testing.assert_allclose(decoder.marginals(observations), np.concatenate(marginals), 1e-12)
+    loaded.vocab.reset_vectors(width=5)
+    with pytest.raises(SparseCRFError, match=r"\[SC126\].*4 dimensions in training.*now one of 5"):
+        loaded("w1 w2")
+
+
+@pytest.mark.parametrize(
+    ("templates", "config"),
+    [
+        (["u:vector[0]"], {"model": "maxent"}),
+        (["u:vector[0]", "u:value(_.number)[1]", "b:"], {"model": "memm"}),
+        (["b:", "u:vector[0]"], {"learning": {"observed_only": True, "min_freq": 2}}),
+        (["u:vector[0]"], {"precision": "float32", "l1": 0.0, "l2": 0.1}),
+        (["u:vector[0]", "u:lower[0]"], {"learning": {"label_weights": {"0+": 2.0}}}),
+    ],
+)
+def test_settings_of_the_component(templates: list[str], config: dict[str, Any]) -> None:
+    nlp = made_pipeline(templates, **config)
+    examples = made_examples(nlp)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 3)
+    assert losses[-1] < losses[0]
+    marginals = predicted(nlp, examples)[1]
+    assert np.concatenate(marginals).std() > 0.05
+    assert nlp("").text == ""
+    table = nlp.get_pipe("sparse_crf").model.unigram
+    assert np.isin(hash_names(["vector[0]=d0", "vector[0]=d1"]), table.keys).all()
+
+
+def test_init_weights_go_on(tmp_path: Path) -> None:
+    nlp = made_pipeline()
+    examples = made_examples(nlp)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 12)
+    nlp.to_disk(tmp_path)
+    objective = nlp.get_pipe("sparse_crf")._session.training.objective
+    again = made_pipeline()
+    again.get_pipe("sparse_crf").initialize(lambda: examples, init_weights=tmp_path)
+    run = again.get_pipe("sparse_crf")._session.training
+    assert run.objective == pytest.approx(objective, rel=1e-9)
+    old = nlp.get_pipe("sparse_crf").model
+    np.testing.assert_array_equal(run.model().unigram.keys, old.unigram.keys)
+
+
+def test_names_explanations_and_patches() -> None:
+    nlp = made_pipeline()
+    examples = made_examples(nlp)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 6)
+    pipe = nlp.get_pipe("sparse_crf")
+    lines = list(pipe.dump())
+    assert any("\tvector[0]=d0\t" in line for line in lines)
+    assert any("\tvalue(_.number)[1]=d0\t" in line for line in lines)
+    assert not any("\t0x" in line for line in lines)
+    doc = examples[0].predicted
+    explained = pipe.explain_doc(doc)
+    scores = {}
+    for t, token in enumerate(explained.tokens):
+        for c in token.contributions:
+            if c.test == "value(_.number)[1]=d0":
+                scores[t] = c.weight
+    weight = {
+        (test, label): float(value)
+        for kind, test, _, label, value in (line.split("\t") for line in lines)
+        if kind == "u"
+    }
+    assert len(scores) > 2
+    for t, score in scores.items():
+        own = weight.get(("value(_.number)[1]=d0", explained.tokens[t].label), 0.0)
+        assert score == pytest.approx(own * np.float32(doc[t + 1]._.number), rel=1e-6)
+    # The differences tell the gap to the runner-up.
+    decoder, observations = pipe._decoder(), pipe.features([doc])
+    labels = pipe.predict([doc])[0]
+    for t, token in enumerate(explained.tokens):
+        rivals = labels.copy()
+        rivals[t] = pipe.label_data.index(token.runner_up)
+        own, other = (decoder.log_probability(observations, each)[0] for each in (labels, rivals))
+        assert sum(c.difference for c in token.contributions) == pytest.approx(own - other)
+    changed = [line.rsplit("\t", 1)[0] + "\t7.5" for line in lines if "vector[0]=d0\t" in line]
+    assert pipe.patch(changed) == len(changed)
+    assert sum(line.endswith("\t7.5") for line in pipe.dump()) == len(changed)
+
+
+def test_record_keeps_no_values() -> None:
+    record = NameRecord(Featurizer(["u:vector[0]"]))
+    observations = record([with_tensor([[1.0, 2.0]])])
+    names = record.names(observations.value_keys)
+    assert sorted(names.values()) == ["vector[0]=d0", "vector[0]=d1"]
+    assert all(kept.readings.values.size == 0 for kept in record._kept)
+
+
+def test_component_refuses_other_solvers() -> None:
+    solver = {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}
+    nlp = made_pipeline(solver=solver)
+    examples = made_examples(nlp, 5)
+    with pytest.raises(SparseCRFError, match=r"\[SC393\] The solver SAG cannot"):
+        nlp.initialize(lambda: examples)

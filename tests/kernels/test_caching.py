@@ -1,0 +1,128 @@
+"""Code of kernels on disk: read where it is, kept where it can be, and else compiled anew."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spacy_sparsecrf
+
+# An audit hook refuses what a read-only disk refuses, to root as well.
+READ_ONLY = """
+import os, sys
+def refuse(event, args):
+    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+    if event == "os.mkdir" or event == "open" and args[2] and args[2] & writes:
+        if args[0] != os.devnull:
+            refused.append(str(args[0]))
+            raise PermissionError(13, "read-only", str(args[0]))
+refused = []
+sys.addaudithook(refuse)
+"""
+PREDICT = """
+import spacy
+nlp = spacy.blank("en")
+pipe = nlp.add_pipe("sparse_crf")
+pipe.add_label("X")
+assert [token.tag_ for token in nlp("a b")] == ["X", "X"]
+nlp("a b")
+"""
+COMPILED = """
+from numba.core import event
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+"""
+TRANSPOSE = """
+import numpy as np
+from spacy_sparsecrf.kernels.compiled import is_compiled, is_kept
+from spacy_sparsecrf.kernels.indexing import transpose
+def run():
+    ptr, rows = np.empty(3, np.int64), np.empty(2, np.int32)
+    transpose(np.array([0, 1, 2]), np.array([1, 0], np.int32), ptr, rows)
+    assert ptr.tolist() == [0, 1, 2] and rows.tolist() == [1, 0]
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A directory with a copy of the package, beside which nothing is compiled."""
+    source = Path(spacy_sparsecrf.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, tmp_path / "site" / source.name, ignore=ignored)
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path) -> Iterator[Path]:
+    """A home without a cache."""
+    path = tmp_path / "home"
+    path.mkdir()
+    yield path
+    assert not list(path.iterdir())
+
+
+def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
+    """Run code in a process; what it wrote to standard error."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "HOME": str(home)}
+    environment |= {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache or "")}
+    environment.pop("XDG_CACHE_HOME", None)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=home)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def files(directory: Path) -> dict[Path, bytes]:
+    """The files of a cache and what is in them."""
+    return {path: path.read_bytes() for path in directory.rglob("*.nb?")}
+
+
+def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, empty_home, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    told = run(package, empty_home, READ_ONLY + PREDICT + "assert refused", cache)
+    assert told.count("[SCW") == told.count("[SCW204]") == 1
+    assert "once after installation" not in told
+    assert not files(package) and not files(cache)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, empty_home, tmp_path, beside):
+    cache = None if beside else tmp_path / "cache"
+    run(package, empty_home, PREDICT, cache)
+    kept = files(cache or package)
+    assert kept
+    code = READ_ONLY + COMPILED + PREDICT + "assert refused and not compiled.buffer"
+    assert "SCW" not in run(package, empty_home, code, cache)
+    # What is not there is compiled for this process.
+    code = READ_ONLY + TRANSPOSE + "assert not is_compiled(transpose) and not is_kept(transpose)\n"
+    run(package, empty_home, code + "run()\nassert is_compiled(transpose)", cache)
+    assert files(cache or package) == kept
+
+
+def test_new_code_goes_to_the_first_place_that_takes_it(package, empty_home, tmp_path):
+    cache = tmp_path / "cache"
+    run(package, empty_home, TRANSPOSE + "run()\nassert is_kept(transpose)", cache)
+    assert len(files(cache)) == 2 and not files(package)
+    # Places that numba would not come to are not read: what is to be warm is filled.
+    run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    assert len(files(package)) == 2
+
+
+def test_a_disk_that_becomes_full_costs_only_the_code(package, empty_home):
+    code = TRANSPOSE + READ_ONLY + "run()\nassert refused and not is_kept(transpose)"
+    run(package, empty_home, code)
+    assert not files(package)
+
+
+def test_code_of_another_source_is_not_taken_for_compiled(package, empty_home):
+    run(package, empty_home, TRANSPOSE + "run()")
+    assert files(package)
+    run(package, empty_home, TRANSPOSE + "assert is_compiled(transpose)")
+    source = package / "spacy_sparsecrf" / "kernels" / "indexing.py"
+    source.write_text(source.read_text(encoding="utf8") + "\n# changed\n", encoding="utf8")
+    run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")

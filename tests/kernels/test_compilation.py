@@ -1,0 +1,83 @@
+"""No kernel is compiled twice for types that differ by accident."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+Call = list[tuple[str, str]]
+Signatures = dict[str, tuple[list[str], list[Call]]]
+# What is compiled twice, and the arguments whose types differ; whoever mends one strikes it out.
+KNOWN: dict[str, dict[str, list[str]]] = {
+    "float64": {},
+    "float32": {
+        "exp.exp_shifted": ["shift"],  # a scalar of the width of its row, or of another
+    },
+}
+
+
+def accidents(first: Call, second: Call, *, widths: bool) -> set[int]:
+    """The arguments in whose types two calls of a kernel differ for no reason.
+
+    widths: whether there may be floats of both widths; then all arguments that differ have the one
+    in one call and the other in the other.
+    """
+    pairs = list(zip(first, second, strict=True))
+    found = {i for i, ((a, _), (b, _)) in enumerate(pairs) if a != b}
+    differing = {i: (a, b) for i, ((_, a), (_, b)) in enumerate(pairs) if a != b}
+    mixed = any(
+        len({w for width in side for w in width.split()}) > 1
+        for side in zip(*differing.values(), strict=True)
+    )
+    return found | set(differing) if mixed or not widths else found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "in_float64", "in_float32"),
+    [
+        ([("array(float, 1d, C)", "float64")], [("array(float, 1d, C)", "float32")], {0}, set()),
+        ([("bool", "")], [("Literal[bool](True)", "")], {0}, {0}),
+        ([("array(int64, 1d, C)", "")], [("array(int64, 1d, A)", "")], {0}, {0}),
+        (
+            [("a", "float64"), ("b", "float64")],
+            [("a", "float32"), ("b", "float32")],
+            {0, 1},
+            set(),
+        ),
+        (
+            [("a", "float64"), ("b", "float32")],
+            [("a", "float32"), ("b", "float64")],
+            {0, 1},
+            {0, 1},
+        ),
+    ],
+)
+def test_what_is_an_accident(first, second, in_float64, in_float32):
+    assert accidents(first, second, widths=False) == in_float64
+    assert accidents(first, second, widths=True) == in_float32
+
+
+def differing(compiled: Signatures, *, widths: bool) -> dict[str, list[str]]:
+    """The arguments of kernels for whose sake they were compiled twice by accident."""
+    found = {}
+    for name, (arguments, calls) in compiled.items():
+        places = [accidents(*pair, widths=widths) for pair in combinations(calls, 2)]
+        if any(places):
+            found[name] = sorted({arguments[i] for i in set().union(*places)})
+    return found
+
+
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+def test_no_kernel_is_compiled_twice_by_accident(precision: str, tmp_path: Path) -> None:
+    # What kernels call is only seen where nothing comes from the disk; how fast it is, is nothing.
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
+    command = [sys.executable, "-m", "tests.kernels.signatures", precision]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    compiled = json.loads(done.stdout)
+    assert sum(bool(calls) for _, calls in compiled.values()) > 30
+    assert differing(compiled, widths=precision == "float32") == KNOWN[precision]

@@ -1,0 +1,152 @@
+"""Hash kernels against their slow twins, and the tables of keys and of words."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.strings import StringStore
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.features.lexemes import LexemeTable
+from spacy_sparsecrf.kernels import hashing
+from spacy_sparsecrf.kernels.layout import HashPlan, Tokens
+
+from ..features.reference_features import mix
+from .kernel_functions import function
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+
+@settings(deadline=None)  # the first call may compile
+@given(st.integers(0, 2**64 - 1), st.booleans())
+def test_mix_equals_the_slow_twin(x: int, jit: bool) -> None:
+    assert function(hashing.mix, jit)(np.uint64(x)) == mix(x)
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
+    # mix is one-to-one with mix(0) = 0: a value equal to the seed makes the hash 0.
+    hashes = np.ones((2, 2), dtype=np.uint64)
+    seeds = np.array([5, 0], dtype=np.uint64)
+    tokens = Tokens(
+        np.array([0, 2], dtype=np.int64),
+        np.array([0, 1], dtype=np.int32),
+        np.array([[5], [0]], dtype=np.uint64),
+        np.empty((2, 0), dtype=np.uint64),
+    )
+    plan = HashPlan(
+        seeds,
+        np.array([0, 1, 1], dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros((1, 2, 1), dtype=np.uint64),
+    )
+    function(hashing.hash_tests, jit)(tokens, plan, hashes)
+    assert hashes[0, 0] != 0
+    assert hashes[1, 0] == 0
+    assert hashes[:, 1].all()
+
+
+# Tables --------------------------------------------------------------------------------------
+
+uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
+
+
+@settings(deadline=None)  # the first call may compile
+@given(st.lists(uint64s, unique=True, max_size=200), st.lists(uint64s, max_size=50))
+def test_lookup(keys: list[int], others: list[int]) -> None:
+    queries = np.array([*keys, *others, *keys], dtype=np.uint64)
+    slots = hashing.build_table(np.array(keys, dtype=np.uint64))
+    assert len(slots) >= 2 * len(keys)
+    assert len(slots).bit_count() == 1
+    positions = np.empty(len(queries), dtype=np.int32)
+    absent = hashing.lookup(slots, np.array(keys, dtype=np.uint64), queries, positions)
+    place = {key: i for i, key in enumerate(keys)}
+    assert absent == sum(query not in place for query in queries.tolist())
+    assert positions.tolist() == [place.get(query, -1) for query in queries.tolist()]
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_lookup_past_the_end_of_the_slots(jit: bool) -> None:
+    # Keys that all start at the last slot: probing must go on at the first.
+    keys = np.array([k for k in range(2000) if mix(k) & 15 == 15][:8], dtype=np.uint64)
+    slots = np.full_like(hashing.build_table(keys), -1)
+    assert len(slots) == 16
+    function(hashing.insert, jit)(slots, keys, 0, len(keys))
+    np.testing.assert_array_equal(slots, hashing.build_table(keys))
+    positions = np.empty(8, dtype=np.int32)
+    function(hashing.lookup, jit)(slots, keys, keys, positions)
+    assert positions.tolist() == list(range(8))
+
+
+def test_insert_equals_build() -> None:
+    keys = np.random.default_rng(7).integers(0, 2**63, 300).astype(np.uint64)
+    grown = hashing.build_table(keys[:100], capacity=300)
+    hashing.insert(grown, keys, 100, 200)
+    hashing.insert(grown, keys, 200, 300)
+    np.testing.assert_array_equal(grown, hashing.build_table(keys))
+
+
+class CountingReader:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def __call__(self, text: str) -> int:
+        self.seen.append(text)
+        return len(text)
+
+
+def find(table: LexemeTable, strings: StringStore, words: Sequence[str]) -> list[int]:
+    orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
+    rows, values, _ = table.find(orths, strings)
+    return values[rows, 0].tolist()
+
+
+def test_lexemes_are_read_once() -> None:
+    reader, strings = CountingReader(), StringStore()
+    table = LexemeTable([reader])
+    assert find(table, strings, ["a", "bb", "a"]) == [1, 2, 1]
+    assert find(table, strings, ["ccc", "bb"]) == [3, 2]
+    assert sorted(reader.seen) == ["a", "bb", "ccc"]
+
+
+def test_lexemes_are_bounded() -> None:
+    reader, strings = CountingReader(), StringStore()
+    table = LexemeTable([reader], max_rows=3)
+    assert find(table, strings, ["a", "bb", "ccc"]) == [1, 2, 3]
+    assert find(table, strings, ["dddd", "a"]) == [4, 1]
+    assert len(table) == 2
+    assert find(table, strings, ["1", "22", "333", "4444", "a"]) == [1, 2, 3, 4, 1]
+    assert len(table) == 5  # one batch must fit, whatever the bound
+
+
+def test_rows_of_a_lexicon_belong_to_the_same_words() -> None:
+    strings = StringStore()
+    table = LexemeTable([len], max_rows=3)
+
+    def rows_of(words: Sequence[str]) -> tuple[list[int], object]:
+        orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
+        rows, _, lexicon = table.find(orths, strings)
+        return rows.tolist(), lexicon
+
+    first, lexicon = rows_of(["a", "bb"])
+    again, same = rows_of(["ccc", "bb", "a"])
+    assert again[:0:-1] == first
+    assert same is lexicon
+    assert rows_of(["dddd"])[1] is not lexicon
+
+
+def test_lexemes_found_before_growth_stay(vocab: Vocab) -> None:
+    strings = StringStore()
+    table = LexemeTable([len], max_rows=5000)
+    orths = np.array([strings.add("abc")], dtype=np.uint64)
+    rows, values, _ = table.find(orths, strings)
+    for start in (0, 3000, 6000):
+        many = [f"w{i}" for i in range(start, start + 3000)]
+        assert find(table, strings, many) == [len(word) for word in many]
+    assert len(table) <= 5000
+    assert values[rows[0], 0] == 3

@@ -1,0 +1,58 @@
+"""Kernels that have a twin of their own."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.kernels.exp import exp_shifted
+from spacy_sparsecrf.kernels.indexing import select, transpose
+from spacy_sparsecrf.parallel import Workers, cut
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])
+def test_exp_is_accurate_to_a_few_units_in_the_last_place(shift):
+    x = shift - np.concatenate((np.linspace(0.0, 40.0, 4000), np.linspace(40.0, 700.0, 4000)))
+    row = x.copy()
+    exp_shifted(row, len(row), shift)
+    np.testing.assert_allclose(row, np.exp(x - shift), rtol=1e-14)
+
+
+def test_exp_of_very_negative_numbers_is_tiny_but_not_zero():
+    row = np.array([-1e9, -800.0, -np.inf, 0.0, 0, 0, 0, 0])
+    exp_shifted(row, 8, 0.0)
+    assert (row[:3] < 1e-307).all()
+    assert (row[:3] > 0).all()
+    assert row[3] == 1.0
+
+
+def test_transpose_and_select_equal_lists():
+    rng = np.random.default_rng(0)
+    rows = [rng.choice(6, size=rng.integers(0, 5), replace=False) for _ in range(20)]
+    indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    indices = np.concatenate(rows).astype(np.int32)
+    col_ptr, col_rows = np.empty(7, np.int64), np.empty(len(indices), np.int32)
+    transpose(indptr, indices, col_ptr, col_rows)
+    for o in range(6):
+        expected = [r for r, row in enumerate(rows) if o in row]
+        assert col_rows[col_ptr[o] : col_ptr[o + 1]].tolist() == expected
+    number = np.array([-1, 0, -1, 1, 2, -1], np.int32)
+    new_indptr, new_indices = np.empty_like(indptr), np.empty_like(indices)
+    kept = select(indptr, indices, number, new_indptr, new_indices)
+    assert kept == sum(number[o] >= 0 for row in rows for o in row)
+    for r, row in enumerate(rows):
+        expected = [number[o] for o in row if number[o] >= 0]
+        assert new_indices[new_indptr[r] : new_indptr[r + 1]].tolist() == expected
+
+
+@pytest.mark.parametrize("cost", [[], [5], [0, 0, 0], [1, 100, 1, 1, 1, 50], list(range(100))])
+@pytest.mark.parametrize("n_chunks", [1, 2, 7])
+def test_chunks_cover_the_items_once_in_order(cost, n_chunks):
+    chunks = cut(np.array(cost, dtype=np.int64), n_chunks)
+    assert len(chunks) <= n_chunks
+    assert [i for first, last in chunks for i in range(first, last)] == list(range(len(cost)))
+    assert all(first < last for first, last in chunks)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_workers_return_results_in_order(n_threads):
+    chunks = [(i, i + 1) for i in range(50)]
+    assert Workers(n_threads).map(lambda a, b: a * b, chunks) == [a * b for a, b in chunks]

@@ -1,0 +1,235 @@
+"""Blocks of the chain loss: gradients, updates, reuse of vectors, levels."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.loss.blocks import BlockDescent, BlockLayout, block_layout
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+
+from ..reference import Problem, random_problem
+from .layouts import LAYOUTS, force_layout
+
+# So large that zero weights stay zero.
+FROZEN = ElasticNet(1e6, 0.0)
+OPTIONS = [
+    {},
+    {"n_bigram": 3, "weighted": True},
+    {"start_label": False, "n_bigram": 3},
+    {"n_bigram": 0},
+    {"n_unigram": 0},
+    {"missing": 0.3, "weighted": True},
+]
+
+
+def everything(problem: Problem, **options) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
+    return loss.restrict(loss.all_coordinates(), stochastic=True)
+
+
+def sweep(working: WorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> BlockDescent:
+    return BlockDescent(working, penalty, 1.0, False, theta, np.ones(len(theta)))
+
+
+def weights_of(working: WorkingLoss, b: int) -> np.ndarray:
+    layout, parts = block_layout(working), []
+    if layout.unigram[b] >= 0:
+        parts.append(np.arange(*working.unigram.ptr[layout.unigram[b] :][:2]))
+    if layout.bigram[b] >= 0:
+        parts.append(working.split + np.arange(*working.bigram.ptr[layout.bigram[b] :][:2]))
+    return np.concatenate(parts)
+
+
+def slow_curvature(problem: Problem) -> np.ndarray:
+    """Sum of w p (1 - p) over the tokens where a weight can be active, by enumeration."""
+    total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
+    n = problem.n_labels
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        if (problem.corpus.labels[tokens.start : tokens.stop] < 0).all():
+            continue
+        pairs = np.zeros((len(tokens), n + 1, n))
+        log_z = problem.log_z(tokens)
+        for path in problem.paths(tokens):
+            p = np.exp(problem.score(tokens, path) - log_z)
+            pairs[np.arange(len(tokens)), (n, *path[:-1]), path] += p
+        for i, t in enumerate(tokens):
+            p = pairs[i].sum(axis=0)
+            for o in problem.unigram_tests(t):
+                total.mu[o] += weight * p * (1 - p)
+            for o in problem.bigram_tests(t):
+                there = pairs[i, : problem.n_previous]
+                total.lam[o] += weight * there * (1 - there)
+    return total.theta
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_gradients_of_blocks_equal_enumeration(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(61, 3, [4, 1, 3], **options)
+    working = everything(problem)
+    _, gradient = problem.loss()
+    curvature = slow_curvature(problem)
+    seen = []
+    for b in range(len(block_layout(working))):
+        descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
+        descent.descend(np.array([b]))
+        own = weights_of(working, b)
+        np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+        np.testing.assert_allclose(descent.curvature[own], curvature[own], atol=1e-12)
+        others = np.setdiff1d(np.arange(len(gradient)), own)
+        np.testing.assert_array_equal(descent.theta[others], problem.theta[others])
+        seen.extend(own)
+    assert sorted(seen) == list(range(len(gradient)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(62, 3, [9, 1, 8, 7], n_values=6, **options)
+    working, full = everything(problem), everything(problem)
+    descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
+    everywhere = 0
+    lengths = np.diff(working.space.lattice.offsets)
+    for b in [*range(len(block_layout(working))), 1, 0]:
+        before, visits = descent.theta.copy(), descent.counts[0]
+        descent.descend(np.array([b]))
+        own = weights_of(working, b)
+        _, gradient = full.value_and_grad(before)
+        np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-11)
+        tokens = block_layout(working).tokens
+        mine = tokens.indices[tokens.indptr[b] : tokens.indptr[b + 1]]
+        sequences = np.unique(block_layout(working).sequence_of[mine])
+        n_evaluations = (descent.counts[0] - visits) / max(1, len(sequences))
+        assert n_evaluations >= 1
+        # The gradient takes both recursions, each trial at least one.
+        everywhere += lengths[sequences].sum() * (1 + n_evaluations)
+    # Whole recursions each time, or vectors that are not kept, take more than this.
+    assert descent.counts[1:].sum() < 0.45 * everywhere
+
+
+def single_test(active: list[int], n_tokens: int) -> WorkingLoss:
+    """One sequence, with a test at some of its tokens and nothing else."""
+    hashes = np.zeros((n_tokens, 1), np.uint64)
+    hashes[active] = 7
+    observations = Observations(
+        hashes=hashes,
+        offsets=np.array([0, n_tokens]),
+        unigram_columns=np.array([0], np.int32),
+        bigram_columns=np.empty(0, np.int32),
+        start_label=True,
+    )
+    builder = CorpusBuilder()
+    builder.add(observations, np.zeros(n_tokens, np.int32))
+    loss = ChainLoss(builder.build(), 3, Workers(1))
+    return loss.restrict(loss.all_coordinates(), stochastic=True)
+
+
+def test_only_tokens_up_to_the_last_and_down_to_the_first_active_one_are_visited():
+    working, first = single_test([3, 5], 10), np.array([0])
+    descent = sweep(working, FROZEN, np.zeros(3))
+    descent.descend(first)
+    assert descent.counts.tolist() == [1, 6, 7]
+    # Nothing moved: all vectors are still true.
+    descent.descend(first)
+    assert descent.counts.tolist() == [2, 6, 7]
+    descent = sweep(working, ElasticNet(0.0, 1.0), np.zeros(3))
+    descent.descend(first)
+    # The trial: forward over the tokens 3 to 5.
+    assert descent.counts.tolist() == [2, 9, 7]
+    descent.descend(first)
+    # The vectors before the first token and after the last one are kept.
+    assert descent.counts.tolist() == [4, 12, 9]
+
+
+def test_truncation_alone_takes_1_8_times_fewer_steps():
+    # Of Lavergne (2010), section 4.1: here for a test that occurs once, anywhere.
+    length, taken = 10, 0
+    for t in range(length):
+        descent = sweep(single_test([t], length), FROZEN, np.zeros(3))
+        descent.descend(np.array([0]))
+        taken += descent.counts[1:].sum()
+    assert 2 * length * length / taken == pytest.approx(1.8, abs=0.05)
+
+
+@pytest.mark.parametrize("common", [False, True])
+@pytest.mark.parametrize(("l1", "l2"), [(0.1, 0.3), (0.0, 0.3), (0.1, 0.0)])
+def test_update_equals_equations_10_and_11(l1, l2, common):
+    problem, _ = random_problem(63, 3, [5, 4, 6], scale=0.1)
+    working, kappa = everything(problem), 1e3
+    theta = problem.theta.copy()
+    descent = BlockDescent(
+        working, ElasticNet(l1, l2), kappa, common, theta, np.full(len(theta), kappa)
+    )
+    descent.descend(np.arange(1))
+    parts = [np.arange(*working.unigram.ptr[:2]), np.arange(0)]
+    if block_layout(working).unigram[0] < 0:
+        parts = [weights_of(working, 0)]
+    for own in parts:
+        g, old = descent.gradient[own], problem.theta[own]
+        slope = np.abs(g + l2 * old + l1 * np.sign(old))
+        damping = np.maximum(1.0, np.abs(g / descent.curvature[own])).max() if common else 1.0
+        h = kappa * np.maximum(damping * descent.curvature[own], slope)
+        z = h * old - g
+        expected = np.sign(z) * np.maximum(np.abs(z) - l1, 0.0) / (h + l2)
+        np.testing.assert_allclose(theta[own], expected, rtol=1e-12)
+        assert not np.array_equal(theta[own], old)
+
+
+def same_tests(start_label: bool) -> Problem:
+    """A corpus whose tests all have unigram and bigram weights, and one that has the latter."""
+    rng = np.random.default_rng(0)
+    hashes = rng.integers(1, 5, (20, 2)).astype(np.uint64)
+    hashes[:, 1] += np.uint64(100)
+    observations = Observations(
+        hashes=np.hstack((hashes, np.full((20, 1), 99, np.uint64))),
+        offsets=np.array([0, 6, 7, 13, 20]),
+        unigram_columns=np.array([0, 1], np.int32),
+        bigram_columns=np.array([0, 1, 2], np.int32),
+        start_label=start_label,
+    )
+    builder = CorpusBuilder()
+    builder.add(observations, rng.integers(0, 3, 20).astype(np.int32))
+    corpus = builder.build()
+    return Problem(corpus, 3, rng.normal(size=corpus.n_potential(3)))
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
+    problem = same_tests(start_label)
+    working = everything(problem)
+    layout = BlockLayout(working)
+    both = (layout.unigram >= 0) & (layout.bigram >= 0)
+    assert both.sum() == len(problem.corpus.unigram_keys)
+    assert len(layout) == len(problem.corpus.bigram_keys)
+    assert (np.diff(np.diff(layout.tokens.indptr)) <= 0).all()
+    for u, r in zip(layout.unigram[both], layout.bigram[both], strict=True):
+        assert problem.corpus.unigram_keys[u] == problem.corpus.bigram_keys[r]
+    _, gradient = problem.loss()
+    for b in range(len(layout)):
+        descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
+        descent.descend(np.array([b]))
+        own = weights_of(working, b)
+        np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+
+
+def test_blocks_of_a_level_have_no_sequence_in_common():
+    problem, _ = random_problem(67, 3, [3, 2, 4] * 20, n_values=60)
+    layout = block_layout(everything(problem))
+    assert 1 < len(layout.levels) < len(layout)
+    assert sorted(layout.by_level) == list(range(len(layout)))
+    last = np.full(60, -1)
+    for first, end in layout.levels:
+        seen: set[int] = set()
+        for b in layout.by_level[first:end]:
+            mine = layout.tokens.indices[layout.tokens.indptr[b] : layout.tokens.indptr[b + 1]]
+            sequences = set(layout.sequence_of[mine])
+            assert not seen & sequences
+            seen |= sequences
+            # Blocks with a common sequence keep their order.
+            assert (last[list(sequences)] < b).all()
+            last[list(sequences)] = b

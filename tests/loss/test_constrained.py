@@ -1,0 +1,217 @@
+"""Training over legal sequences only: solvers, refusals, resumed runs, pipelines."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_sparsecrf.corpus.legality import find_illegal
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+from spacy_sparsecrf.training.training import Training
+
+from ..solvers import test_solvers
+from ..solvers.test_solvers import (
+    SOLVERS,
+    dense_weights,
+    precise,
+    skip_where_labels_are_missing,
+    skip_where_refused,
+    train,
+)
+from ..training.learning_cases import loss_of, partial_problem
+
+COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.0, 1.0)])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_reaches_the_minimum_over_legal_sequences(monkeypatch, solver, l1, l2):
+    skip_where_refused(solver, l1)
+    problem = partial_problem(221, 3, [6, 4, 5, 3], n_values=2, **COMPLETE)
+    monkeypatch.setattr(test_solvers, "make_loss", lambda problem, kind: loss_of(problem))
+    expected_value, expected = test_solvers.smooth_minimum(problem, l1, l2)
+    training = train(problem, l1, l2, precise(solver), legal=problem.legal)
+    assert training.objective == pytest.approx(expected_value, rel=1e-7)
+    problem.theta = dense_weights(training, len(expected))
+    _, gradient = problem.loss()
+    assert ElasticNet(l1, l2).distance(problem.theta, gradient) <= 1e-6
+    np.testing.assert_allclose(problem.theta, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_finds_a_stationary_point_of_ambiguous_labels(solver):
+    skip_where_labels_are_missing(solver, 0.2)
+    l1, l2 = (0.5, 0.1) if SOLVERS[solver]().supports_l1 else (0.0, 1.0)
+    problem = partial_problem(222, 3, [6, 4, 5, 3], n_values=2, constrained=True, weighted=True)
+    training = train(problem, l1, l2, precise(solver), legal=problem.legal)
+    problem.theta = dense_weights(training, len(problem.theta))
+    value, gradient = problem.loss()
+    penalty = ElasticNet(l1, l2)
+    assert training.objective == pytest.approx(value + penalty.value(problem.theta), rel=1e-7)
+    assert penalty.distance(problem.theta, gradient) <= 1e-6
+
+
+def test_the_minimum_is_lower_than_that_over_all_sequences():
+    problem = partial_problem(223, 3, [6, 4, 5, 3], n_values=2, **COMPLETE)
+    over_all = train(problem, 0.5, 0.1, precise())
+    over_legal = train(problem, 0.5, 0.1, precise(), legal=problem.legal)
+    assert over_legal.objective < over_all.objective - 0.1
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_labels_are_illegal_where_no_path_agrees(seed):
+    problem = partial_problem(seed, 3, [3, 0, 1, 4], missing=0.3, weighted=True)
+    rng = np.random.default_rng(seed)
+    problem.legal = rng.random((4, 4)) < 0.7
+    problem.corpus.weights[rng.integers(4)] = 0.0
+    bad = [
+        s
+        for s, tokens in enumerate(problem.sequences())
+        if problem.corpus.weights[s] > 0.0
+        and (problem.corpus.labels[tokens.start : tokens.stop] != -1).any()
+        and not problem.paths(tokens, agree=True)
+    ]
+    found = find_illegal(problem.corpus, problem.legal)
+    assert (found.sequence if found else None) == (bad[0] if bad else None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "legal", "message"),
+    [
+        ([0, 1, 0], (0, 1), "'b' may not follow 'a': token 1"),
+        ([0, 0, 0], (2, 0), "'a' may not begin a sequence: token 0"),
+        ([0, 0, 1], (1, 2), "'b' may not end a sequence: token 2"),
+        ([1, -1, 1], (1, slice(0, 2)), "'a' or 'b' may not follow 'b': token 1"),
+    ],
+)
+def test_illegal_gold_labels_are_refused(labels, legal, message):
+    problem = partial_problem(224, 2, [3], **COMPLETE)
+    problem.corpus = replace(problem.corpus, labels=np.array(labels, dtype=np.int32))
+    allowed = np.ones((3, 3), dtype=np.bool_)
+    allowed[legal] = False
+    with pytest.raises(SparseCRFError, match=rf"SC358.*{message} .*sequence 1"):
+        Training(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, legal=allowed)
+
+
+def test_models_and_solvers_that_cannot_are_refused():
+    problem = partial_problem(225, 3, [4, 5], **COMPLETE)
+    make = partial(Training, problem.corpus, "abc", l2=0.0, legal=problem.legal)
+    with pytest.raises(SparseCRFError, match="SC359.*AveragedPerceptron"):
+        make(AveragedPerceptron(), l1=0.0)
+    for kind in ("maxent", "memm"):
+        with pytest.raises(SparseCRFError, match=f"SC357.*{kind}"):
+            make(OWLQN(), l1=0.1, kind=kind)
+
+
+# Resumed runs
+
+
+def make_run(**options) -> Training:
+    problem = partial_problem(226, 3, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
+    options = {"legal": problem.legal, "label_weights": np.array([1.0, 0.5, 3.0])} | options
+    options |= {"l1": 0.3, "l2": 0.1, "n_threads": 1}
+    return Training(problem.corpus, "abc", OWLQN(inner_iterations=2), **options)
+
+
+def test_a_run_goes_on_to_the_same_weights(tmp_path):
+    whole, later = make_run(), make_run()
+    whole.step()
+    whole.save(tmp_path / "run")
+    later.resume(tmp_path / "run")
+    for _ in range(3):
+        assert later.step() == whole.step()
+    assert later.model().to_bytes() == whole.model().to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "differing"),
+    [
+        ({"legal": None}, "legal"),
+        ({"label_weights": np.array([1.0, 0.5, 2.0])}, "label_weights"),
+        ({"observed_only": True}, "observed_only"),
+    ],
+)
+def test_the_run_of_other_settings_is_refused(tmp_path, options, differing):
+    run = make_run()
+    run.step()
+    run.save(tmp_path / "run")
+    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
+        make_run(**options).resume(tmp_path / "run")
+
+
+def test_the_run_of_other_sets_is_refused(tmp_path):
+    run, other = make_run(), make_run()
+    run.step()
+    run.save(tmp_path / "run")
+    other._corpus.sets[0] = ~other._corpus.sets[0]
+    with pytest.raises(SparseCRFError, match="SC316.*run: corpus.* differ"):
+        other.resume(tmp_path / "run")
+
+
+# Pipelines
+
+
+class Alternating(TokenAttribute):
+    """Tags of which none may follow itself; "B" may not begin a sequence."""
+
+    def legal(self, labels):
+        legal = np.ones((len(labels) + 1, len(labels) + 1), dtype=np.bool_)
+        np.fill_diagonal(legal[:-1, :-1], False)
+        legal[-1, labels.index("B")] = False
+        return legal
+
+
+def pipeline(**learning) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "learning": learning})
+    return nlp
+
+
+def examples_of(nlp: Language, *tags: str) -> list[Example]:
+    return [
+        Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=own.split()))
+        for own in tags
+        for words in [[tag.lower() for tag in own.split()]]
+    ]
+
+
+def test_a_pipeline_learns_from_legal_sequences_only():
+    losses = []
+    for constrained in (False, True):
+        nlp = pipeline(constrained=constrained)
+        nlp.get_pipe("sparse_crf").target = Alternating()
+        examples = examples_of(nlp, "A B A C", "C A B", "A C A")
+        nlp.initialize(lambda examples=examples: examples)
+        for _ in range(3):
+            loss = nlp.update(examples)["sparse_crf"]
+        losses.append(loss)
+        assert [token.tag_ for token in nlp("a b a c")] == ["A", "B", "A", "C"]
+    assert losses[1] < losses[0] - 0.1
+
+
+def test_illegal_gold_labels_are_refused_by_name():
+    nlp = pipeline(constrained=True)
+    nlp.get_pipe("sparse_crf").target = Alternating()
+    examples = examples_of(nlp, "A B A C", "C A A", "A C A B")
+    message = "SC358.*'A' may not follow 'A': token 2 .*training Doc that begins 'c a a"
+    with pytest.raises(SparseCRFError, match=message):
+        nlp.initialize(lambda: examples)
+
+
+def test_nothing_to_constrain_is_warned_of():
+    nlp = pipeline(constrained=True)
+    examples = examples_of(nlp, "A B A C", "C A B")
+    with pytest.warns(SparseCRFWarning, match="SCW350.*'?sparse_crf"):
+        nlp.initialize(lambda: examples)

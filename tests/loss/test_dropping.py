@@ -1,0 +1,145 @@
+"""Tests that cannot have weights at the minimum are left out, and nothing else."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.dropping import KeptPart, without_idle_tests
+from spacy_sparsecrf.loss.parts import Part
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from ..features.reference_values import random_value_problem
+from ..reference import random_problem
+
+LABELS = ["a", "b", "c"]
+
+
+def make_corpus(seed: int = 0, **options: object) -> EncodedCorpus:
+    # Many values: most tests are rare.
+    values = {"n_values": 40, "n_bigram": 3, **options}
+    return random_problem(seed, 3, [5, 3, 1, 8, 2] * 4, **values)[0].corpus
+
+
+def weight_of(corpus: EncodedCorpus) -> dict[str, np.ndarray]:
+    """Total weight of the tokens of each test, token by token."""
+    totals = {"u": np.zeros(len(corpus.unigram_keys)), "b": np.zeros(len(corpus.bigram_keys))}
+    for s, weight in enumerate(corpus.weights):
+        tokens = range(corpus.offsets[s], corpus.offsets[s + 1])
+        if all(corpus.labels[t] == -1 for t in tokens):
+            continue
+        for t in tokens:
+            c = corpus.context[t]
+            for o in corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]:
+                totals["u"][o] += weight
+            for o in corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]:
+                totals["b"][o] += weight
+    return totals
+
+
+def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
+    solver = OWLQN(tolerance=1e-9, window=1e-12, inner_iterations=100)
+    training = Training(corpus, LABELS, solver, l1=l1, l2=0.1, n_threads=1, **options)
+    for _ in range(30):
+        if training.converged:
+            break
+        training.step()
+    return training
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True, "missing": 0.7}])
+@pytest.mark.parametrize("l1", [0.6, 1.0, 3.0, 1e9])
+def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
+    corpus = make_corpus(**options)
+    part = without_idle_tests(Part(corpus, 3), l1)
+    totals = weight_of(corpus)
+    np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[totals["u"] > l1])
+    np.testing.assert_array_equal(part.corpus.bigram_keys, corpus.bigram_keys[totals["b"] > l1])
+    for t in range(corpus.n_tokens):
+        own, whole = (
+            c.uni_indices[c.uni_indptr[t] : c.uni_indptr[t + 1]] for c in (part.corpus, corpus)
+        )
+        assert set(part.corpus.unigram_keys[own]) == {
+            corpus.unigram_keys[o] for o in whole if totals["u"][o] > l1
+        }
+
+
+def test_nothing_is_left_out_where_all_can_be_active():
+    part = Part(make_corpus(), 3)
+    assert without_idle_tests(part, 0.5) is part
+
+
+def test_real_values_are_kept_whatever_l1():
+    corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
+    part = without_idle_tests(Part(corpus, 3), 1e9)
+    assert len(part.corpus.bigram_keys) == 0
+    assert part.corpus.value_tests.tolist() == [0, 1]
+    np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_tests])
+    assert part.corpus.values is corpus.values
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+def test_coordinates_lead_back(start_label):
+    corpus = make_corpus(1, start_label=start_label)
+    part = without_idle_tests(Part(corpus, 3), 1.0)
+    assert isinstance(part, KeptPart)
+    everything = np.arange(corpus.n_potential(3))
+    inner = part.inner(everything)
+    kept = np.flatnonzero(inner >= 0)
+    np.testing.assert_array_equal(inner[kept], np.arange(part.corpus.n_potential(3)))
+    np.testing.assert_array_equal(part.outer(inner[kept]), kept)
+    # By names: the same test, the same labels.
+    n, m, width = (
+        3 * len(corpus.unigram_keys),
+        3 * len(part.corpus.unigram_keys),
+        9 + 3 * start_label,
+    )
+    for whole, own in zip(kept, inner[kept], strict=True):
+        if whole < n:
+            assert corpus.unigram_keys[whole // 3] == part.corpus.unigram_keys[own // 3]
+            assert whole % 3 == own % 3
+        else:
+            old, new = whole - n, own - m
+            assert corpus.bigram_keys[old // width] == part.corpus.bigram_keys[new // width]
+            assert old % width == new % width
+
+
+@pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
+def test_the_minimum_is_the_same(monkeypatch, kind):
+    corpus = make_corpus(2, n_bigram=0 if kind == "maxent" else 3, n_unigram=4)
+    dropping = train(corpus, 1.0, kind=kind)
+    assert isinstance(dropping._runs[0]._part, KeptPart)
+    monkeypatch.setattr(
+        "spacy_sparsecrf.training.training.without_idle_tests", lambda part, *_: part
+    )
+    whole = train(corpus, 1.0, kind=kind)
+    assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
+    np.testing.assert_array_equal(dropping.weights[0], whole.weights[0])
+    np.testing.assert_allclose(dropping.weights[1], whole.weights[1], atol=1e-5)
+    assert dropping.n_potential == whole.n_potential
+    assert len(dropping.weights[0]) > 5
+    ours, theirs = dropping.model(), whole.model()
+    np.testing.assert_array_equal(ours.unigram.keys, theirs.unigram.keys)
+
+
+def test_first_weights_keep_their_tests(tmp_path):
+    corpus = make_corpus(3)
+    solver = OWLQN(inner_iterations=20)
+    settings = {"l2": 0.1, "n_threads": 1}
+    first = Training(corpus, LABELS, solver, l1=0.1, **settings)
+    first.step()
+    model = first.model()
+    second = Training(corpus, LABELS, solver, l1=1.0, init=model, **settings)
+    np.testing.assert_array_equal(second.weights[0], first.weights[0])
+    np.testing.assert_allclose(second.weights[1], first.weights[1], rtol=1e-6)
+    # Whose checkpoint means nothing to a run that began without weights.
+    second.save(tmp_path / "checkpoint")
+    with pytest.raises(SparseCRFError, match="SC316"):
+        Training(corpus, LABELS, solver, l1=1.0, **settings).resume(tmp_path / "checkpoint")
+
+
+def test_a_penalty_that_no_weight_can_outgrow_trains_to_nothing():
+    training = train(make_corpus(4), 1e6)
+    assert training.converged
+    assert len(training.weights[0]) == 0

@@ -1,0 +1,212 @@
+"""Hessian-vector products against the enumerated Hessian and differences of the gradient."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.arrays import Files
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+
+from ..reference import Problem, random_problem
+from .layouts import LAYOUTS, force_layout
+
+CASES = [
+    (61, 2, [3, 1, 4], {}),
+    (62, 3, [2, 0, 5, 1], {"start_label": False}),
+    (63, 4, [4, 3], {"n_bigram": 3, "weighted": True}),
+    (64, 3, [5, 2, 3], {"missing": 0.4, "weighted": True, "n_bigram": 3}),
+    (65, 1, [3, 2], {}),
+    (66, 3, [4, 2], {"n_bigram": 0}),
+    (67, 3, [4, 2], {"n_unigram": 0}),
+    (68, 5, [3, 3], {"missing": 0.5, "start_label": False, "scale": 5.0}),
+]
+
+
+def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
+    """Of the path counts of a sequence: the Hessian of its log Z."""
+    paths = problem.paths(tokens, agree)
+    scores = np.array([problem.score(tokens, path) for path in paths])
+    p = np.exp(scores - problem.log_z(tokens, agree))
+    counts = np.array([problem.counts(tokens, path) for path in paths])
+    centred = counts - p @ counts
+    return centred.T @ (centred * p[:, None])
+
+
+def enumerated_hessian(problem: Problem) -> np.ndarray:
+    total = np.zeros((len(problem.theta), len(problem.theta)))
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        if len(tokens):
+            constrained = covariance(problem, tokens, agree=True)
+            total += weight * (covariance(problem, tokens, agree=False) - constrained)
+    return total
+
+
+def working_loss(
+    problem: Problem, coordinates: np.ndarray | None = None, n_threads: int = 1, **options: str
+) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
+    return loss.restrict(loss.all_coordinates() if coordinates is None else coordinates)
+
+
+def prepared(problem: Problem, stored: int = -1, n_threads: int = 1) -> HessianProduct:
+    hessian = HessianProduct(working_loss(problem, n_threads=n_threads), stored)
+    hessian.prepare(problem.theta)
+    return hessian
+
+
+@pytest.mark.parametrize("layout", [None, *LAYOUTS])
+@pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), CASES)
+def test_products_equal_the_enumerated_hessian(
+    monkeypatch, seed, n_labels, lengths, options, layout
+):
+    if layout is not None:
+        force_layout(monkeypatch, layout)
+    problem, _ = random_problem(seed, n_labels, lengths, **options)
+    expected = enumerated_hessian(problem)
+    hessian = prepared(problem)
+    got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
+    np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
+    vector = np.random.default_rng(seed).normal(size=len(expected))
+    np.testing.assert_allclose(hessian.product(vector), expected @ vector, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_labels", [2, 7, 8, 9, 17])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_equal_differences_of_the_gradient(monkeypatch, n_labels, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(n_labels, n_labels, [30, 1, 12] * 4, missing=0.1, n_bigram=3)
+    working = working_loss(problem)
+    hessian = HessianProduct(working)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        vector = rng.normal(size=len(problem.theta))
+        hessian.prepare(problem.theta)
+        got = hessian.product(vector)
+        step = 1e-5 * vector
+        difference = (
+            working.value_and_grad(problem.theta + step)[1]
+            - working.value_and_grad(problem.theta - step)[1]
+        ) / 2e-5
+        np.testing.assert_allclose(got, difference, atol=2e-7 * np.abs(got).max())
+
+
+def test_working_weights_have_a_part_of_the_hessian():
+    problem, _ = random_problem(71, 3, [5, 3, 4], n_bigram=3, missing=0.2)
+    rng = np.random.default_rng(1)
+    chosen = np.flatnonzero(rng.random(len(problem.theta)) < 0.3)
+    problem.theta[np.setdiff1d(np.arange(len(problem.theta)), chosen)] = 0.0
+    hessian = HessianProduct(working_loss(problem, chosen))
+    hessian.prepare(problem.theta[chosen])
+    expected = enumerated_hessian(problem)[np.ix_(chosen, chosen)]
+    got = np.array([hessian.product(row) for row in np.eye(len(chosen))])
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(monkeypatch, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(72, 3, [5, 4], n_bigram=3, n_values=2)
+    problem.lam[:, :2, 1] -= 12.0
+    hessian = prepared(problem)
+    expected = enumerated_hessian(problem)
+    got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-14)
+
+
+def blocks_of(monkeypatch: pytest.MonkeyPatch, n_tokens: int) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._BLOCK_BYTES", n_tokens * 8 * 8)
+
+
+@pytest.mark.parametrize("n_tokens", [9, 20, 10_000])
+def test_neither_storage_nor_blocks_change_a_product(monkeypatch, n_tokens):
+    problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
+    vector = np.random.default_rng(2).normal(size=len(problem.theta))
+    reference = prepared(problem).product(vector)
+    blocks_of(monkeypatch, n_tokens)
+    products = [prepared(problem, stored).product(vector) for stored in (-1, 0, 1, 5, 11, 999)]
+    for product in products:
+        np.testing.assert_array_equal(product, products[0])
+    np.testing.assert_allclose(products[0], reference, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("stored", [-1, 0, 5])
+def test_a_corpus_in_files_has_the_same_products(monkeypatch, tmp_path, stored):
+    problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
+    vector = np.random.default_rng(2).normal(size=len(problem.theta))
+    blocks_of(monkeypatch, 20)
+    expected = prepared(problem, stored).product(vector)
+    problem.corpus = replace(problem.corpus, store=Files(tmp_path))
+    hessian = prepared(problem, stored)
+    np.testing.assert_allclose(hessian.product(vector), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(hessian.product(vector), hessian.product(vector))
+
+
+@pytest.mark.parametrize("stored", [-1, 3])
+def test_products_do_not_depend_on_threads_nor_on_spans(monkeypatch, stored):
+    problem, _ = random_problem(74, 9, [9, 8, 10, 3] * 20, n_bigram=2)
+    vector = np.random.default_rng(3).normal(size=len(problem.theta))
+    whole = prepared(problem, stored).product(vector)
+    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._SPAN", 64)
+    one, two, seven = (prepared(problem, stored, n).product(vector) for n in (1, 2, 7))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, seven)
+    np.testing.assert_allclose(one, whole, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("stored", [-1, 2])
+def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored):
+    problem, _ = random_problem(75, 4, [9, 8, 10], n_bigram=2)
+    working = working_loss(problem)
+    hessian = HessianProduct(working, stored)
+    hessian.prepare(problem.theta)
+    vector = np.random.default_rng(4).normal(size=len(problem.theta))
+    first = hessian.product(vector)
+    value, gradient = working.value_and_grad(2.0 * problem.theta)
+    np.testing.assert_array_equal(hessian.product(vector), first)
+    again = working.value_and_grad(2.0 * problem.theta)
+    assert again[0] == value
+    np.testing.assert_array_equal(again[1], gradient)
+
+
+def test_screening_after_a_product_sees_marginals_again():
+    problem, _ = random_problem(76, 4, [9, 8, 10], n_bigram=2)
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    working = loss.restrict(loss.all_coordinates())
+    expected = loss.screen(working, problem.theta, 0.1, 10_000)
+    hessian = HessianProduct(working)
+    hessian.prepare(problem.theta)
+    hessian.product(problem.theta)
+    got = loss.screen(working, problem.theta, 0.1, 10_000)
+    np.testing.assert_array_equal(got[0], expected[0])
+    np.testing.assert_array_equal(got[1], expected[1])
+
+
+def test_long_sequences_keep_their_digits():
+    problem, _ = random_problem(77, 3, [3000], n_bigram=1)
+    working = working_loss(problem)
+    hessian = HessianProduct(working)
+    hessian.prepare(problem.theta)
+    vector = np.random.default_rng(5).normal(size=len(problem.theta))
+    product = hessian.product(vector)
+    single = HessianProduct(working_loss(problem, precision="float32"))
+    single.prepare(problem.theta)
+    np.testing.assert_allclose(single.product(vector), product, atol=1e-4 * np.abs(product).max())
+    step = 1e-5 * vector
+    difference = (
+        working.value_and_grad(problem.theta + step)[1]
+        - working.value_and_grad(problem.theta - step)[1]
+    ) / 2e-5
+    np.testing.assert_allclose(product, difference, atol=1e-6 * np.abs(product).max())
+
+
+def test_a_sequence_of_weight_zero_counts_for_nothing():
+    problem, _ = random_problem(78, 3, [4, 5])
+    problem.corpus.weights[0] = 0.0
+    expected = enumerated_hessian(problem)
+    hessian = prepared(problem)
+    got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
+    np.testing.assert_allclose(got, expected, atol=1e-12)

@@ -1,0 +1,258 @@
+"""Per-position models: losses and decoding equal enumeration; pipelines of them."""
+
+import contextlib
+import itertools
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.kernels.layout import Scored
+from spacy_sparsecrf.kernels.log_space import normalise_steps
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.model import file as model_file
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import Problem, local_log_probabilities, local_loss, random_problem
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+
+OPTIONS = [
+    {},
+    {"start_label": False, "n_bigram": 3},
+    {"missing": 0.3, "weighted": True, "n_bigram": 3},
+    {"n_bigram": 0},
+    {"n_unigram": 0, "missing": 0.2},
+]
+
+
+def n_unigram(problem: Problem) -> int:
+    return len(problem.corpus.unigram_keys) * problem.n_labels
+
+
+def make_loss(problem: Problem, pairs: bool, **options) -> ChainLoss:
+    corpus = local_corpus(problem.corpus, problem.n_labels, pairs)
+    return ChainLoss(corpus, problem.n_labels, Workers(1), **options)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_loss_and_gradient_equal_enumeration(pairs, options):
+    problem, _ = random_problem(61, 3, [5, 0, 4, 1, 6], **options)
+    expected, gradient = local_loss(problem, pairs)
+    loss = make_loss(problem, pairs)
+    n = len(problem.theta) if pairs else n_unigram(problem)
+    assert loss.n_potential == n
+    working = loss.restrict(loss.all_coordinates())
+    value, found = working.value_and_grad(problem.theta[:n])
+    assert value == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(found, gradient[:n], atol=1e-10)
+    half = np.arange(0, n, 2)
+    problem.theta[np.setdiff1d(np.arange(len(problem.theta)), half)] = 0.0
+    value, found = loss.restrict(half).value_and_grad(problem.theta[half])
+    expected, gradient = local_loss(problem, pairs)
+    assert value == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(found, gradient[half], atol=1e-10)
+    # What screening finds outside is the gradient there.
+    working = loss.restrict(half)
+    coordinates, gradients = loss.screen(working, problem.theta[half], 1e-3, 10**6)
+    np.testing.assert_array_equal(coordinates, np.flatnonzero(np.abs(gradient[:n]) > 1e-3))
+    np.testing.assert_allclose(gradients, gradient[coordinates], atol=1e-10)
+
+
+def test_without_pairs_all_losses_are_one():
+    problem, _ = random_problem(62, 3, [5, 4], n_bigram=0)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    expected, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+    for pairs in (False, True):
+        local = make_loss(problem, pairs)
+        value, found = local.restrict(local.all_coordinates()).value_and_grad(problem.theta)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(found, gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+def test_coordinates_are_those_of_the_chain(start_label):
+    problem, _ = random_problem(63, 3, [5, 4, 6], n_bigram=3, start_label=start_label)
+    chain = ChainLoss(problem.corpus, 3, Workers(1))
+    local = make_loss(problem, pairs=True)
+    np.testing.assert_array_equal(local.observed_coordinates(), chain.observed_coordinates())
+    np.testing.assert_array_equal(local.all_coordinates(), chain.all_coordinates())
+
+
+def test_too_many_pair_tests_are_refused():
+    problem, _ = random_problem(64, 3, [5])
+    with pytest.raises(SparseCRFError, match="SC301"):
+        local_corpus(problem.corpus, 2**31 - 1, pairs=True)
+
+
+def test_a_corpus_without_usable_tokens_is_refused():
+    problem, _ = random_problem(65, 3, [5], missing=1.0)
+    for kind in ("maxent", "memm"):
+        with pytest.raises(SparseCRFError, match="SC305"), warnings_of(kind):
+            make_training(problem, kind)
+
+
+def warnings_of(kind: str):
+    """Bigram tests are left out of a maxent model, with a warning."""
+    if kind == "maxent":
+        return pytest.warns(SparseCRFWarning, match="SCW340")
+    return contextlib.nullcontext()
+
+
+def make_training(problem: Problem, kind: str, **options) -> Training:
+    names = [str(y) for y in range(problem.n_labels)]
+    options = {"l1": 0.05, "l2": 0.01, "dtype": "float64", "n_threads": 1} | options
+    solver = options.pop("solver", None) or OWLQN(inner_iterations=5)
+    return Training(problem.corpus, names, solver, kind=kind, **options)
+
+
+def trained(seed: int, kind: str, **options):
+    """A problem with the weights of a model that was trained a little, and the model."""
+    problem, observations = random_problem(seed, 3, [4, 1, 0, 5], **options)
+    with warnings_of(kind if options.get("n_bigram", 2) else "chain"):
+        training = make_training(problem, kind)
+    training.step()
+    problem.theta[:] = 0.0
+    coordinates, theta = training.weights
+    problem.theta[coordinates] = theta
+    return problem, observations, training.model()
+
+
+def path_probabilities(problem: Problem, tokens: range, pairs: bool) -> dict[tuple, float]:
+    """p(y | x) of every label sequence, as a product over tokens."""
+    return {
+        path: np.exp(
+            sum(
+                local_log_probabilities(problem, t, previous, pairs)[y]
+                for t, previous, y in zip(tokens, (problem.n_labels, *path), path, strict=False)
+            )
+        )
+        for path in itertools.product(range(problem.n_labels), repeat=len(tokens))
+    }
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.parametrize(
+    "options", [{}, {"start_label": False, "n_bigram": 3, "n_values": 4}, {"n_bigram": 0}]
+)
+def test_decoding_equals_enumeration(kind, options):
+    problem, observations, model = trained(66, kind, **options)
+    assert model.kind == kind
+    assert (model.bigram.n_active > 0) == (kind == "memm" and options.get("n_bigram") != 0)
+    decoder = Decoder(CRFModel().from_bytes(model.to_bytes()))
+    labels = decoder.viterbi(observations)
+    marginals = decoder.marginals(observations)
+    for tokens in problem.sequences():
+        probabilities = path_probabilities(problem, tokens, kind == "memm")
+        assert sum(probabilities.values()) == pytest.approx(1.0, abs=1e-12)
+        found = tuple(labels[tokens.start : tokens.stop].tolist())
+        assert probabilities[found] == pytest.approx(max(probabilities.values()), rel=1e-10)
+        expected = np.zeros((len(tokens), 3))
+        for path, probability in probabilities.items():
+            expected[np.arange(len(tokens)), list(path)] += probability
+        np.testing.assert_allclose(marginals[tokens.start : tokens.stop], expected, atol=1e-10)
+
+
+def test_an_memm_is_not_decoded_as_a_chain():
+    _, observations, model = trained(67, "memm")
+    tables = model.unigram, model.bigram
+    chain = Decoder(CRFModel(model.labels, "float64", *tables)).marginals(observations)
+    assert np.abs(Decoder(model).marginals(observations) - chain).max() > 1e-3
+
+
+def test_scores_far_apart_are_normalised():
+    scores = np.array([[0.0] * 8, [900.0, -900.0, 3.0, *[0.0] * 5]])
+    pairs = np.zeros((1, 4, 8))
+    pairs[0, 0] = [-900.0, 900.0, -3.0, *[0.0] * 5]
+    pairs[0, 1, :3] = -1000.0
+    normalise_steps(Scored(3, np.array([0, 2]), scores, np.zeros(2, np.int32), pairs))
+    np.testing.assert_allclose(scores[0, :3], [-np.log(3.0), 100.0, -900.0], rtol=1e-12)
+
+
+def test_files_without_a_kind_are_of_chains():
+    model = CRFModel(["a", "b"])
+    meta, arrays = model_file.read(model.to_bytes())
+    assert meta.pop("kind") == "chain"
+    assert CRFModel(kind="memm").from_bytes(model_file.write(meta, arrays)).kind == "chain"
+    with pytest.raises(SparseCRFError, match=r"SC342.*'semi'.*chain, maxent, memm"):
+        CRFModel().from_bytes(model_file.write({**meta, "kind": "semi"}, arrays))
+    model = CRFModel(["a"], kind="memm")
+    model.add_label("b")
+    assert model.kind == "memm"
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+def test_training_continues_from_weights(kind):
+    problem, _ = random_problem(68, 3, [6, 5, 4], n_bigram=3)
+    with warnings_of(kind):
+        first = make_training(problem, kind)
+    while not first.step().converged:
+        pass
+    chain = make_training(problem, "chain")
+    chain.step()
+    for init in (first.model(), chain.model()):
+        with warnings_of(kind):
+            later = make_training(problem, kind, init=init)
+        if init.kind == kind:
+            assert later.objective == pytest.approx(first.objective, rel=1e-10)
+        while not later.step().converged:
+            pass
+        assert later.objective == pytest.approx(first.objective, rel=1e-5)
+
+
+def test_sequences_of_one_token_make_all_models_one():
+    """The MEMM of one-token sequences is the chain of them, warm start included."""
+    problem, _ = random_problem(69, 3, [1] * 30)
+    chain, memm = (make_training(problem, kind, l1=0.1) for kind in ("chain", "memm"))
+    for _ in range(3):
+        chain.step()
+        memm.step()
+    assert memm.objective == pytest.approx(chain.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.parametrize("solver", [OWLQN, SCGIS])
+def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver):
+    templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
+    config = {
+        "model": kind,
+        "n_threads": 1,
+        "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
+        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=config)
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 4)
+    assert losses[-1] < losses[0]
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert again.get_pipe("sparse_crf").model.kind == kind
+    assert again.config["components"]["sparse_crf"]["model"] == kind
+    docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
+    assert docs[0] == docs[1]
+    assert accuracy(again, corpus.dev) > 0.9
+
+
+def test_settings_of_pipelines_are_checked(corpus):
+    with pytest.raises(SparseCRFError, match="SC205.*model = 'semi'.*\"memm\""):
+        spacy.blank("en").add_pipe("sparse_crf", config={"model": "semi"})
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"model": "maxent"})
+    examples = examples_of(nlp, corpus.train)
+    with pytest.warns(SparseCRFWarning, match="SCW340.*the 1 tests"):
+        nlp.initialize(lambda: examples)
+    nlp = spacy.blank("en")
+    solver = {"@crf_solvers": f"spacy_sparsecrf.{GIS.__name__}.v1"}
+    nlp.add_pipe("sparse_crf", config={"solver": solver})
+    with pytest.raises(SparseCRFError, match="SC340"):
+        nlp.initialize(lambda: examples)

@@ -1,0 +1,247 @@
+"""The chain loss against enumeration, finite differences and its invariances."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+
+from ..reference import Problem, random_observations, random_problem
+
+
+def chain_loss(corpus: EncodedCorpus, n_labels: int, n_threads: int = 1) -> ChainLoss:
+    return ChainLoss(corpus, n_labels, Workers(n_threads))
+
+
+def full_value_and_grad(problem: Problem, n_threads: int = 1) -> tuple[float, np.ndarray]:
+    loss = chain_loss(problem.corpus, problem.n_labels, n_threads)
+    return loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+
+
+PROBLEMS = [
+    pytest.param(seed, y, lengths, options, id=f"{y}-labels-{i}")
+    for i, (seed, y, lengths, options) in enumerate(
+        [
+            (0, 2, [3, 1, 4], {}),
+            (1, 3, [2, 0, 5, 1], {"start_label": False}),
+            (2, 4, [4, 3], {"n_bigram": 3, "weighted": True}),
+            (3, 3, [5, 2, 3], {"missing": 0.4, "weighted": True}),
+            (4, 1, [3, 2], {}),
+            (5, 3, [4, 2], {"n_bigram": 0}),
+            (6, 3, [4, 2], {"n_unigram": 0}),
+            (7, 5, [3, 3], {"missing": 0.5, "start_label": False, "scale": 5.0}),
+        ]
+    )
+]
+
+
+@pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), PROBLEMS)
+def test_value_and_gradient_equal_enumeration(seed, n_labels, lengths, options):
+    problem, _ = random_problem(seed, n_labels, lengths, **options)
+    value, gradient = full_value_and_grad(problem)
+    expected_value, expected_gradient = problem.loss()
+    assert value == pytest.approx(expected_value, rel=1e-10, abs=1e-10)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 7, 8, 9, 15, 17, 24, 33, 40])
+def test_gradient_equals_finite_differences(n_labels):
+    problem, _ = random_problem(n_labels, n_labels, [6, 3], missing=0.2, n_bigram=1)
+    loss = chain_loss(problem.corpus, n_labels)
+    working = loss.restrict(loss.all_coordinates())
+    _, gradient = working.value_and_grad(problem.theta)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        direction = rng.normal(size=len(problem.theta))
+        step = 1e-5 * direction / np.linalg.norm(direction)
+        difference = (
+            working.value_and_grad(problem.theta + step)[0]
+            - working.value_and_grad(problem.theta - step)[0]
+        )
+        assert difference == pytest.approx(2.0 * float(gradient @ step), rel=1e-6, abs=1e-9)
+
+
+def test_working_weights_are_the_full_problem_with_the_others_zero():
+    problem, _ = random_problem(11, 4, [5, 3, 6], n_bigram=3, missing=0.2)
+    rng = np.random.default_rng(1)
+    chosen = np.flatnonzero(rng.random(len(problem.theta)) < 0.3)
+    rest = np.setdiff1d(np.arange(len(problem.theta)), chosen)
+    problem.theta[rest] = 0.0
+    working = chain_loss(problem.corpus, 4).restrict(chosen)
+    value, gradient = working.value_and_grad(problem.theta[chosen])
+    full_value, full_gradient = full_value_and_grad(problem)
+    assert value == pytest.approx(full_value, rel=1e-12)
+    np.testing.assert_allclose(gradient, full_gradient[chosen], atol=1e-12)
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+def test_screening_finds_exactly_the_violators(start_label):
+    problem, _ = random_problem(12, 3, [5, 4, 6], n_bigram=3, start_label=start_label)
+    chosen = np.arange(0, len(problem.theta), 4)
+    rest = np.setdiff1d(np.arange(len(problem.theta)), chosen)
+    problem.theta[rest] = 0.0
+    loss = chain_loss(problem.corpus, 3)
+    working = loss.restrict(chosen)
+    _, gradient = full_value_and_grad(problem)
+    found, values = loss.screen(working, problem.theta[chosen], 0.3, limit=10_000)
+    np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > 0.3))
+    np.testing.assert_allclose(values, gradient[found], atol=1e-12)
+    few, _ = loss.screen(working, problem.theta[chosen], 0.3, limit=3)
+    worst = np.sort(np.argsort(-np.abs(gradient), kind="stable")[:3])
+    np.testing.assert_array_equal(few, worst)
+
+
+@pytest.mark.parametrize("n_labels", [3, 24])
+def test_results_do_not_depend_on_threads(n_labels):
+    problem, _ = random_problem(13, n_labels, [7, 1, 30] * 40, missing=0.05, n_bigram=2)
+    value, gradient = full_value_and_grad(problem, n_threads=1)
+    for n_threads in (2, 7):
+        other_value, other_gradient = full_value_and_grad(problem, n_threads)
+        assert other_value == value
+        np.testing.assert_array_equal(other_gradient, gradient)
+
+
+@pytest.mark.parametrize("n_labels", [5, 8, 23])
+def test_a_table_of_frequent_tests_changes_nothing(monkeypatch, n_labels):
+    problem, _ = random_problem(18, n_labels, [7, 1, 30] * 10, missing=0.1)
+    tables = full_value_and_grad(problem, n_threads=2)
+    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 3 * 8 * 8)
+    loss = chain_loss(problem.corpus, n_labels)
+    heads = loss.restrict(loss.all_coordinates()).heads
+    assert len(heads) == (3 if n_labels <= 8 else 1)
+    some = full_value_and_grad(problem)
+    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 0)
+    none = full_value_and_grad(problem)
+    for value, gradient in (some, none):
+        assert value == pytest.approx(tables[0], rel=1e-13)
+        np.testing.assert_allclose(gradient, tables[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}])
+def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(options):
+    problem, _ = random_problem(19, 4, [1] * 12, n_bigram=2, **options)
+    loss = chain_loss(problem.corpus, 4)
+    working = loss.restrict(loss.all_coordinates())
+    _, gradient = working.value_and_grad(problem.theta)
+    curvature = working.curvature(gradient)
+    step = 1e-6
+    for k in range(len(problem.theta)):
+        moved = problem.theta.copy()
+        moved[k] += step
+        second = (working.value_and_grad(moved)[1][k] - gradient[k]) / step
+        if k < loss.n_unigram:
+            assert curvature[k] == pytest.approx(second, abs=1e-4)
+        else:
+            assert curvature[k] >= second - 1e-4
+
+
+def test_curvature_of_constrained_copies_is_left_out():
+    problem, _ = random_problem(20, 3, [4, 6, 5], missing=0.4)
+    loss = chain_loss(problem.corpus, 3)
+    working = loss.restrict(loss.all_coordinates())
+    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
+    problem.corpus.labels[:] = 0
+    complete = chain_loss(problem.corpus, 3)
+    working = complete.restrict(complete.all_coordinates())
+    expected = working.curvature(working.value_and_grad(problem.theta)[1])
+    np.testing.assert_allclose(curvature[: loss.n_unigram], expected[: loss.n_unigram], atol=1e-12)
+
+
+def test_contexts_larger_than_a_span_are_summed_in_parts():
+    problem, _ = random_problem(14, 2, [50] * 100, n_bigram=1, n_values=2)
+    assert len(problem.corpus.ctx_indptr) - 1 == 1
+    assert problem.corpus.n_tokens > 4096
+    loss = chain_loss(problem.corpus, 2)
+    working = loss.restrict(loss.all_coordinates())
+    value, gradient = working.value_and_grad(problem.theta)
+    step = 1e-6
+    for k in range(len(problem.theta)):
+        moved = problem.theta.copy()
+        moved[k] += step
+        slope = (working.value_and_grad(moved)[0] - value) / step
+        assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=1e-2)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_permuting_labels_permutes_the_gradient(seed, n_labels):
+    problem, observations = random_problem(seed, n_labels, [4, 2, 3])
+    value, gradient = full_value_and_grad(problem)
+    order = np.random.default_rng(seed).permutation(n_labels)
+    builder = CorpusBuilder()
+    builder.add(observations, np.argsort(order)[problem.corpus.labels].astype(np.int32))
+    permuted = Problem(builder.build(), n_labels, problem.theta.copy())
+    with_start = np.append(order, n_labels)
+    permuted.mu[:] = problem.mu[:, order]
+    permuted.lam[:] = problem.lam[:, with_start][:, :, order]
+    other_value, other = full_value_and_grad(permuted)
+    expected = Problem(problem.corpus, n_labels, gradient)
+    got = Problem(problem.corpus, n_labels, other)
+    assert other_value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(got.mu, expected.mu[:, order], atol=1e-11)
+    np.testing.assert_allclose(got.lam, expected.lam[:, with_start][:, :, order], atol=1e-11)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_a_sequence_twice_is_one_of_weight_two(seed):
+    rng = np.random.default_rng(seed)
+    observations = random_observations(rng, [4])
+    labels = rng.integers(-1, 3, 4).astype(np.int32)
+    labels[0] = 0
+    twice, once = CorpusBuilder(), CorpusBuilder()
+    twice.add(observations, labels)
+    twice.add(observations, labels)
+    once.add(observations, labels, np.array([2.0]))
+    theta = rng.normal(size=once.build().n_potential(3))
+    value, gradient = full_value_and_grad(Problem(twice.build(), 3, theta))
+    other_value, other = full_value_and_grad(Problem(once.build(), 3, theta))
+    assert value == pytest.approx(other_value, rel=1e-12)
+    np.testing.assert_allclose(gradient, other, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-500.0, 500.0))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_a_constant_added_to_potentials_changes_nothing(seed, constant):
+    problem, _ = random_problem(seed, 3, [4, 2], n_bigram=1)
+    value, gradient = full_value_and_grad(problem)
+    # The last bigram test is always on: its weights are a constant for every pair.
+    problem.lam[-1] += constant
+    other_value, other = full_value_and_grad(problem)
+    assert other_value == pytest.approx(value, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(other, gradient, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_ten_thousand_tokens_are_finite_and_exact(scale):
+    problem, _ = random_problem(15, 5, [10_000], scale=scale)
+    log_z, marginals = problem.log_space_marginals(range(10_000))
+    gold = problem.score(range(10_000), tuple(problem.corpus.labels))
+    value, gradient = full_value_and_grad(problem)
+    assert value == pytest.approx(log_z - gold, rel=1e-9)
+    expected = Problem(problem.corpus, 5, np.zeros_like(problem.theta))
+    for t in range(10_000):
+        for o in problem.unigram_tests(t):
+            expected.mu[o] += marginals[t]
+            expected.mu[o, problem.corpus.labels[t]] -= 1.0
+    n = expected.mu.size
+    # Logarithms near 1e5 leave the twin, not the kernel, with errors near 1e-9 a token.
+    np.testing.assert_allclose(gradient[:n], expected.mu.ravel(), rtol=1e-6, atol=1e-6)
+
+
+def test_weights_beyond_float64_give_an_infinite_value():
+    problem, _ = random_problem(16, 3, [4], scale=1e6)
+    value, _ = full_value_and_grad(problem)
+    assert value == np.inf or value > 0.0
+    problem.theta[:] = np.nan
+    assert full_value_and_grad(problem)[0] == np.inf
+
+
+def test_a_corpus_without_gold_labels_is_refused():
+    problem, _ = random_problem(17, 3, [4], missing=1.0)
+    with pytest.raises(SparseCRFError, match="SC305"):
+        chain_loss(problem.corpus, 3)

@@ -1,0 +1,149 @@
+"""Estimates of what training takes, what is available, and refusals before it begins."""
+
+import logging
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.size import Size, as_text, available_memory, check_fits
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import random_observations, random_problem
+from ..toy import examples_of, make_sentences
+
+MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def group(directory, limit, usage, inactive=0, names=("memory.max", "memory.current")):
+    write(directory / names[0], f"{limit}\n")
+    write(directory / names[1], f"{usage}\n")
+    write(directory / "memory.stat", f"anon 1\ninactive_file {inactive}\n")
+
+
+def test_the_machine_tells_what_is_available(tmp_path):
+    write(tmp_path / "proc" / "meminfo", MEMINFO)
+    assert available_memory(tmp_path / "proc", tmp_path / "cgroup") == 5000 * 1024
+
+
+def test_nothing_is_known_where_the_system_does_not_tell(tmp_path):
+    assert available_memory(tmp_path, tmp_path) is None
+
+
+@pytest.mark.parametrize("limit", ["max", "900000000"])
+def test_limits_of_groups_beyond_the_machine_do_not_count(tmp_path, limit):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    write(proc / "meminfo", MEMINFO)
+    write(proc / "self" / "cgroup", "0::/a/b\n")
+    group(groups / "a" / "b", limit, 100)
+    assert available_memory(proc, groups) == 5000 * 1024
+
+
+@pytest.mark.parametrize("path", ["a/b", "a", "."])
+def test_limits_of_a_group_and_those_around_it_count(tmp_path, path):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    write(proc / "meminfo", MEMINFO)
+    write(proc / "self" / "cgroup", "0::/a/b\n")
+    group(groups / "a" / "b", "max", 100)
+    group(groups / path, 10_000, 4_000, inactive=500)
+    assert available_memory(proc, groups) == 6_500
+    group(groups / path, 10_000, 14_000)
+    assert available_memory(proc, groups) == 0
+
+
+def test_groups_of_the_first_version_count(tmp_path):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    write(proc / "meminfo", MEMINFO)
+    write(proc / "self" / "cgroup", "3:cpu,cpuacct:/x\n2:memory:/x\n")
+    names = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    group(groups / "memory" / "x", 10_000, 4_000, names=names)
+    assert available_memory(proc, groups) == 6_000
+
+
+def test_this_machine_is_understood():
+    found = available_memory()
+    assert found is None or found > 1 << 20
+
+
+@pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])
+def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
+    problem, _ = random_problem(0, 3, [5, 3, 8])
+    monkeypatch.setattr("spacy_sparsecrf.training.training.available_memory", lambda: 1000)
+    with pytest.raises(SparseCRFError, match=code) as caught:
+        Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
+    assert str(problem.corpus.n_potential(3)) in str(caught.value)
+
+
+def test_what_fits_or_is_not_known_passes():
+    size = Size(1, 2, 2, 1000)
+    check_fits(size, None, 3, 0.5)
+    check_fits(size, 1000, 3, 0.5)
+    with pytest.raises(SparseCRFError, match="SC321"):
+        check_fits(size, 999, 3, 0.5)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.5, 1.0])
+def test_counts_are_those_of_the_problem(l1):
+    problem, _ = random_problem(1, 3, [5, 3, 8], n_values=20)
+    corpus = problem.corpus
+    training = Training(corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
+    assert training.size.n_potential == training.n_potential == corpus.n_potential(3)
+    assert training.size.n_bytes > 0
+    pairs = set()
+    for t in range(corpus.n_tokens):
+        begins = t in corpus.offsets
+        previous = 3 if begins else corpus.labels[t - 1]
+        c = corpus.context[t]
+        own = corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]
+        pairs |= {("u", o, corpus.labels[t]) for o in own}
+        own = corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]
+        pairs |= {("b", o, previous, corpus.labels[t]) for o in own}
+    if l1 < 1.0:
+        assert training.size.n_observed == len(pairs)
+        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        assert training.size.n_tests == n_tests
+    else:
+        assert training.size.n_observed < len(pairs)
+
+
+def test_bytes_are_told_in_units_that_fit():
+    assert [as_text(n) for n in (0, 400_000, 950_000_000, 1_250_000_000)] == [
+        "0 MB",
+        "0 MB",
+        "950 MB",
+        "1.2 GB",
+    ]
+
+
+def test_the_size_is_logged_before_training(caplog):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    with caplog.at_level(logging.INFO, logger="spacy"):
+        nlp.initialize(lambda: examples_of(nlp, make_sentences(20, seed=1)))
+    told = [r.getMessage() for r in caplog.records if "potential" in r.getMessage()]
+    assert len(told) == 1
+    assert "observed weights" in told[0]
+    assert "memory" in told[0]
+
+
+def test_no_array_is_as_long_as_the_potential_weights():
+    """A thousand labels and as many bigram tests: hundreds of millions of weights."""
+    rng = np.random.default_rng(2)
+    lengths = [20] * 25
+    builder = CorpusBuilder()
+    observations = random_observations(rng, lengths, n_values=1000)
+    builder.add(observations, rng.integers(0, 1000, sum(lengths)).astype(np.int32))
+    corpus = builder.build()
+    labels = [str(i) for i in range(1000)]
+    training = Training(corpus, labels, OWLQN(warm_start_epochs=0), l1=0.5, l2=0.1, n_threads=1)
+    assert training.n_potential > 3e8
+    training.step()
+    assert training.size.n_bytes < training.n_potential

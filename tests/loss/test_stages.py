@@ -1,0 +1,186 @@
+"""SGD-L1 and the warm start."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.kernels.descent import Paid, penalise
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.stochastic import SequenceDescent
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.run import warm_start
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import Problem, random_problem
+from .layouts import LAYOUTS, force_layout
+
+ONE_ROW = np.array([0, 1])
+
+
+def descent_on_everything(problem: Problem, penalty: ElasticNet) -> SequenceDescent:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+    return SequenceDescent(loss.restrict(loss.all_coordinates(), stochastic=True), penalty)
+
+
+OPTIONS = [
+    {},
+    {"start_label": False, "n_bigram": 3},
+    {"weighted": True},
+    {"n_bigram": 0},
+    {"n_unigram": 0},
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_one_step_is_the_gradient_of_one_sequence(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(51, 3, [6], **options)
+    descent = descent_on_everything(problem, ElasticNet(0.0, 0.0))
+    descent.theta[:] = problem.theta
+    value, gradient = problem.loss()
+    loss = descent.run(np.array([0]), 0.1, 1.0)
+    assert loss == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(descent.theta, problem.theta - 0.1 * gradient, atol=1e-12)
+
+
+def test_measuring_changes_nothing():
+    problem, _ = random_problem(52, 3, [6, 4])
+    descent = descent_on_everything(problem, ElasticNet(0.5, 0.1))
+    descent.theta[:] = problem.theta
+    assert descent.run(np.array([0, 1]), 0.0, 1.0) == pytest.approx(problem.loss()[0], rel=1e-10)
+    np.testing.assert_array_equal(descent.theta, problem.theta)
+
+
+def slow_penalise(w: float, u: float, q: float) -> tuple[float, float]:
+    """Tsuruoka 2009, figure 2."""
+    z = w
+    if w > 0:
+        w = max(0.0, w - (u + q))
+    elif w < 0:
+        w = min(0.0, w + (u - q))
+    return w, q + w - z
+
+
+@pytest.mark.parametrize("weight", [-2.0, -0.3, 0.0, 0.2, 1.5])
+def test_cumulative_penalty_equals_the_paper(weight):
+    theta, received, shrunk = np.array([weight]), np.zeros(1), np.zeros(1)
+    expected, q = weight, 0.0
+    for due in (0.1, 0.25, 0.3):
+        before = theta[0]
+        penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([due, 0.0])))
+        expected, q = slow_penalise(expected, due, q)
+        assert theta[0] == pytest.approx(expected, abs=1e-15)
+        assert received[0] == pytest.approx(q, abs=1e-15)
+        assert theta[0] * before >= 0.0, "a weight crossed zero"
+        assert abs(received[0]) <= due + 1e-12
+        penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([due, 0.0])))
+        assert theta[0] == pytest.approx(expected, abs=1e-12), "a penalty was applied twice"
+
+
+@pytest.mark.parametrize("due", [1e-7, 1e-3, 2.0])
+def test_the_lazy_l2_penalty_is_an_exponential_decay(due):
+    theta, received, shrunk = np.array([1.5]), np.zeros(1), np.zeros(1)
+    penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([0.0, 0.4 * due])))
+    penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([0.0, due])))
+    assert theta[0] == pytest.approx(1.5 * np.exp(-due), rel=1e-12)
+
+
+def test_observed_coordinates_are_the_pairs_that_occur():
+    for options in ({}, {"start_label": False, "n_bigram": 3}, {"missing": 0.3}):
+        problem, _ = random_problem(53, 3, [5, 4, 1], **options)
+        loss = ChainLoss(problem.corpus, 3, Workers(1))
+        occur = np.zeros(loss.n_potential)
+        labels = problem.corpus.labels
+        for tokens in problem.sequences():
+            if (labels[tokens.start : tokens.stop] >= 0).all():
+                occur += problem.counts(tokens, tuple(labels[tokens.start : tokens.stop]))
+        if "missing" not in options:
+            np.testing.assert_array_equal(loss.observed_coordinates(), np.flatnonzero(occur))
+        else:
+            assert set(np.flatnonzero(occur)) <= set(loss.observed_coordinates())
+
+
+def test_descent_completes_tests_with_many_labels():
+    problem, _ = random_problem(53, 8, [9, 4, 7], n_values=2)
+    loss = ChainLoss(problem.corpus, 8, Workers(1))
+    observed, descent = loss.observed_coordinates(), loss.descent_coordinates()
+    assert set(observed) < set(descent)
+    unigram = descent[descent < loss.n_unigram] // 8
+    seen = np.bincount(observed[observed < loss.n_unigram] // 8)
+    sizes = np.bincount(unigram)
+    np.testing.assert_array_equal(sizes, np.where(seen >= 2, 8, seen))
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+def test_observed_pairs_only(l1):
+    problem = learnable()
+    options = {"l1": l1, "l2": 0.1, "observed_only": True}
+    training = Training(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
+    for _ in range(200):
+        if training.step().converged:
+            break
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    observed = loss.observed_coordinates()
+    assert training.n_potential == len(observed) < loss.n_potential
+    coordinates, values = training.weights
+    assert set(coordinates) <= set(observed)
+    # It is the minimum over those weights.
+    theta = np.zeros(len(observed))
+    theta[np.searchsorted(observed, coordinates)] = values
+    _, gradient = loss.restrict(observed).value_and_grad(theta)
+    assert ElasticNet(l1, 0.1).distance(theta, gradient) <= 2e-3
+
+
+def learnable(n_labels: int = 4, seed: int = 54) -> Problem:
+    """A corpus whose labels depend on its tests."""
+    problem, _ = random_problem(seed, n_labels, [9, 8, 10, 3] * 20, n_values=6)
+    for tokens in problem.sequences():
+        for t in tokens:
+            tests = problem.unigram_tests(t)
+            problem.corpus.labels[t] = (tests.sum() * 7 + len(tests)) % n_labels
+    return problem
+
+
+def test_warm_start_gets_near_the_minimum_and_is_reproducible():
+    problem = learnable()
+    penalty = ElasticNet(0.5, 0.01)
+    names = list("abcd")
+    cold = Training(problem.corpus, names, OWLQN(warm_start_epochs=0), l1=0.5, l2=0.01)
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    starts = [warm_start(loss, penalty, 10, seed) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(starts[0][0], starts[1][0])
+    np.testing.assert_array_equal(starts[0][1], starts[1][1])
+    assert not np.array_equal(starts[0][1], starts[2][1])
+    coordinates, theta = starts[0]
+    assert (theta != 0.0).all()
+    at_zero = loss.restrict(np.empty(0, np.int64)).value_and_grad(np.empty(0))[0]
+    reached = loss.restrict(coordinates).value_and_grad(theta)[0] + penalty.value(theta)
+    for _ in range(30):
+        minimum = cold.step().objective
+    assert minimum < reached < minimum + 0.2 * (at_zero - minimum)
+
+
+def test_warm_and_cold_starts_reach_the_same_minimum():
+    problem = learnable()
+    objectives = []
+    for epochs in (0, 5):
+        solver = OWLQN(warm_start_epochs=epochs, tolerance=1e-6, window=0.0)
+        training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
+        first = training.step()
+        assert (first.passes > epochs) or first.converged
+        for _ in range(100):
+            if training.step().converged:
+                break
+        objectives.append(training.objective)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)
+
+
+def test_sequences_with_missing_labels_are_left_to_the_batch_solver():
+    problem, _ = random_problem(55, 3, [5, 4], missing=1.0)
+    problem.corpus.labels[0] = 1
+    penalty = ElasticNet(0.5, 0.0)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    coordinates, _ = warm_start(loss, penalty, 3, 0)
+    assert len(coordinates) == 0

@@ -1,0 +1,387 @@
+"""Real-valued features in the loss, its derivatives, screening and the solvers."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.solvers.sgd import SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.streaming import Stream
+from spacy_sparsecrf.training.training import Training
+
+from ..data import DATA, needs
+from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
+from ..solvers.in_use import SOLVERS_IN_USE
+from ..solvers.test_solvers import dense_weights, make_loss, smooth_minimum, train
+from .test_hessian import enumerated_hessian
+
+OCR = DATA / "ocr-letters.npz"
+
+CASES = [
+    (1, 2, [3, 1, 4], {}),
+    (2, 3, [2, 0, 5, 1], {"start_label": False, "n_real": 9}),
+    (3, 4, [4, 3], {"n_bigram": 3, "weighted": True, "n_real": 17}),
+    (4, 3, [5, 2, 3], {"missing": 0.4, "weighted": True}),
+    (5, 3, [4, 2], {"n_bigram": 0, "n_unigram": 0}),
+    (6, 1, [3, 2], {}),
+    (7, 9, [2, 2], {"n_real": 8}),
+]
+# Real-valued features and nothing else but transitions, too few tokens to fit them all.
+SPARSE = (8, 3, [6, 4, 7, 3, 5], {"n_real": 20, "n_bigram": 1})
+
+
+def restricted(problem: ValueProblem, n_threads: int = 1, **options: str) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
+    return loss.restrict(loss.all_coordinates())
+
+
+# The loss and its derivatives --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), CASES)
+def test_equals_enumeration(seed, n_labels, lengths, options):
+    problem, _ = random_value_problem(seed, n_labels, lengths, **options)
+    value, gradient = problem.loss()
+    got, got_gradient = restricted(problem).value_and_grad(problem.theta)
+    assert got == pytest.approx(value, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(got_gradient, gradient, atol=1e-12)
+
+
+def test_gradient_equals_differences():
+    problem, _ = random_value_problem(11, 5, [30, 12, 1], n_real=40, missing=0.2, scale=0.5)
+    working = restricted(problem)
+    _, gradient = working.value_and_grad(problem.theta)
+    for k in np.random.default_rng(1).choice(len(gradient), 40, replace=False):
+        step = np.zeros(len(gradient))
+        step[k] = 1e-5
+        above, below = (working.value_and_grad(problem.theta + s)[0] for s in (step, -step))
+        assert gradient[k] == pytest.approx((above - below) / 2e-5, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), CASES)
+def test_hessian_products_equal_enumeration(seed, n_labels, lengths, options):
+    problem, _ = random_value_problem(seed, n_labels, lengths, **options)
+    expected = enumerated_hessian(problem)
+    for stored in (-1, 0):
+        hessian = HessianProduct(restricted(problem), stored)
+        hessian.prepare(problem.theta)
+        got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
+        np.testing.assert_allclose(got, expected, atol=1e-11 * max(1.0, np.abs(expected).max()))
+
+
+def test_curvature_is_the_variance():
+    problem, _ = random_value_problem(12, 3, [4, 3, 2], weighted=True, n_bigram=1)
+    working = restricted(problem)
+    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
+    expected = np.zeros((3, 3))
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        p = problem.marginals(tokens)
+        expected += weight * (problem.corpus.values[tokens].T.astype(float) ** 2) @ (p * (1 - p))
+    places = problem.corpus.value_tests[:, None] * 3 + np.arange(3)
+    np.testing.assert_allclose(curvature[places], expected, rtol=1e-12)
+
+
+def whole_numbers(seed: int, n_labels: int, n_real: int) -> ValueProblem:
+    problem, _ = random_value_problem(seed, n_labels, [4, 3, 0, 2], n_real=n_real, missing=0.2)
+    values = np.random.default_rng(seed).integers(0, 4, problem.corpus.values.shape)
+    corpus = replace(problem.corpus, values=values.astype(np.float32))
+    return ValueProblem(corpus, n_labels, problem.theta)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 10),
+    st.integers(1, 20),
+    st.sampled_from(["chain", "maxent", "memm"]),
+    st.sampled_from(["float32", "float64"]),
+)
+def test_whole_numbers_count_repeated_tests(seed, n_labels, n_real, kind, precision):
+    problem = whole_numbers(seed, n_labels, n_real)
+    found = []
+    for each in (problem, with_repeated_tests(problem)):
+        corpus = each.corpus
+        if kind != "chain":
+            corpus = local_corpus(corpus, n_labels, pairs=kind == "memm")
+        if not (corpus.labels >= 0).any():
+            return
+        loss = ChainLoss(corpus, n_labels, Workers(1), precision)
+        working = loss.restrict(loss.all_coordinates())
+        value, gradient = working.value_and_grad(problem.theta[: len(working.coordinates)])
+        screened = loss.screen(working, problem.theta[: len(gradient)], 0.3, 10**6)
+        hessian = HessianProduct(working)
+        hessian.prepare(problem.theta[: len(gradient)])
+        product = hessian.product(np.cos(np.arange(len(gradient))))
+        found.append((value, gradient, product, loss.observed_coordinates(), *screened))
+    tolerance = 1e-11 if precision == "float64" else 2e-4
+    for got, expected in zip(found[0][:4], found[1][:4], strict=True):
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=20 * tolerance)
+    if precision == "float64":
+        np.testing.assert_array_equal(found[0][4], found[1][4])
+        np.testing.assert_allclose(found[0][5], found[1][5], atol=1e-11)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.integers(0, 14))
+def test_screening_finds_the_gradient_of_what_does_not_work(seed, n_working):
+    problem, _ = random_value_problem(seed, 3, [5, 4, 3], n_real=10, missing=0.1)
+    loss = make_loss(problem)
+    coordinates = np.sort(np.random.default_rng(seed).choice(loss.n_potential, n_working, False))
+    working = loss.restrict(coordinates)
+    theta = np.zeros(len(problem.theta))
+    theta[coordinates] = problem.theta[coordinates]
+    full = ValueProblem(problem.corpus, 3, theta)
+    _, gradient = restricted(full).value_and_grad(theta)
+    found, screened = loss.screen(working, theta[coordinates], 0.4, 10**6)
+    np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > 0.4))
+    np.testing.assert_allclose(screened, gradient[found], atol=1e-12)
+
+
+def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
+    problem, _ = random_value_problem(13, 6, [20, 7, 31] * 12, n_real=33, missing=0.1)
+    found = []
+    for n_threads in (1, 2, 5):
+        working = restricted(problem, n_threads)
+        value, gradient = working.value_and_grad(problem.theta)
+        hessian = HessianProduct(working)
+        hessian.prepare(problem.theta, evaluated=True)
+        found.append((value, gradient.tolist(), hessian.product(problem.theta).tolist()))
+    assert found[0] == found[1] == found[2]
+    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._BLOCK_BYTES", 100 * 8 * 8)
+    working = restricted(problem)
+    assert len(working.space.blocks) > 3
+    value, gradient = working.value_and_grad(problem.theta)
+    assert value == pytest.approx(found[0][0], rel=1e-13)
+    np.testing.assert_allclose(gradient, found[0][1], atol=1e-11)
+    loss = ChainLoss(problem.corpus, 6, Workers(1))
+    screened = loss.screen(loss.restrict(loss.all_coordinates()), problem.theta, 0.0, 10**6)
+    np.testing.assert_allclose(screened[1], gradient[screened[0]], atol=1e-11)
+
+
+def test_one_chunk_gives_nearly_the_same(monkeypatch):
+    problem, _ = random_value_problem(14, 4, [20, 7] * 12, n_real=9)
+    _, expected = restricted(problem).value_and_grad(problem.theta)
+    monkeypatch.setattr("spacy_sparsecrf.loss.values._SUMS_BYTES", 1)
+    _, gradient = restricted(problem).value_and_grad(problem.theta)
+    np.testing.assert_allclose(gradient, expected, atol=1e-11)
+
+
+# The corpus --------------------------------------------------------------------------------------
+
+
+def test_batches_give_the_same_corpus():
+    problem, observations = random_value_problem(15, 3, [4, 3, 2], n_real=5)
+    builder = CorpusBuilder()
+    for first, last, s in ((0, 4, (0, 1)), (4, 9, (1, 3))):
+        part = replace(
+            observations,
+            hashes=observations.hashes[first:last],
+            values=observations.values[first:last],
+            offsets=observations.offsets[s[0] : s[1] + 1] - first,
+        )
+        builder.add(part, problem.corpus.labels[first:last])
+    corpus = builder.build()
+    np.testing.assert_array_equal(corpus.values, problem.corpus.values)
+    np.testing.assert_array_equal(corpus.unigram_keys, problem.corpus.unigram_keys)
+    np.testing.assert_array_equal(corpus.value_tests, problem.corpus.value_tests)
+    n = len(corpus.value_tests)
+    np.testing.assert_array_equal(corpus.unigram_keys[-n:], observations.value_keys)
+
+
+def test_rare_tests_go_and_values_stay():
+    _, observations = random_value_problem(16, 3, [4, 3], n_real=2)
+    builder = CorpusBuilder()
+    builder.add(observations, np.zeros(7, np.int32))
+    corpus = builder.build(min_freq=100)
+    assert len(corpus.unigram_keys) == 2
+    assert corpus.value_tests.tolist() == [0, 1]
+    assert len(corpus.bigram_keys) == 0
+
+
+def test_observed_values_are_those_that_are_not_zero():
+    problem, _ = random_value_problem(17, 3, [4, 3, 2], n_real=4, n_unigram=0, n_bigram=0)
+    values = problem.corpus.values
+    values[:, 3] = 0.0
+    loss = ChainLoss(problem.corpus, 3, Workers(1), observed_only=True)
+    labels = problem.corpus.labels
+    seen = [[(values[labels == y, v] != 0).any() for y in range(3)] for v in range(4)]
+    assert loss.all_coordinates().tolist() == np.flatnonzero(seen).tolist()
+    found, _ = loss.screen(loss.restrict(np.empty(0, np.int64)), np.empty(0), 0.0, 100)
+    assert set(found) <= set(np.flatnonzero(seen))
+
+
+# Solvers -----------------------------------------------------------------------------------------
+
+SOLVERS = {"owlqn": OWLQN, "newton-cg": NewtonCG, "rprop": RPROP}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.1), (0.4, 0.0), (0.3, 0.05)])
+def test_solvers_reach_the_minimum(solver, l1, l2):
+    if l1 and not SOLVERS[solver].supports_l1:
+        pytest.skip(f"{solver} minimises l1 = 0 only")
+    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
+    objective, theta = smooth_minimum(problem, l1, l2)
+    training = train(problem, l1, l2, SOLVERS[solver](tolerance=1e-6, window=0.0))
+    assert training.objective == pytest.approx(objective, rel=1e-7)
+    got = dense_weights(training, len(problem.theta))
+    if l2:
+        np.testing.assert_allclose(got, theta, atol=2e-4)
+    if l1:
+        # Some values work and some do not, and the certificate is that of all of them.
+        active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_tests] != 0
+        assert 0 < active.sum() < active.size
+        _, gradient = restricted(problem).value_and_grad(got)
+        slack = np.where(
+            got != 0, np.abs(gradient + l2 * got + l1 * np.sign(got)), np.abs(gradient) - l1
+        )
+        assert slack.max() <= 2e-6
+
+
+@pytest.mark.parametrize(("kind", "n_bigram"), [("maxent", 0), ("memm", 2)])
+def test_per_position_models_reach_the_minimum(kind, n_bigram):
+    problem, _ = random_value_problem(18, 3, [6, 4, 7], n_real=12, n_bigram=n_bigram)
+    objective, _ = smooth_minimum(problem, 0.3, 0.05, kind)
+    training = train(problem, 0.3, 0.05, OWLQN(tolerance=1e-6, window=0.0), kind=kind)
+    assert training.objective == pytest.approx(objective, rel=1e-7)
+
+
+def test_warm_start_leaves_values_at_zero():
+    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
+    training = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=3, tolerance=1e-6, window=0.0))
+    cold = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=0, tolerance=1e-6, window=0.0))
+    assert training.objective == pytest.approx(cold.objective, rel=1e-8)
+
+
+def test_training_goes_on_from_a_model_and_from_a_checkpoint(tmp_path):
+    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
+    solver = OWLQN(tolerance=1e-6, window=0.0, inner_iterations=2)
+    names = ["L0", "L1", "L2"]
+
+    def started(**options) -> Training:
+        return Training(problem.corpus, names, solver, l1=0.2, l2=0.05, dtype="float64", **options)
+
+    whole = started()
+    while not whole.step().converged:
+        pass
+    again = started(init=whole.model())
+    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
+    np.testing.assert_array_equal(again.weights[0], whole.weights[0])
+    cut = started()
+    cut.step()
+    cut.save(tmp_path / "state")
+    resumed = started()
+    resumed.resume(tmp_path / "state")
+    for run in (cut, resumed):
+        while not run.step().converged:
+            pass
+    np.testing.assert_array_equal(cut.weights[1], resumed.weights[1])
+    other = replace(problem.corpus, values=problem.corpus.values + np.float32(1))
+    with pytest.raises(SparseCRFError, match="another"):
+        Training(other, names, solver, l1=0.2, l2=0.05, dtype="float64").resume(tmp_path / "state")
+
+
+REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]
+
+
+@pytest.mark.parametrize("solver", REFUSING)
+def test_other_solvers_refuse(solver):
+    problem, _ = random_value_problem(19, 3, [4, 3])
+    made: BatchSolver = solver()
+    kind = "memm" if made.local_only else "chain"
+    l1, l2 = (0.1 if made.supports_l1 else 0.0), (0.1 if made.needs_l2 else 0.0)
+    names = ["L0", "L1", "L2"]
+    with pytest.raises(SparseCRFError, match=rf"\[SC393\] The solver {solver.__name__} cannot"):
+        Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
+    if made.streaming:
+        with pytest.raises(SparseCRFError, match=r"\[SC393\]"):
+            Stream(problem.corpus, names, made, l1=l1, l2=l2)
+
+
+def test_the_refusal_names_the_solvers_that_take_values():
+    problem, _ = random_value_problem(19, 3, [4, 3])
+    with pytest.raises(SparseCRFError) as refused:
+        Training(problem.corpus, ["L0", "L1", "L2"], SGDL1(), l1=0.1, l2=0.0)
+    ours = {
+        name: solver
+        for name, solver in SOLVERS_IN_USE.items()
+        if solver.__module__.startswith("spacy_sparsecrf.")
+    }
+    assert {solver for solver in ours.values() if not solver.supports_values} == set(REFUSING)
+    named = set(re.findall(r"spacy_sparsecrf\.\w+\.v1", str(refused.value)))
+    assert named == {name for name, solver in ours.items() if solver.supports_values}
+
+
+def test_clusters_refuse():
+    problem, _ = random_value_problem(20, 3, [4, 3], n_bigram=0)
+    with pytest.raises(SparseCRFError, match=r"\[SC394\].*clusters = 2"):
+        Training(
+            problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.1, l2=0.1, kind="maxent", clusters=2
+        )
+
+
+# Real data ---------------------------------------------------------------------------------------
+
+
+def letters(n_words: int) -> tuple[EncodedCorpus, EncodedCorpus]:
+    """Words of hand-written letters (Taskar et al. 2003), pixels as tests and as values."""
+    with np.load(OCR) as stored:
+        kept = stored["word_id"] <= np.unique(stored["word_id"])[n_words - 1]
+        pixels, labels, words = (stored[key][kept] for key in ("pixels", "label", "word_id"))
+    offsets = np.flatnonzero(np.diff(words.astype(int), prepend=-1, append=-1)).astype(np.int64)
+    keys = np.arange(1, pixels.shape[1] + 1, dtype=np.uint64)
+    always = np.full((len(labels), 1), 10**6, np.uint64)
+    binary = np.concatenate((pixels * keys, always), axis=1)
+    n, last = np.int32(len(keys)), np.array([len(keys)], np.int32)
+    as_tests = Observations(binary, offsets, np.arange(n, dtype=np.int32), last, False)
+    none, first = np.empty(0, np.int32), np.zeros(1, np.int32)
+    as_values = Observations(
+        always, offsets, none, first, False, values=pixels.astype(np.float32), value_keys=keys
+    )
+    corpora = []
+    for observations in (as_tests, as_values):
+        builder = CorpusBuilder()
+        builder.add(observations, labels.astype(np.int32))
+        corpora.append(builder.build())
+    return corpora[0], corpora[1]
+
+
+@needs(OCR)
+def test_pixels_as_values_are_pixels_as_tests():
+    objectives, models = [], []
+    for corpus in letters(60):
+        names = [chr(97 + y) for y in range(26)]
+        solver = OWLQN(tolerance=1e-4, window=0.0, warm_start_epochs=0)
+        training = Training(corpus, names, solver, l1=0.5, l2=0.01, dtype="float64")
+        while not training.step().converged:
+            pass
+        objectives.append(training.objective)
+        models.append(training.model().unigram)
+    assert objectives[1] == pytest.approx(objectives[0], rel=1e-8)
+    assert (models[0].keys == models[1].keys).all()
+    assert (models[0].labels == models[1].labels).all()
+    np.testing.assert_allclose(models[1].values, models[0].values, atol=1e-4)

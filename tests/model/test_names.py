@@ -1,0 +1,326 @@
+"""Names of tests: how they are written, which tests get them, and the file that keeps them."""
+
+import copy
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.model.names import (
+    ALWAYS,
+    Names,
+    Outside,
+    escape,
+    read_hash,
+    read_name,
+    unescape,
+    write_hash,
+    write_name,
+)
+from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
+
+from ..conftest import Corpus
+from ..features.feature_cases import EVERY_TEMPLATE, SENTENCE
+from ..features.reference_features import hash_values
+from ..toy import docs_of, examples_of, run_steps
+
+texts = st.text(st.characters(codec="utf-8"), min_size=1)
+tricky = st.text(st.sampled_from("\\\t\n\r|=^$01 a"), min_size=1)
+numbers = st.integers(0, 2**64 - 1)
+outside = st.integers(-1000, 1000).filter(bool).map(Outside)
+values = st.one_of(texts, tricky, numbers, outside)
+parts = st.lists(st.tuples(st.one_of(texts, tricky), values), max_size=4)
+
+
+# Syntax
+
+
+@given(parts)
+def test_a_name_is_read_as_it_was_written(parts):
+    name = write_name(parts)
+    assert read_name(name) == parts
+    assert [type(value) for _, value in read_name(name)] == [type(value) for _, value in parts]
+    assert not set("\t\n\r") & set(name)
+    assert read_hash(name) is None
+
+
+@given(st.one_of(texts, tricky))
+def test_a_text_is_read_as_it_was_escaped(text):
+    assert unescape(escape(text)) == text
+    assert not set("\t\n\r") & set(escape(text))
+
+
+@given(st.one_of(st.text(), st.text(st.sampled_from("\\|=^$01a"))))
+def test_a_name_is_read_or_refused(text):
+    try:
+        found = read_name(text)
+    except ValueError:
+        return
+    assert read_name(write_name(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"),
+    [
+        ([], "always"),
+        ([("lower[-1]", "the"), ("lower[0]", "cat")], "lower[-1]=the|lower[0]=cat"),
+        ([("length[0]", 3), ("orth[0]", "3")], r"length[0]=3|orth[0]=\3"),
+        ([("orth[-2]", Outside(-2)), ("orth[1]", Outside(1))], "orth[-2]=^2|orth[1]=$1"),
+        ([("orth[0]", "^2"), ("orth[1]", "$")], r"orth[0]=\^2|orth[1]=$"),
+        ([("orth[0]", "a|b=\\")], r"orth[0]=a\|b\=\\"),
+        ([("orth[0]", "\n\t")], r"orth[0]=\n\t"),
+    ],
+)
+def test_names_look_like_this(parts, name):
+    assert write_name(parts) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "lower[0]", "a=", "=b", "a=b|", "a=b=c", "|a=b", "a=b\\", f"a={2**64}"]
+)
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(ValueError):
+        read_name(name)
+
+
+@given(numbers)
+def test_a_hash_is_read_as_it_was_written(key):
+    assert read_hash(write_hash(key)) == key
+
+
+# Naming
+
+
+def test_names_hash_to_their_tests():
+    names = ["always", "lower[-1]=the|lower[0]=cat", r"length[0]=3|orth[0]=\3", "orth[-2]=^2"]
+    assert hash_names(names[:3]).tolist() == [
+        hash_values(""),
+        hash_values("lower[-1]|lower[0]", "the", "cat"),
+        hash_values("length[0]|orth[0]", 3, "3"),
+    ]
+    assert hash_names([]).tolist() == []
+    first = Featurizer(["u:orth[-2]"])([Doc(Vocab(), words=["a", "b", "c"])]).hashes[:, 0]
+    assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
+
+
+def annotated(vocab: Vocab) -> Doc:
+    n = len(SENTENCE)
+    return Doc(
+        vocab,
+        words=SENTENCE,
+        spaces=[i % 2 == 0 for i in range(n)],
+        tags=[f"T{i}" for i in range(n)],
+        pos=["NOUN", "PROPN", "VERB", "NUM", "NOUN", "PUNCT"],
+        morphs=["Case=Nom|Number=Sing"] * n,
+        lemmas=[word.lower() for word in SENTENCE],
+        deps=["ROOT"] * n,
+        heads=[0] * n,
+        ents=["B-PER", "I-PER", "O", "O", "O", "O"],
+    )
+
+
+def test_every_test_of_every_attribute_is_named(vocab: Vocab):
+    features = Featurizer(EVERY_TEMPLATE)
+    record = NameRecord(features)
+    docs = [annotated(vocab), Doc(vocab, words=["x|y", "a=b", "\t", "7", "^1"]), Doc(vocab)]
+    observations = record(docs)
+    assert np.array_equal(observations.hashes, features(docs).hashes)
+    keys = np.unique(observations.hashes)[1:]
+    names = record.names(keys)
+    assert sorted(names) == keys.tolist()
+    assert hash_names([*names.values()]).tolist() == [*names]
+    found = set(names.values())
+    assert {"pos[0]=NOUN", "glued[0]=1", r"morph[0]=Case\=Nom\|Number\=Sing"} <= found
+    assert {r"orth[0]=x\|y", r"orth[0]=\7", "length[0]=1", r"orth[0]=\t", r"orth[0]=\^1"} <= found
+    assert {"is_title[0]=1", "suffix(2)[-1]=^1", ALWAYS} <= found
+
+
+def test_names_of_many_batches_and_vocabs():
+    features = Featurizer(["u:lower[-1]|lower[0]", "b:"])
+    record = NameRecord(features)
+    hashes = []
+    for i in range(4):
+        docs = [Doc(Vocab(), words=[f"w{i}{j}", "x"] * 3) for j in range(3)]
+        hashes.append(record(docs).hashes.ravel())
+    keys = np.unique(np.concatenate(hashes))
+    names = record.names(keys)
+    assert len(names) == len(keys)
+    assert f"lower[-1]=^1|lower[0]=w{i}{2}" in names.values()
+    assert record.names(np.array([1, 2], dtype=np.uint64)) == {}
+    assert record.names(np.array([1], dtype=np.uint64)) == {}
+
+
+def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkeypatch):
+    features = Featurizer(["u:lower[0]"])
+    record = NameRecord(features)
+    keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
+    monkeypatch.setattr(features, "readers", lambda vocab: [lambda text: text])
+    assert [*record.names(keys).values()] == ["lower[0]=b"]
+
+
+def test_a_string_that_the_vocab_has_lost_leaves_its_tests_unnamed(vocab: Vocab, monkeypatch):
+    record = NameRecord(Featurizer(["u:tag[0]", "u:lower[0]"]))
+    keys = record([Doc(vocab, words=["a"], tags=["X"])]).hashes.ravel()
+
+    forgetful = SimpleNamespace(strings={vocab.strings["a"]: "a"})
+    record._kept = [kept._replace(vocab=forgetful) for kept in record._kept]
+    monkeypatch.setattr(record._features, "readers", lambda _: [str.lower])
+    assert [*record.names(keys).values()] == ["lower[0]=a"]
+
+
+# The file
+
+
+def test_a_file_of_names_is_read_as_it_was_written():
+    names = Names()
+    names.add({2**64 - 1: "orth[0]=Straße", 7: ALWAYS, 9: "orth[0]=b"})
+    keys = np.array([2**64 - 1, 8], dtype=np.uint64), np.array([7], dtype=np.uint64)
+    data = names.to_bytes(*keys)
+    read = Names(data)
+    assert len(read) == 2
+    assert (read[2**64 - 1], read[7], read[9]) == ("orth[0]=Straße", ALWAYS, write_hash(9))
+    assert 7 in read and 9 not in read
+    assert read.missing(np.array([7, 9], dtype=np.uint64)).tolist() == [9]
+    assert Names(data).to_bytes(*keys) == data
+    assert Names().to_bytes(*keys) == b""
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "lines"])
+def test_a_damaged_file_of_names_is_left_out_with_a_warning(damage):
+    names = Names()
+    names.add({i: f"orth[0]=word{i * i}" for i in range(100)})
+    data = names.to_bytes(np.arange(100, dtype=np.uint64))
+    if damage == "cut":
+        data = data[:-20]
+    elif damage == "changed":
+        data = data[:40] + bytes([data[40] ^ 255]) + data[41:]
+    elif damage == "foreign":
+        data = b"names"
+    else:
+        data = gzip.compress(b"one\ntwo\n")
+    with pytest.warns(SparseCRFWarning, match="SCW601"):
+        assert Names(data)[1] == write_hash(1)
+
+
+# The component
+
+
+def names_of(pipe) -> set[str]:
+    keys = (*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist())
+    return {pipe._names[key] for key in keys}
+
+
+def test_a_trained_pipeline_has_the_names_of_its_active_tests(trained: Language, trained_dir: Path):
+    pipe = trained.get_pipe("sparse_crf")
+    assert (trained_dir / "sparse_crf" / "names").is_file()
+    keys = {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
+    assert len(pipe._names) == len(keys)
+    assert not [name for name in names_of(pipe) if name.startswith("0x")]
+    assert ALWAYS in names_of(pipe)
+
+
+def test_names_survive_bytes_disk_copies_and_pickles(trained: Language, tmp_path: Path):
+    pipe = trained.get_pipe("sparse_crf")
+    expected = names_of(pipe)
+    other = spacy.blank("en").add_pipe("sparse_crf")
+    assert names_of(other.from_bytes(pipe.to_bytes())) == expected
+    assert names_of(copy.deepcopy(pipe)) == expected
+    trained.to_disk(tmp_path / "a")
+    again = spacy.load(tmp_path / "a")
+    assert names_of(again.get_pipe("sparse_crf")) == expected
+    again.to_disk(tmp_path / "b")
+    first, second = (tmp_path / x / "sparse_crf" / "names" for x in "ab")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_pipeline_without_names_loads_and_saves_without(trained_dir: Path, tmp_path: Path):
+    nlp = spacy.load(trained_dir)
+    nlp.to_disk(tmp_path / "a")
+    (tmp_path / "a" / "sparse_crf" / "names").unlink()
+    nlp = spacy.load(tmp_path / "a")
+    pipe = nlp.get_pipe("sparse_crf")
+    assert all(name.startswith("0x") for name in names_of(pipe))
+    # A file that was there before belongs to another model.
+    (tmp_path / "a" / "sparse_crf" / "names").write_bytes(b"old")
+    nlp.to_disk(tmp_path / "a")
+    assert not (tmp_path / "a" / "sparse_crf" / "names").exists()
+    assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes(exclude=["names"]))
+
+
+def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"names": False, "n_threads": 1})
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 2)
+    nlp.to_disk(tmp_path)
+    assert not (tmp_path / "sparse_crf" / "names").exists()
+    assert pipe.model.n_active
+
+
+def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpus, tmp_path: Path):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    for _ in range(3):
+        run_steps(nlp, examples, 1)
+        nlp.to_disk(tmp_path)
+        pipe = spacy.load(tmp_path).get_pipe("sparse_crf")
+        keys = {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
+        assert sorted(pipe._names._known()) == sorted(keys)
+
+
+def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
+    nlp = spacy.blank("en")
+    # Without names of its own, and without a corpus that has a gold label.
+    pipe = nlp.add_pipe("sparse_crf", config={"names": False})
+    docs = docs_of(nlp, [(["a"], ["DT"])])
+    examples = [spacy.training.Example(doc, doc.copy()) for doc in docs]
+    pipe.initialize(lambda: examples, nlp=nlp, init_weights=trained_dir)
+    expected = names_of(spacy.load(trained_dir).get_pipe("sparse_crf"))
+    assert names_of(pipe) == expected
+    pipe.to_disk(tmp_path / "x")
+    assert (tmp_path / "x" / "names").is_file()
+
+
+def test_loading_names_imports_no_numba(trained_dir: Path):
+    code = f"import sys, spacy; nlp = spacy.load({str(trained_dir)!r}); nlp.to_bytes(); "
+    code += "assert len(nlp.get_pipe('sparse_crf')._names); assert 'numba' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_features_of_another_kind_have_no_names(corpus: Corpus):
+    nlp = spacy.blank("en")
+    config = {key: value for key, value in COMMON.items() if not isinstance(value, dict)}
+    default = spacy.blank("en").add_pipe("sparse_crf")
+    features = Featurizer(["u:lower[0]", "b:"])
+    pipe = make_sparse_crf(
+        nlp,
+        "sparse_crf",
+        features=lambda docs, sequences: features(docs, sequences),
+        target=default.target,
+        solver=default.solver,
+        scorer=None,
+        decoding=None,
+        learning=None,
+        **config,
+    )
+    examples = examples_of(nlp, corpus.train)
+    pipe.initialize(lambda: examples, nlp=nlp)
+    pipe.update(examples)
+    assert "names" in spacy.util.srsly.msgpack_loads(pipe.to_bytes())
+    assert all(name.startswith("0x") for name in names_of(pipe))
+    pipe.explain_doc(examples[0].predicted)

@@ -1,0 +1,83 @@
+"""Gold labels that are lost to alignment are counted, and warned of above one in a hundred."""
+
+from typing import Any
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.pipeline.alignment import AlignmentCount
+from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.targets.entities import Entities
+from spacy_sparsecrf.targets.spans import SpanGroups
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+
+from ..conftest import Corpus
+from ..toy import examples_of
+
+CUT = {"words": ["a", "bc", "d"], "spaces": [False, True, True]}
+GOLD = {"words": ["ab", "c", "d"], "spaces": [False, True, True]}
+
+
+def reference(nlp: Language, **annotation: Any) -> Doc:
+    doc = Doc(nlp.vocab, **GOLD, **annotation)
+    doc.spans["sc"] = [Span(doc, 0, 2, label="X")]
+    return doc
+
+
+def counted(example: Example, target: Target) -> AlignmentCount:
+    count = AlignmentCount()
+    count.add(example, target.gold(example), target)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("target", "annotation", "n_gold", "n_lost", "word"),
+    [
+        (TokenAttribute("tag"), {"tags": ["X", "Y", "Z"]}, 3, 1, "c"),
+        (TokenAttribute("tag"), {"tags": ["X", "", "Z"]}, 2, 0, ""),
+        (TokenAttribute("tag"), {}, 0, 0, ""),
+        (TokenAttribute("tag", "|"), {"tags": ["X", "Y|X", ""]}, 2, 1, "c"),
+        (Entities(), {"ents": ["O", "B-X", "O"]}, 3, 1, "c"),
+        (SpanGroups(), {}, 3, 0, ""),
+    ],
+)
+def test_labels_that_no_predicted_token_has(
+    nlp: Language, target: Target, annotation: Any, n_gold: int, n_lost: int, word: str
+):
+    gold = reference(nlp, **annotation)
+    count = counted(Example(Doc(nlp.vocab, **CUT), gold), target)
+    assert (count.n_gold, count.n_lost, count.word) == (n_gold, n_lost, word)
+    assert count.share == (n_lost / n_gold if n_gold else 0)
+    assert counted(Example(Doc(nlp.vocab, **GOLD), gold), target).n_lost == 0
+
+
+def test_a_tokenizer_that_cuts_less_loses_labels_and_one_that_cuts_more_does_not(nlp: Language):
+    words = ["de", "el", "sol"]
+    gold = Doc(nlp.vocab, words=words, spaces=[False, True, False], tags=["P", "D", "N"])
+    joined = Doc(nlp.vocab, words=["deel", "sol"])
+    assert counted(Example(joined, gold), TokenAttribute()).n_lost == 2
+    whole = Doc(nlp.vocab, words=["deel", "sol"], tags=["P", "N"])
+    cut = Doc(nlp.vocab, words=words, spaces=[False, True, False])
+    assert counted(Example(cut, whole), TokenAttribute()).n_lost == 0
+
+
+@pytest.mark.parametrize(("n", "warns"), [(1, False), (60, True)])
+def test_training_warns_above_one_in_a_hundred(corpus: Corpus, n: int, warns: bool):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    examples = examples_of(nlp, corpus.train)
+    n_gold = sum(len(words) for words, _ in corpus.train)
+    for _ in range(n):
+        gold = Doc(nlp.vocab, **GOLD, tags=["NN", "VB", "NN"])
+        examples.append(Example(Doc(nlp.vocab, **CUT), gold))
+        n_gold += 3
+    if not warns:
+        nlp.initialize(lambda: examples)
+        return
+    match = rf"SCW208.*'sparse_crf': {n} of {n_gold} gold labels \(.*%\).*'c'.*begins 'abc d"
+    with pytest.warns(SparseCRFWarning, match=match):
+        nlp.initialize(lambda: examples)

@@ -1,0 +1,350 @@
+"""Bad input: a coded error that names the remedy, or correct work."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from confection import ConfigValidationError
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config
+
+from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..toy import accuracy, docs_of, examples_of, make_sentences, run_steps, tags_of
+
+
+def trained_on(nlp: Language, examples: list[Example]) -> Any:
+    """Initialize and update three times; the component."""
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 3)
+    return nlp.get_pipe("sparse_crf")
+
+
+# Labels
+
+
+def test_predicting_without_labels(nlp: Language):
+    with pytest.raises(SparseCRFError, match=r"SC201.*'sparse_crf'.*spacy train"):
+        nlp("A sentence.")
+
+
+def test_one_label(nlp: Language):
+    examples = examples_of(nlp, [(["a", "b", "c"], ["X", "X", "X"])] * 3)
+    pipe = trained_on(nlp, examples)
+    assert pipe.update(examples)["sparse_crf"] == pytest.approx(0.0, abs=1e-9)
+    assert tags_of([nlp("never seen before")]) == [["X", "X", "X"]]
+    assert pipe.model.n_active == 0
+
+
+def test_labels_that_occur_in_the_development_set_only(corpus: Corpus, tmp_path: Path):
+    nlp = spacy.blank("en")
+    other = [Doc(nlp.vocab, words=["the", "new"], tags=["DT", "UNSEEN"])]
+    DocBin(docs=other, attrs=["TAG"]).to_disk(tmp_path / "dev.spacy")
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["paths"]["dev"] = str(tmp_path / "dev.spacy")
+    config["training"]["max_steps"] = 1
+    trained, _ = train(init_nlp(config), tmp_path)
+    assert "UNSEEN" not in trained.get_pipe("sparse_crf").labels
+    assert spacy.load(tmp_path / "model-best").meta["performance"]["tag_acc"] == 0.5
+
+
+def test_a_gold_label_outside_the_labels_given(nlp: Language, corpus: Corpus):
+    pipe = nlp.get_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC206.*'(IN|JJ)'.*DT, NN, VB.*The text begins"):
+        pipe.initialize(lambda: examples_of(nlp, corpus.train), labels=["DT", "NN", "VB"])
+
+
+def test_labels_given_without_any_examples_predict_something(nlp: Language):
+    nlp.get_pipe("sparse_crf").initialize(
+        lambda: [Example.from_dict(nlp.make_doc("a b"), {})], labels=["X", "Y"]
+    )
+    assert tags_of([nlp("a b c")])[0] == ["X", "X", "X"]
+
+
+def test_a_hyphen_is_a_label(nlp: Language):
+    trained_on(nlp, examples_of(nlp, [(["a", "b"], ["-", "X"])] * 5))
+    assert nlp.get_pipe("sparse_crf").labels == ("-", "X")
+    assert tags_of([nlp(Doc(nlp.vocab, words=["a", "b"]))]) == [["-", "X"]]
+
+
+@pytest.mark.parametrize("label", ["a b", "naïve", "标签", "x" * 1000, "\n", "NOUN", "ORTH"])
+def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
+    trained_on(nlp, examples_of(nlp, [(["a", "b"], [label, "X"])] * 5))
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert tags_of([loaded(Doc(loaded.vocab, words=["a", "b"]))]) == [[label, "X"]]
+
+
+def test_a_gold_part_of_speech_is_always_writable_but_a_given_label_may_not_be(nlp: Language):
+    nlp = spacy.blank("en")
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
+    pipe = nlp.add_pipe("sparse_crf", config={"target": target})
+    examples = examples_of(nlp, [(["a"], ["NOUN"])], "pos")
+    with pytest.raises(SparseCRFError, match=r"SC215.*'NNP'.*NOUN"):
+        pipe.initialize(lambda: examples, labels=["NOUN", "NNP"])
+
+
+# Docs
+
+
+@pytest.mark.parametrize(
+    "words", [[], [" "], ["\n", "\n\n", "\t"], ["a" * 100_000], ["\x00", "🦜"]]
+)
+def test_odd_docs_train_and_predict(nlp: Language, corpus: Corpus, words: list[str]):
+    odd = Doc(nlp.vocab, words=words, tags=["DT"] * len(words))
+    plain = Doc(nlp.vocab, words=words)
+    examples = [*examples_of(nlp, corpus.train), Example(plain.copy(), odd)]
+    trained_on(nlp, examples)
+    assert accuracy(nlp, corpus.dev) > 0.9
+    docs = [Doc(nlp.vocab), plain, *docs_of(nlp, corpus.dev), Doc(nlp.vocab)]
+    annotated = list(nlp.pipe(docs))
+    assert [len(doc) for doc in annotated] == [len(doc) for doc in docs]
+    assert all(token.tag_ for doc in annotated for token in doc)
+
+
+def test_nothing_but_empty_docs(nlp: Language):
+    examples = [Example(Doc(nlp.vocab), Doc(nlp.vocab))] * 2
+    nlp.initialize(lambda: examples)
+    with pytest.raises(SparseCRFError, match="SC203"):
+        nlp.update(examples)
+    assert len(nlp(Doc(nlp.vocab))) == 0
+    assert list(nlp.pipe([])) == []
+
+
+# Gold annotation
+
+
+def test_initialize_without_examples_does_not_crash_and_update_raises(nlp: Language):
+    nlp.initialize()
+    examples = [Example.from_dict(nlp.make_doc("a b"), {"tags": ["X", "Y"]})]
+    with pytest.raises(SparseCRFError, match=r"SC222.*nlp\.initialize\(lambda: examples\)"):
+        nlp.update(examples)
+
+
+def test_a_loop_that_adds_labels_and_initializes_without_examples(nlp: Language):
+    for label in ("X", "Y"):
+        nlp.get_pipe("sparse_crf").add_label(label)
+    nlp.initialize()
+    examples = [Example.from_dict(nlp.make_doc("a b"), {"tags": ["X", "Y"]})]
+    with pytest.raises(SparseCRFError, match=r"SC222.*'sparse_crf' was initialized without exam"):
+        nlp.update(examples)
+
+
+def test_other_docs_without_gold_are_not_taken_for_made_up(nlp: Language):
+    for words in (["x", "y"], ["x", "y", "z", "z"]):
+        examples = [Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words))]
+        nlp.initialize(lambda examples=examples: examples)
+        with pytest.raises(SparseCRFError, match=r"SC203.*components\.sparse_crf\.target"):
+            nlp.update(examples)
+
+
+def test_update_without_initialize(nlp: Language, corpus: Corpus):
+    with pytest.raises(SparseCRFError, match=r"SC202.*init_weights = path"):
+        nlp.update(examples_of(nlp, corpus.dev))
+
+
+def test_no_gold_at_all(nlp: Language, corpus: Corpus):
+    examples = [Example(doc, doc.copy()) for doc in docs_of(nlp, corpus.train)]
+    n_tokens = sum(len(words) for words, _ in corpus.train)
+    nlp.initialize(lambda: examples)
+    with pytest.raises(SparseCRFError, match=f"SC203.*none of the {n_tokens} tokens"):
+        nlp.update(examples)
+
+
+def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, corpus: Corpus):
+    """As they come back from a DocBin that was written with `spaces=[False] * n`."""
+    examples = examples_of(nlp, corpus.train[:2])
+    for words, tags in corpus.train[5:30]:
+        joined = Doc(nlp.vocab, words=["".join(words)])
+        spaceless = Doc(nlp.vocab, words=words, tags=tags, spaces=[False] * len(words))
+        examples.append(Example(joined, spaceless))
+    n_missing, n_tokens = 25, 25 + sum(len(words) for words, _ in corpus.train[:2])
+    with pytest.warns(SparseCRFWarning, match=f"SCW201.*{n_missing} of {n_tokens} training"):
+        nlp.initialize(lambda: examples)
+    assert nlp.update(examples[:1])["sparse_crf"] > 0
+
+
+def test_partly_missing_gold_is_summed_over(nlp: Language, corpus: Corpus):
+    sentences = [
+        (words, [tag if (i + t) % 3 else "" for t, tag in enumerate(tags)])
+        for i, (words, tags) in enumerate(corpus.train)
+    ]
+    trained_on(nlp, examples_of(nlp, sentences))
+    assert nlp.get_pipe("sparse_crf").labels == ("DT", "IN", "JJ", "NN", "VB")
+    assert accuracy(nlp, corpus.dev) > 0.9
+
+
+def test_misaligned_tokens_are_missing_gold(nlp: Language):
+    target = TokenAttribute()
+    reference = Doc(nlp.vocab, words=["ab", "c", "d"], tags=["X", "Y", "Y"])
+    predicted = Doc(nlp.vocab, words=["a", "bc", "d"], spaces=[False, True, True])
+    reference = Doc(
+        nlp.vocab, words=["ab", "c", "d"], spaces=[False, True, True], tags=["X", "Y", "Z"]
+    )
+    assert target.gold(Example(predicted, reference)) == ["X", None, "Z"]
+
+
+def test_gold_is_the_same_with_and_without_aligning(nlp: Language, corpus: Corpus):
+    target = TokenAttribute()
+    for example in examples_of(nlp, corpus.dev):
+        assert target.gold(example) == example.get_aligned("TAG", as_string=True)
+
+
+def test_gold_of_another_vocab(nlp: Language):
+    other = Doc(spacy.blank("en").vocab, words=["new"], tags=["NEWTAG"])
+    assert TokenAttribute().gold(Example(Doc(nlp.vocab, words=["new"]), other)) == ["NEWTAG"]
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("l1", -1.0),
+        ("l2", -1e-9),
+        ("sequences", "paragraphs"),
+        ("dtype", "float16"),
+        ("precision", "bfloat16"),
+        ("n_threads", -1),
+    ],
+)
+def test_settings_out_of_range_name_their_key(key: str, value: Any):
+    with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.sparse_crf\] {key} = "):
+        spacy.blank("en").add_pipe("sparse_crf", config={key: value})
+
+
+@pytest.mark.parametrize("key", ["l1", "l2"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_penalties_that_are_not_finite_name_their_key(nlp: Language, key: str, value: float):
+    pipe = nlp.get_pipe("sparse_crf")
+    settings: dict[str, Any] = {
+        name: value for name, value in COMMON.items() if not isinstance(value, dict)
+    }
+    settings |= {"features": pipe.features, "target": pipe.target, "solver": pipe.solver}
+    settings |= {"learning": {}, "decoding": COMMON["decoding"], "names": True}
+    settings |= {"scorer": None, key: value}
+    with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
+        make_sparse_crf(nlp, "mine", **settings)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "where"),
+    [
+        ({"components.sparse_crf.l3": 1.0}, "sparse_crf -> l3"),
+        ({"components.sparse_crf.solver.histroy": 3}, "sparse_crf.solver -> histroy"),
+        ({"components.sparse_crf.features.template": []}, "sparse_crf.features -> template"),
+        ({"components.sparse_crf.target.attribute": "tag"}, "sparse_crf.target -> attribute"),
+        ({"components.sparse_crf.l1": "much"}, "sparse_crf -> l1"),
+    ],
+)
+def test_wrong_keys_and_types_in_the_config_are_located(overrides: dict[str, Any], where: str):
+    with pytest.raises(ConfigValidationError, match=where):
+        spacy.util.load_model_from_config(
+            load_config(SHIPPED_CONFIG, overrides=overrides), auto_fill=True
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nan", r"SC205\] \[components\.sparse_crf\] l1 = nan"),
+        ("-0.5", r"SC205\] \[components\.sparse_crf\] l1 = -0\.5"),
+        # spaCy itself refuses what JSON does not have, before the factory is called.
+        ("NaN", "E961.*'l1': nan"),
+        ("Infinity", "E961.*'l1': inf"),
+        ("1e999", "E961.*'l1': inf"),
+    ],
+)
+def test_penalties_in_a_config_file(tmp_path: Path, value: str, message: str):
+    text = SHIPPED_CONFIG.read_text(encoding="utf8").replace("l1 = 0.5", f"l1 = {value}")
+    (tmp_path / "bad.cfg").write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        spacy.util.load_model_from_config(load_config(tmp_path / "bad.cfg"), auto_fill=True)
+
+
+def test_an_attribute_that_cannot_be_predicted():
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "dep"}
+    with pytest.raises(SparseCRFError, match=r"SC214.*'dep'.*tag, pos"):
+        spacy.blank("en").add_pipe("sparse_crf", config={"target": target})
+
+
+def test_init_weights_that_are_not_there(nlp: Language, corpus: Corpus, tmp_path: Path):
+    pipe = nlp.get_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC207.*init_weights = .*nowhere"):
+        pipe.initialize(lambda: examples_of(nlp, corpus.dev), init_weights=tmp_path / "nowhere")
+
+
+def test_init_weights_that_are_no_model(nlp: Language, corpus: Corpus, tmp_path: Path):
+    (tmp_path / "model").write_bytes(b"not a model")
+    pipe = nlp.get_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match="SC3"):
+        pipe.initialize(lambda: examples_of(nlp, corpus.dev), init_weights=tmp_path)
+
+
+# Corpora
+
+
+@pytest.mark.parametrize(
+    ("get_examples", "code"),
+    [
+        (list, "SC217"),
+        (lambda: iter(()), "SC217"),
+        (lambda: ["text"], "SC216"),
+        ([], "SC216"),
+        (None, "SC216"),
+    ],
+)
+def test_examples_that_are_none(nlp: Language, get_examples: Callable[[], Any], code: str):
+    with pytest.raises(SparseCRFError, match=code):
+        nlp.get_pipe("sparse_crf").initialize(get_examples, nlp=nlp)
+
+
+def test_no_corpus_in_the_config():
+    with pytest.raises(ValueError, match="E913"):
+        init_nlp(load_config(SHIPPED_CONFIG))
+
+
+def test_a_streamed_corpus_needs_a_streaming_solver(corpus: Corpus):
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["training"]["max_epochs"] = -1
+    with pytest.raises(SparseCRFError, match=r"SC204.*'sparse_crf'.*max_epochs = 0"):
+        init_nlp(config)
+
+
+def test_update_with_something_else_than_examples(nlp: Language, corpus: Corpus):
+    pipe = trained_on(nlp, examples_of(nlp, corpus.train))
+    with pytest.raises(TypeError, match="E978"):
+        pipe.update(docs_of(nlp, corpus.dev))
+
+
+def test_two_components_in_a_pipeline_do_not_share_anything(corpus: Corpus):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", name="one", config={"n_threads": 1})
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
+    nlp.add_pipe("sparse_crf", name="two", config={"n_threads": 1, "target": target})
+    words, tags = make_sentences(1, seed=5)[0]
+    pos = ["NOUN"] * len(words)
+    reference = Doc(nlp.vocab, words=words, tags=tags, pos=pos)
+    examples = [Example(Doc(nlp.vocab, words=words), reference)]
+    nlp.initialize(lambda: examples)
+    assert nlp.update(examples).keys() == {"one", "two"}
+    assert nlp.get_pipe("one").labels == tuple(sorted(set(tags)))
+    assert nlp.get_pipe("two").labels == ("NOUN",)
+
+
+@pytest.mark.parametrize("messages", [Errors, Warnings])
+def test_every_message_has_its_own_code_in_front(messages: type):
+    codes = [code for code in dir(messages) if not code.startswith("_")]
+    assert codes
+    for code in codes:
+        assert getattr(messages, code).startswith(f"[{code}] ")

@@ -1,0 +1,389 @@
+"""The component by itself: labels, prediction, annotation, storage, processes."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.solvers.base import StepReport
+from spacy_sparsecrf.training.training import Training
+
+from ..conftest import Corpus
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+
+
+def test_the_factory_declares_what_it_assigns_and_its_score(nlp: Language):
+    meta = nlp.get_factory_meta("sparse_crf")
+    assert meta.assigns == ["token.tag"]
+    assert meta.default_score_weights == {"tag_acc": 1.0}
+
+
+def test_add_pipe_fills_every_setting_so_that_a_saved_config_is_complete(nlp):
+    block = nlp.config["components"]["sparse_crf"]
+    assert (block["l1"], block["l2"], block["sequences"]) == (0.5, 1e-5, "sents")
+    assert block["features"]["templates"]
+    assert block["solver"]["history"] == 20
+    assert block["target"]["attr"] == "tag"
+
+
+def test_it_learns_and_generalises_to_words_it_has_not_seen(fitted: Language, corpus: Corpus):
+    assert accuracy(fitted, corpus.train) > 0.99
+    assert accuracy(fitted, corpus.dev) > 0.95
+
+
+# Labels
+
+
+def test_labels_come_sorted_from_the_examples(nlp: Language, corpus: Corpus):
+    nlp.initialize(lambda: examples_of(nlp, corpus.train))
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.labels == pipe.label_data == ("DT", "IN", "JJ", "NN", "VB")
+    assert nlp.pipe_labels["sparse_crf"] == list(pipe.labels)
+
+
+def test_given_labels_keep_their_order(nlp: Language, corpus: Corpus):
+    given = ["VB", "NN", "XX", "JJ", "IN", "DT"]
+    examples = examples_of(nlp, corpus.train)
+    nlp.get_pipe("sparse_crf").initialize(lambda: examples, nlp=nlp, labels=given)
+    assert list(nlp.get_pipe("sparse_crf").labels) == given
+    run_steps(nlp, examples, 3)
+    assert accuracy(nlp, corpus.train) > 0.95
+
+
+def test_label_data_of_one_component_initializes_another(fitted: Language, corpus: Corpus):
+    data = fitted.get_pipe("sparse_crf").label_data
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf")
+    pipe.initialize(lambda: examples_of(nlp, corpus.train), nlp=nlp, labels=data)
+    assert pipe.labels == data
+
+
+def test_a_label_added_before_training_is_kept(nlp: Language, corpus: Corpus):
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.add_label("ZZ") == 1
+    assert pipe.add_label("ZZ") == 0
+    nlp.initialize(lambda: examples_of(nlp, corpus.train))
+    assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "ZZ")
+
+
+def test_a_label_added_after_training_is_stored(trained: Language, tmp_path: Path):
+    pipe = trained.get_pipe("sparse_crf")
+    n_active = pipe.model.n_active
+    assert pipe.is_resizable
+    assert pipe.add_label("ZZ") == 1
+    assert pipe.model.labels[-1] == "ZZ"
+    assert pipe.model.n_active == n_active
+    trained("the fentovtion fentovizes")
+    trained.to_disk(tmp_path / "resized")
+    assert spacy.load(tmp_path / "resized").get_pipe("sparse_crf").labels[-1] == "ZZ"
+
+
+def test_a_label_added_during_training_survives_further_steps(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf")
+    run_steps(nlp, examples, 1)
+    pipe.add_label("ZZ")
+    run_steps(nlp, examples, 1)
+    pipe.predict(docs_of(nlp, corpus.dev))
+    assert pipe.model.labels == pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "ZZ")
+
+
+def test_set_output_accepts_the_number_of_labels_only(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    pipe.set_output(5)
+    with pytest.raises(SparseCRFError, match="SC213"):
+        pipe.set_output(6)
+
+
+@pytest.mark.parametrize("label", ["", 7, None])
+def test_a_label_must_be_a_non_empty_string(nlp: Language, label: object):
+    with pytest.raises(SparseCRFError, match="SC212"):
+        nlp.get_pipe("sparse_crf").add_label(label)
+
+
+# Prediction and annotation
+
+
+def test_pipe_equals_call_and_predict_changes_nothing(fitted: Language, corpus: Corpus):
+    docs = docs_of(fitted, corpus.dev)
+    pipe = fitted.get_pipe("sparse_crf")
+    before = [doc.to_bytes() for doc in docs]
+    ids = pipe.predict(docs)
+    assert [doc.to_bytes() for doc in docs] == before
+    assert all(
+        len(doc) == len(row) and row.dtype == np.int32 for doc, row in zip(docs, ids, strict=True)
+    )
+    one_by_one = tags_of([fitted(doc) for doc in docs_of(fitted, corpus.dev)])
+    streamed = tags_of(list(fitted.pipe(docs_of(fitted, corpus.dev), batch_size=7)))
+    assert one_by_one == streamed == [[pipe.labels[i] for i in row] for row in ids]
+
+
+def test_tags_that_are_set_are_kept_unless_overwrite(fitted: Language, trained_dir: Path):
+    words = ["the", "fentovtion"]
+    kept = fitted(Doc(fitted.vocab, words=words, tags=["", "MINE"]))
+    assert tags_of([kept]) == [["DT", "MINE"]]
+    config = {"components": {"sparse_crf": {"overwrite": True}}}
+    overwriting = spacy.load(trained_dir, config=config)
+    replaced = overwriting(Doc(overwriting.vocab, words=words, tags=["", "MINE"]))
+    assert tags_of([replaced]) == [["DT", "NN"]]
+
+
+def test_labels_are_added_to_the_strings_of_a_foreign_vocab(fitted: Language):
+    doc = Doc(spacy.blank("en").vocab, words=["the", "fentovtion"])
+    fitted.get_pipe("sparse_crf")(doc)
+    assert tags_of([doc]) == [["DT", "NN"]]
+
+
+def test_pos_can_be_the_target(corpus: Corpus):
+    nlp = spacy.blank("en")
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
+    scorer = {"@scorers": "spacy.morphologizer_scorer.v1"}
+    nlp.add_pipe("sparse_crf", config={"target": target, "scorer": scorer, "n_threads": 1})
+    names = {"DT": "DET", "IN": "ADP", "JJ": "ADJ", "NN": "NOUN", "VB": "VERB"}
+    sentences = [(words, [names[tag] for tag in tags]) for words, tags in corpus.train]
+    examples = examples_of(nlp, sentences, "pos")
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 4)
+    assert nlp.get_pipe("sparse_crf").labels == ("ADJ", "ADP", "DET", "NOUN", "VERB")
+    doc = nlp(Doc(nlp.vocab, words=["the", "fentovtion"]))
+    assert [token.pos_ for token in doc] == ["DET", "NOUN"]
+    assert [token.tag for token in doc] == [0, 0]
+    assert nlp.evaluate(examples)["pos_acc"] > 0.95
+    with pytest.raises(SparseCRFError, match="SC215"):
+        nlp.get_pipe("sparse_crf").add_label("NNP")
+
+
+# Sequences
+
+
+def pairs(items: list[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(items[::2], items[1::2], strict=True))
+
+
+def with_boundaries(nlp: Language, corpus: Corpus) -> list[Doc]:
+    """Docs of two sentences each, cut."""
+    docs = []
+    for (first, _), (second, _) in pairs(corpus.dev):
+        starts = [i in (0, len(first)) for i in range(len(first) + len(second))]
+        docs.append(Doc(nlp.vocab, words=first + second, sent_starts=starts))
+    return docs
+
+
+def test_sentences_are_tagged_as_docs_of_their_own(fitted: Language, corpus: Corpus):
+    joint = tags_of(list(fitted.pipe(with_boundaries(fitted, corpus))))
+    apart = tags_of(list(fitted.pipe(docs_of(fitted, corpus.dev))))
+    assert joint == [a + b for a, b in pairs(apart)]
+
+
+def test_training_on_sentences_and_predicting_on_docs_warns_once(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    for example in examples:
+        for token in example.predicted[1:]:
+            token.is_sent_start = False
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 1)
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.cfg["sequences"] == "sents"
+    pipe.predict(with_boundaries(nlp, corpus))
+    with pytest.warns(SparseCRFWarning, match="SCW202"):
+        pipe.predict(docs_of(nlp, corpus.dev))
+    pipe.predict(docs_of(nlp, corpus.dev))
+
+
+def test_training_on_docs_and_predicting_on_sentences_warns(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, [(a + b, s + t) for (a, s), (b, t) in pairs(corpus.train)])
+    for example, ((first, _), _) in zip(examples, pairs(corpus.train), strict=True):
+        example.reference[len(first)].is_sent_start = True
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 1)
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.cfg["sequences"] == "docs"
+    with pytest.warns(SparseCRFWarning, match="SCW202"):
+        pipe.predict(with_boundaries(nlp, corpus))
+
+
+def test_docs_without_any_boundaries_tell_nothing_about_skew(fitted: Language, corpus: Corpus):
+    pipe = fitted.get_pipe("sparse_crf")
+    assert pipe.cfg["sequences"] is None
+    pipe.predict(with_boundaries(fitted, corpus))
+    pipe.predict(docs_of(fitted, corpus.dev))
+
+
+# Storage
+
+
+def assert_same(one: Language, other: Language, corpus: Corpus) -> None:
+    assert one.get_pipe("sparse_crf").to_bytes(exclude=["vocab"]) == other.get_pipe(
+        "sparse_crf"
+    ).to_bytes(exclude=["vocab"])
+    predictions = [tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev)))) for nlp in (one, other)]
+    assert predictions[0] == predictions[1]
+
+
+def test_to_bytes_and_back(fitted: Language, corpus: Corpus):
+    other = spacy.blank("en")
+    other.add_pipe("sparse_crf")
+    assert_same(fitted, other.from_bytes(fitted.to_bytes()), corpus)
+
+
+def test_to_disk_and_back(fitted: Language, corpus: Corpus, tmp_path: Path):
+    fitted.to_disk(tmp_path / "copy")
+    assert sorted(path.name for path in (tmp_path / "copy" / "sparse_crf").iterdir()) == [
+        "cfg",
+        "model",
+        "names",
+    ]
+    assert_same(fitted, spacy.load(tmp_path / "copy"), corpus)
+
+
+def test_a_pipe_can_be_stored_by_itself(fitted: Language, corpus: Corpus, tmp_path: Path):
+    fitted.get_pipe("sparse_crf").to_disk(tmp_path / "pipe")
+    other = spacy.blank("en")
+    other.add_pipe("sparse_crf").from_disk(tmp_path / "pipe")
+    assert_same(fitted, other, corpus)
+
+
+def pickled(item: Any) -> Any:
+    return pickle.loads(pickle.dumps(item))  # noqa: S301
+
+
+def test_pickling_a_pipeline(fitted: Language, corpus: Corpus):
+    assert_same(fitted, pickled(fitted), corpus)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
+def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(
+    nlp: Language, corpus: Corpus, duplicate: Callable[[Any], Any]
+):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 2)
+    pipe = nlp.get_pipe("sparse_crf")
+    other = duplicate(pipe)
+    assert other.model.to_bytes() == pipe.model.to_bytes()
+    assert other.model.n_active > 0
+    with pytest.raises(SparseCRFError, match="SC202"):
+        other.update(examples)
+    assert pipe.update(examples)
+
+
+def test_saving_during_training_saves_the_current_weights(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf")
+    saved = [pipe.to_bytes(exclude=["vocab"])]
+    for _ in range(2):
+        run_steps(nlp, examples, 1)
+        saved.append(pipe.to_bytes(exclude=["vocab"]))
+    assert len(set(saved)) == 3
+
+
+def test_few_calls_lead_from_an_update_to_a_step(
+    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    frames: list[str] = []
+    step = Training.step
+
+    def watched(training: Training) -> StepReport:
+        frames.extend(frame.name for frame in traceback.extract_stack())
+        return step(training)
+
+    monkeypatch.setattr(Training, "step", watched)
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    nlp.get_pipe("sparse_crf").update(examples)
+    first = frames.index("update")
+    assert len(frames) - 1 - first <= 3, frames[first:]
+
+
+def test_loading_ends_a_training_run(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf")
+    pipe.from_bytes(pipe.to_bytes())
+    with pytest.raises(SparseCRFError, match="SC202"):
+        pipe.update(examples)
+
+
+def test_a_newer_format_is_refused(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    pipe.cfg["format"] = 2
+    data = pipe.to_bytes(exclude=["vocab"])
+    blank = spacy.blank("en").add_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match="SC210"):
+        blank.from_bytes(data)
+
+
+def test_cfg_and_model_that_do_not_belong_together_are_refused(trained_dir: Path, tmp_path: Path):
+    nlp = spacy.load(trained_dir)
+    nlp.get_pipe("sparse_crf").add_label("ZZ")
+    nlp.to_disk(tmp_path / "mixed")
+    model = trained_dir / "sparse_crf" / "model"
+    (tmp_path / "mixed" / "sparse_crf" / "model").write_bytes(model.read_bytes())
+    with pytest.raises(SparseCRFError, match="SC211"):
+        spacy.load(tmp_path / "mixed")
+
+
+def test_a_damaged_model_file_is_refused(trained_dir: Path, tmp_path: Path):
+    spacy.load(trained_dir).to_disk(tmp_path / "damaged")
+    path = tmp_path / "damaged" / "sparse_crf" / "model"
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(SparseCRFError, match="SC3"):
+        spacy.load(tmp_path / "damaged")
+
+
+# Processes
+
+IN_PROCESSES = """
+import multiprocessing, sys
+import spacy
+from tests.toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 2})
+    examples = examples_of(nlp, make_sentences(60, seed=1))
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 2)
+    sentences = make_sentences(40, seed=3)
+    expected = tags_of(list(nlp.pipe(docs_of(nlp, sentences))))
+    docs = nlp.pipe(docs_of(nlp, sentences), n_process=2, batch_size=10)
+    assert tags_of(list(docs)) == expected
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Path):
+    if method == "fork" and sys.platform in ("win32", "darwin"):
+        pytest.skip("no safe fork on this platform")
+    script = tmp_path / "in_processes.py"
+    script.write_text(IN_PROCESSES, encoding="utf8")
+    done = subprocess.run(
+        [sys.executable, str(script), method],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def environment() -> dict[str, str]:
+    """The environment, with the tests importable in a script."""
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}

@@ -1,0 +1,480 @@
+"""The corpus reader yields what spaCy's does, keeps what it has read, hands annotations over."""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span, Token
+from spacy.training import Corpus as SpacyCorpus
+from spacy.training import Example
+from spacy.training.augment import create_lower_casing_augmenter
+from spacy.util import load_config
+
+from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline import corpora
+from spacy_sparsecrf.pipeline.annotations import Annotations
+from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..decoding.span_cases import span_examples, training_sentences
+from ..toy import docs_of, examples_of, make_sentences, run_steps
+from ..training.test_training_loop import run_training
+
+READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
+TEMPLATES = ["b:", "u:tag[0]", "u:tag[0]|lower[0]"]
+EXTENSION = "corpus_test"
+
+
+def gold_doc(nlp: Language, n_sentences: int, seed: int) -> Doc:
+    """A Doc with every annotation, the words of one sentence joined to what is one token."""
+    words, tags, starts = [], [], []
+    for sentence, of_sentence in make_sentences(n_sentences, seed):
+        words += [*sentence, "don't"]
+        tags += [*of_sentence, "VB"]
+        starts += [True] + [False] * len(sentence)
+    n = len(words)
+    doc = Doc(
+        nlp.vocab,
+        words=words,
+        spaces=[True] * (n - 1) + [False],
+        tags=tags,
+        pos=["NOUN" if tag == "NN" else "X" for tag in tags],
+        morphs=["Number=Sing" if tag == "NN" else "" for tag in tags],
+        lemmas=[word.lower() for word in words],
+        heads=[i if start else i - 1 for i, start in enumerate(starts)],
+        deps=["ROOT" if start else "dep" for start in starts],
+        user_data={"source": seed},
+    )
+    doc.set_ents([Span(doc, 1, 2, label="X", kb_id="Q1")], missing=[doc[2:3]], default="outside")
+    doc.spans["sc"] = [Span(doc, 0, 2, label="NP"), Span(doc, 1, 3, label="XP")]
+    doc.spans["other"] = [Span(doc, n - 1, n, label="END", span_id="7")]
+    for token in doc:
+        token._.set(EXTENSION, len(token.text) % 3 or None)
+    return doc
+
+
+@pytest.fixture(autouse=True)
+def extension() -> Iterator[None]:
+    Token.set_extension(EXTENSION, default=None)
+    yield
+    Token.remove_extension(EXTENSION)
+
+
+@pytest.fixture
+def blank() -> Language:
+    return spacy.blank("en")
+
+
+@pytest.fixture
+def path(blank: Language, tmp_path: Path) -> Path:
+    """A directory of two files, one with a Doc without sentences and one of unknown spaces."""
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    docs = [gold_doc(blank, n, seed) for seed, n in enumerate([1, 3, 2, 5])]
+    words, spaces = ["Tags", "only", "don't"], [True, True, False]
+    plain = Doc(blank.vocab, words=words, spaces=spaces, tags=["NN", "JJ", "VB"])
+    unknown = Doc(blank.vocab, words=["can't", "know"])
+    assert unknown.has_unknown_spaces and not plain.has_unknown_spaces
+    parts = {"a": [*docs[:2], Doc(blank.vocab), plain], "b": [*docs[2:], unknown]}
+    for name, part in parts.items():
+        DocBin(docs=part, store_user_data=True).to_disk(directory / f"{name}.spacy")
+    return directory
+
+
+def contents(doc: Doc) -> Any:
+    """Everything that a Doc has; spans are compared by what they are."""
+    spans = {
+        key: [(s.start, s.end, s.label_, s.kb_id_, s.id_) for s in group]
+        for key, group in doc.spans.items()
+    }
+    data = doc.to_bytes(exclude=["user_data", "spans"])
+    # The place of an extension attribute in user data tells its token.
+    return data, spans, doc.user_data, doc.has_unknown_spaces
+
+
+def same_examples(found: list[Example], expected: list[Example]) -> bool:
+    return [(contents(e.predicted), contents(e.reference)) for e in found] == [
+        (contents(e.predicted), contents(e.reference)) for e in expected
+    ]
+
+
+# What spaCy's reader yields
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"gold_preproc": True},
+    {"max_length": 12},
+    {"max_length": 6},
+    {"limit": 3},
+    {"gold_preproc": True, "max_length": 6, "limit": 2},
+]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_it_yields_what_spacys_reader_does(
+    settings: dict[str, Any], keep: bool, path: Path, blank: Language
+):
+    expected = list(SpacyCorpus(path, **settings)(blank))
+    assert len(expected) > 2
+    read = make_annotated_corpus(path, **settings, keep=keep)
+    for _ in range(3):
+        assert same_examples(list(read(blank)), expected)
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
+def test_an_augmenter_augments_anew_at_each_reading(
+    settings: dict[str, Any], path: Path, blank: Language
+):
+    def make(reader: Callable[..., Any]) -> Any:
+        return reader(path, **{"gold_preproc": False, **settings}, augmenter=augment)
+
+    augment = create_lower_casing_augmenter(level=0.5)
+    random.seed(1)
+    spacys = make(SpacyCorpus)
+    expected = [list(spacys(blank)) for _ in range(3)]
+    random.seed(1)
+    ours = make(make_annotated_corpus)
+    found = [list(ours(blank)) for _ in range(3)]
+    for theirs, own in zip(expected, found, strict=True):
+        assert same_examples(own, theirs)
+    assert not same_examples(found[0], found[1])
+
+
+def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path, blank: Language):
+    def spoil(nlp: Language, example: Example) -> Iterator[Example]:
+        assert example.reference[0].tag_ != "SPOILT"
+        example.reference[0].tag_ = "SPOILT"
+        yield example
+
+    read = make_annotated_corpus(path, augmenter=spoil)
+    for _ in range(2):
+        assert all(example.reference[0].tag_ == "SPOILT" for example in read(blank))
+
+
+def test_without_a_path_it_raises_as_spacys_reader_does():
+    with pytest.raises(ValueError, match="E913"):
+        make_annotated_corpus(None)
+
+
+# What it keeps
+
+
+@pytest.fixture
+def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Collects the paths of files that are read."""
+    found: list[Path] = []
+    read = DocBin.from_disk
+
+    def from_disk(self: DocBin, path: Path) -> DocBin:
+        found.append(path)
+        return read(self, path)
+
+    monkeypatch.setattr(DocBin, "from_disk", from_disk)
+    return found
+
+
+def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
+    read = make_annotated_corpus(path)
+    first, second = list(read(blank)), list(read(blank))
+    assert [file.name for file in n_reads] == ["a.spacy", "b.spacy"]
+    for a, b in zip(first, second, strict=True):
+        assert a.reference is b.reference and a.predicted is not b.predicted
+
+
+def test_files_are_read_again_where_nothing_is_kept(
+    path: Path, blank: Language, n_reads: list[Path]
+):
+    read = make_annotated_corpus(path, keep=False)
+    for _ in range(2):
+        list(read(blank))
+    assert len(n_reads) == 4
+
+
+def test_a_reading_that_is_broken_off_keeps_nothing(
+    path: Path, blank: Language, n_reads: list[Path]
+):
+    read = make_annotated_corpus(path)
+    next(read(blank))
+    assert len(list(read(blank))) == len(list(read(blank))) > 1
+    assert [file.name for file in n_reads] == ["a.spacy", "a.spacy", "b.spacy"]
+
+
+def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Language):
+    read = make_annotated_corpus(path)
+    assert len(list(read(blank))) == 6
+    other = spacy.blank("en")
+    assert all(example.reference.vocab is other.vocab for example in read(other))
+    doc = Doc(blank.vocab, words=["new"])
+    DocBin(docs=[doc]).to_disk(path / "a.spacy")
+    os.utime(path / "a.spacy", ns=(1, 1))
+    texts = [example.reference.text for example in read(other)]
+    assert len(texts) == 4 and texts[0] == "new "
+
+
+def test_training_does_not_write_to_gold(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, n_reads: list[Path]
+):
+    made: list[corpora.AnnotatedCorpus] = []
+    before: dict[tuple[int, str], Any] = {}
+    whole = corpora.AnnotatedCorpus._examples
+
+    def watched(self: Any, nlp: Language, gold: Doc) -> Iterator[Example]:
+        if self not in made:
+            made.append(self)
+        assert before.setdefault((made.index(self), gold.text), contents(gold)) == contents(gold)
+        return whole(self, nlp, gold)
+
+    monkeypatch.setattr(corpora.AnnotatedCorpus, "_examples", watched)
+    overrides = {**corpus.overrides, "training.max_steps": 3, "components.sparse_crf.n_threads": 1}
+    config = load_config(SHIPPED_CONFIG, overrides=overrides)
+    assert config["corpora"]["dev"]["@readers"] == READER
+    _, rows = run_training(config)
+    # spaCy makes the training corpus's reader twice: for initialization, and for the loop.
+    assert len(made) == 3 and len(rows) >= 3
+    assert sorted(n_reads) == sorted(map(Path, 2 * [corpus.train_path] + [corpus.dev_path]))
+
+
+def test_training_is_the_same_with_both_readers(corpus: Corpus):
+    results = []
+    for reader in (READER, "spacy.Corpus.v1"):
+        overrides = {
+            **corpus.overrides,
+            "training.max_steps": 4,
+            "components.sparse_crf.n_threads": 1,
+        }
+        config = load_config(SHIPPED_CONFIG, overrides=overrides)
+        for block in config["corpora"].values():
+            block["@readers"] = reader
+            for key in ("annotations", "gold_tokens", "keep") if reader != READER else ():
+                del block[key]
+        nlp, rows = run_training(config)
+        results.append((rows, nlp.get_pipe("sparse_crf").to_bytes()))
+    assert results[0] == results[1]
+
+
+# What it hands over
+
+EVERYTHING = ["tag", "pos", "morph", "lemma", "dep", "ents", "spans", f"_.{EXTENSION}"]
+
+
+def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
+    plain = list(make_annotated_corpus(path, gold_tokens=True)(blank))
+    found = list(make_annotated_corpus(path, gold_tokens=True, annotations=EVERYTHING)(blank))
+    names = ["TAG", "POS", "MORPH", "LEMMA", "DEP", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID"]
+    for bare, example in zip(plain, found, strict=True):
+        predicted, gold = example.predicted, example.reference
+        assert [token.text for token in predicted] == [token.text for token in gold]
+        assert predicted.text == gold.text
+        assert not any(bare.predicted.has_annotation(name) for name in names[:6])
+        assert not bare.predicted.spans and not bare.predicted.user_data
+        assert predicted.to_array(names).tolist() == gold.to_array(names).tolist()
+        assert contents(predicted)[1] == contents(gold)[1]
+        values = [[token._.get(EXTENSION) for token in doc] for doc in (predicted, gold)]
+        assert values[0] == values[1]
+        assert not predicted.has_annotation("SENT_START") or len(predicted) == 1
+    assert found[0].predicted.spans["other"][0].id_ == "7"
+
+
+def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
+    example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
+    predicted, gold = example.predicted, example.reference
+    # "don't" is two predicted tokens, which both have the gold token's values.
+    assert [token.text for token in predicted[-2:]] == ["do", "n't"]
+    assert len(predicted) == len(gold) + 1
+    tags = [token.tag_ for token in gold]
+    assert [token.tag_ for token in predicted] == [*tags, tags[-1]]
+    assert [token._.get(EXTENSION) for token in predicted][-3:-1] == [
+        token._.get(EXTENSION) for token in gold
+    ][-2:]
+    assert [(e.start, e.end, e.label_) for e in predicted.ents] == [(1, 2, "X")]
+    assert [token.ent_iob_ for token in predicted[:4]] == ["O", "B", "", "O"]
+    ends = {key: [(s.start, s.end, s.label_) for s in predicted.spans[key]] for key in gold.spans}
+    n = len(predicted)
+    assert ends == {"sc": [(0, 2, "NP"), (1, 3, "XP")], "other": [(n - 2, n, "END")]}
+
+
+def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
+    words = ["New", "York-based", "firm"]
+    spaces = [True, False, False, True, False]
+    parts = ["New", "York", "-", "based", "firm"]
+    gold = Doc(blank.vocab, words=parts, spaces=spaces, tags=list("ABCDE"))
+    gold.set_ents([Span(gold, 0, 2, label="GPE")], default="outside")
+    gold.spans["sc"] = [Span(gold, 0, 2, label="P"), Span(gold, 1, 4, label="Q")]
+    for token in gold:
+        token._.set(EXTENSION, token.text == "firm")
+    example = Example(Doc(blank.vocab, words=words, spaces=[True, True, False]), gold)
+    Annotations.parse(EVERYTHING).hand_over(example)
+    predicted = example.predicted
+    assert [token.tag_ for token in predicted] == ["A", "", "E"]
+    assert not predicted.ents and predicted[2].ent_iob_ == "O"
+    assert [(s.start, s.end, s.label_) for s in predicted.spans["sc"]] == [(1, 2, "Q")]
+    assert [token._.get(EXTENSION) for token in predicted] == [False, False, True]
+
+
+def test_one_group_of_spans_can_be_named(path: Path, blank: Language):
+    for name in ("spans(other)", 'spans("other")', "spans('other')"):
+        read = make_annotated_corpus(path, annotations=[name], gold_tokens=True)
+        example = next(read(blank))
+        assert list(example.predicted.spans) == ["other"]
+        assert not example.predicted.has_annotation("TAG")
+
+
+def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank: Language):
+    read = make_annotated_corpus(path, annotations=EVERYTHING, gold_tokens=True)
+    expected = [contents(example.reference) for example in read(blank)]
+    for example in read(blank):
+        for token in example.predicted:
+            token.tag_ = "changed"
+            token._.set(EXTENSION, "changed")
+        example.predicted.spans["sc"] = []
+        example.predicted.set_ents([])
+    assert [contents(example.reference) for example in read(blank)] == expected
+
+
+def test_augmented_docs_have_gold_tokens_and_annotations_too(path: Path, blank: Language):
+    augment = create_lower_casing_augmenter(level=1.0)
+    settings: dict[str, Any] = {"augmenter": augment, "gold_tokens": True, "annotations": ["tag"]}
+    for example in make_annotated_corpus(path, **settings)(blank):
+        assert example.reference.text.islower()
+        tokens = [[(t.text, t.tag_) for t in doc] for doc in (example.predicted, example.reference)]
+        assert tokens[0] == tokens[1]
+
+
+def test_computed_extensions_are_left_to_themselves(path: Path, blank: Language):
+    Token.set_extension(EXTENSION, getter=lambda token: token.i, force=True)
+    read = make_annotated_corpus(path, annotations=[f"_.{EXTENSION}"], gold_tokens=True)
+    assert not next(read(blank)).predicted.user_data
+
+
+@pytest.mark.parametrize("name", ["tags", "spans()", "_.", "ent_type", ""])
+def test_unknown_annotations_are_refused(name: str, path: Path):
+    with pytest.raises(SparseCRFError, match="SC220"):
+        make_annotated_corpus(path, annotations=[name])
+
+
+def test_extensions_have_to_be_registered(path: Path, blank: Language):
+    read = make_annotated_corpus(path, annotations=["_.never_registered"])
+    with pytest.raises(SparseCRFError, match=r"SC221.*never_registered"):
+        list(read(blank))
+    assert "set_extension" in Errors.SC221
+
+
+# Attributes that templates read, and no token has
+
+
+def pipeline(templates: list[str] = TEMPLATES, **config: Any) -> Language:
+    nlp = spacy.blank("en")
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "features": features, **config})
+    return nlp
+
+
+def tagged(examples: list[Example]) -> list[Example]:
+    for example in examples:
+        for token, gold in zip(example.predicted, example.reference, strict=True):
+            token.tag_ = gold.tag_
+    return examples
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_training_warns_of_an_attribute_that_no_token_has(names: bool):
+    nlp = pipeline([*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"], names=names)
+    examples = examples_of(nlp, make_sentences(20, seed=1))
+    with pytest.warns(SparseCRFWarning) as caught:
+        nlp.initialize(lambda: examples)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 3 and all("SCW205" in message for message in messages)
+    for attribute, message in zip(["tag", f"_.{EXTENSION}", 'span("sc")'], messages, strict=True):
+        assert f" read {attribute}, " in message
+    run_steps(nlp, examples, 1)
+    nlp("the plan")  # of which training has warned
+
+
+def test_patterns_of_other_programs_are_warned_of_too():
+    nlp = spacy.blank("en")
+    features = {
+        "@crf_features": "spacy_sparsecrf.CRFPPTemplates.v1",
+        "text": "U00:%x[0,0]\nU01:%x[0,1]\nB\n",
+        "columns": ["orth", "tag", "pos"],
+    }
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "features": features})
+    examples = examples_of(nlp, make_sentences(20, seed=1))
+    with pytest.warns(SparseCRFWarning, match=r"SCW205.* read tag") as caught:
+        nlp.initialize(lambda: examples)
+    assert len(caught) == 1  # the column of `pos` is read by no template
+    nlp.initialize(lambda: tagged(examples))
+    run_steps(nlp, examples, 1)
+    with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag"):
+        nlp("the plan")
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Language:
+    """A pipeline that learnt with tags."""
+    nlp = pipeline(overwrite=True)
+    examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 2)
+    return nlp
+
+
+def test_prediction_warns_once_of_an_attribute_that_training_had(learnt: Language, tmp_path: Path):
+    assert learnt.get_pipe("sparse_crf").cfg["shares"] == {"tag": 1.0}
+    learnt.to_disk(tmp_path / "learnt")
+    nlp = spacy.load(tmp_path / "learnt")
+    sentences = make_sentences(3, seed=2)
+    with_tags = [example.predicted for example in tagged(examples_of(nlp, sentences))]
+    list(nlp.pipe(with_tags))
+    with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag.*100.0%") as caught:
+        list(nlp.pipe(docs_of(nlp, sentences)))
+    assert len(caught) == 1
+    list(nlp.pipe(docs_of(nlp, sentences)))
+
+
+def test_models_that_know_no_shares_load_and_predict(learnt: Language):
+    old = pipeline(overwrite=True)
+    pipe = old.get_pipe("sparse_crf")
+    pipe.from_bytes(learnt.get_pipe("sparse_crf").to_bytes())
+    del pipe.cfg["shares"]
+    assert pipe.from_bytes(pipe.to_bytes()).cfg.get("shares") is None
+    old("the plan")
+
+
+def test_rare_attributes_may_be_missing_from_a_few_tokens():
+    nlp = pipeline(["b:", "u:lower[0]", f"u:_.{EXTENSION}[0]"])
+    examples = examples_of(nlp, make_sentences(30, seed=1))
+    for example in examples:
+        example.predicted[0]._.set(EXTENSION, True)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 1)
+    nlp("the plan")
+    with pytest.warns(SparseCRFWarning, match="SCW206"):
+        list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
+
+
+def test_the_shipped_config_of_spans_hands_tags_over(tmp_path: Path):
+    nlp = spacy.blank("en")
+    docs = [example.reference for example in span_examples(nlp, training_sentences(), "sc")]
+    for doc, (_, tags) in zip(docs, training_sentences(), strict=True):
+        doc.from_array(["TAG"], np.array([nlp.vocab.strings.add(tag) for tag in tags], np.uint64))
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    overrides = {
+        "paths.train": str(tmp_path / "train.spacy"),
+        "paths.dev": str(tmp_path / "train.spacy"),
+        "training.max_steps": 2,
+        "components.sparse_crf_spans.n_threads": 1,
+    }
+    path = SHIPPED_CONFIG.parent / "spans.cfg"
+    trained, _ = run_training(load_config(path, overrides=overrides))
+    assert trained.get_pipe("sparse_crf_spans").cfg["shares"] == {"tag": 1.0}
+
+
+def test_initialization_without_data_does_not_warn():
+    pipeline().initialize()

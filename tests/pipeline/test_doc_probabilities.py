@@ -1,0 +1,319 @@
+"""What a component tells of Docs: probabilities, other labels, stored scores, and settings."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline.prediction import Predictions
+from spacy_sparsecrf.pipeline.probabilities import combine
+from spacy_sparsecrf.pipeline.settings import DecodingSettings
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute
+
+from ..conftest import Corpus
+from ..toy import docs_of, examples_of, run_steps, tags_of
+
+WORDS = ["the", "plan", "of", "a", "plan"]
+DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
+
+
+class PresetTags(TokenAttribute):
+    """Keeps tags that are set, and lets nothing but IN follow a VB."""
+
+    def legal(self, labels: Sequence[str]) -> np.ndarray:
+        legal = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
+        legal[labels.index("VB"), : len(labels)] = False
+        legal[labels.index("VB"), labels.index("IN")] = True
+        return legal
+
+    def permitted(self, docs, labels, *, overwrite) -> np.ndarray | None:
+        tags = [token.tag_ for doc in docs for token in doc]
+        if overwrite or not any(tags):
+            return None
+        return np.array([[tag in ("", label) for label in labels] for tag in tags])
+
+
+@pytest.fixture
+def pipe(trained: Language) -> Any:
+    return trained.get_pipe("sparse_crf")
+
+
+def with_decoding(trained: Language, path: Path, **decoding: Any) -> Language:
+    """The trained pipeline, loaded with other settings of decoding."""
+    trained.to_disk(path)
+    return spacy.load(path, config={"components": {"sparse_crf": {"decoding": decoding}}})
+
+
+def two_sentences(nlp: Language) -> Doc:
+    return Doc(nlp.vocab, words=WORDS, sent_starts=[True, False, False, True, False])
+
+
+# Probabilities of Docs
+
+
+def test_probabilities_of_a_doc_agree(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    doc = two_sentences(fitted)
+    [marginals] = pipe.marginals([doc])
+    assert marginals.shape == (5, 5)
+    ranked = pipe.nbest(doc, 10**5)
+    assert len(ranked) == 5**5
+    assert sum(p for _, p in ranked) == pytest.approx(1.0)
+    assert [p for _, p in ranked] == sorted((p for _, p in ranked), reverse=True)
+    table = {tuple(labels): p for labels, p in ranked}
+    assert len(table) == 5**5
+    for labels, p in ranked[:20]:
+        assert math.exp(pipe.log_probability(doc, labels)) == pytest.approx(p, abs=1e-10)
+    for t, y in itertools.product(range(5), range(5)):
+        expected = sum(p for labels, p in table.items() if labels[t] == pipe.labels[y])
+        assert marginals[t, y] == pytest.approx(expected, abs=1e-10)
+    spans = [(0, ["DT", "NN"]), (1, ["NN"], ["IN"]), (3, ["DT", "NN"], ["VB"]), (4, ["NN"], None)]
+    conditions = [
+        lambda y: y[:2] == ("DT", "NN"),
+        lambda y: y[1:3] == ("NN", "IN"),
+        lambda y: y[3:] == ("DT", "NN"),
+        lambda y: y[4] == "NN",
+    ]
+    expected = [sum(p for y, p in table.items() if condition(y)) for condition in conditions]
+    np.testing.assert_allclose(pipe.span_probabilities(doc, spans), expected, atol=1e-10)
+    assert pipe(doc) and [token.tag_ for token in doc] == ranked[0][0]
+
+
+def test_the_docs_are_not_changed(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    doc = two_sentences(fitted)
+    before = doc.to_bytes()
+    pipe.marginals([doc])
+    pipe.nbest(doc, 3)
+    pipe.span_probabilities(doc, [(0, ["DT"])])
+    assert doc.to_bytes() == before
+
+
+def test_docs_without_tokens(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    empty = Doc(fitted.vocab)
+    assert pipe.nbest(empty, 3) == [([], 1.0)]
+    assert pipe.log_probability(empty, []) == 0.0
+    assert pipe.span_probabilities(empty, []).shape == (0,)
+    assert [len(array) for array in pipe.marginals([empty, empty])] == [0, 0]
+    mixed = pipe.marginals([empty, two_sentences(fitted), empty])
+    assert [array.shape for array in mixed] == [(0, 5), (5, 5), (0, 5)]
+
+
+def test_docs_of_several_vocabs(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    other = spacy.blank("de")
+    docs = [two_sentences(nlp) for nlp in (fitted, other, fitted)]
+    together = pipe.marginals(docs)
+    for doc, array in zip(docs, together, strict=True):
+        np.testing.assert_allclose(array, pipe.marginals([doc])[0], atol=1e-12)
+
+
+def test_bad_arguments(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    doc = two_sentences(fitted)
+    with pytest.raises(SparseCRFError, match=r"SC406.*2 labels.*5 tokens"):
+        pipe.log_probability(doc, ["DT", "NN"])
+    with pytest.raises(SparseCRFError, match=r"SC409.*'XX'.*'sparse_crf'.*DT, IN"):
+        pipe.log_probability(doc, ["XX"] * 5)
+    with pytest.raises(SparseCRFError, match="SC407"):
+        pipe.nbest(doc, 0)
+    for span in [(4, ["DT", "NN"]), (-1, ["DT"]), (0, [])]:
+        with pytest.raises(SparseCRFError, match="SC408"):
+            pipe.span_probabilities(doc, [span])
+    with pytest.raises(SparseCRFError, match="SC409"):
+        pipe.span_probabilities(doc, [(0, ["DT"], ["XX"])])
+
+
+def test_without_labels(nlp: Language):
+    pipe = nlp.get_pipe("sparse_crf")
+    doc = Doc(nlp.vocab, words=["a"])
+    for ask in (
+        lambda: pipe.marginals([doc]),
+        lambda: pipe.nbest(doc, 1),
+        lambda: pipe.log_probability(doc, ["A"]),
+        lambda: pipe.span_probabilities(doc, [(0, ["A"])]),
+    ):
+        with pytest.raises(SparseCRFError, match="SC201"):
+            ask()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(-50, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 40)
+)
+def test_combinations_are_the_best_of_all(lists, n):
+    ranked = [np.sort(values)[::-1] for values in lists]
+    chosen, totals = combine(ranked, n)
+    every = sorted((sum(values) for values in itertools.product(*ranked)), reverse=True)
+    np.testing.assert_allclose(totals, every[:n], atol=1e-12)
+    assert len({tuple(ranks) for ranks in chosen.tolist()}) == len(totals)
+    for ranks, total in zip(chosen, totals, strict=True):
+        assert sum(v[k] for v, k in zip(ranked, ranks, strict=True)) == pytest.approx(total)
+
+
+# The block [components.NAME.decoding]
+
+
+def test_the_defaults_are_in_the_config(nlp: Language):
+    assert nlp.config["components"]["sparse_crf"]["decoding"] == DEFAULTS
+    assert DecodingSettings.read("x", DEFAULTS) == DecodingSettings.read("x", None)
+
+
+def test_forbidden_labels_are_not_predicted(fitted: Language, tmp_path: Path, corpus: Corpus):
+    docs = docs_of(fitted, corpus.dev)
+    tags = tags_of(list(fitted.pipe(docs)))
+    assert any(pair == ("DT", "NN") for row in tags for pair in itertools.pairwise(row))
+    nlp = with_decoding(fitted, tmp_path / "a", forbidden=[["DT", "NN"], ["", "NN"]])
+    tags = tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev))))
+    assert not any(pair == ("DT", "NN") for row in tags for pair in itertools.pairwise(row))
+    assert not any(row[0] == "NN" for row in tags)
+    pipe = nlp.get_pipe("sparse_crf")
+    doc = Doc(nlp.vocab, words=["the", "plan"])
+    assert pipe.log_probability(doc, ["DT", "NN"]) == -math.inf
+    assert len(pipe.nbest(doc, 100)) == 25 - 1 - 5
+    nlp.to_disk(tmp_path / "b")
+    again = spacy.load(tmp_path / "b")
+    assert tags_of(list(again.pipe(docs_of(again, corpus.dev)))) == tags
+
+
+def test_posterior_decoding(fitted: Language, tmp_path: Path, corpus: Corpus):
+    nlp = with_decoding(fitted, tmp_path, method="posterior")
+    docs = list(nlp.pipe(docs_of(nlp, corpus.dev)))
+    for doc, marginals in zip(docs, nlp.get_pipe("sparse_crf").marginals(docs), strict=True):
+        labels = nlp.get_pipe("sparse_crf").labels
+        assert [labels[y] for y in marginals.argmax(axis=1)] == [token.tag_ for token in doc]
+
+
+@pytest.mark.parametrize(
+    ("decoding", "message"),
+    [
+        ({"beam": 3}, r"SC401.*\[components.sparse_crf.decoding\].*beam.*method, forbidden"),
+        ({"method": "greedy"}, r"SC402.*method = 'greedy'.*\"viterbi\" or \"posterior\""),
+        ({"scores": "yes"}, "SC402.*scores = 'yes'.*true or false"),
+        ({"forbidden": ["DT", "NN"]}, "SC402.*forbidden.*list of pairs"),
+        ({"forbidden": [["DT"]]}, "SC402.*forbidden.*list of pairs"),
+        ({"allowed": "DT"}, "SC402.*allowed.*list of pairs"),
+        ({"allowed": [["DT", 1]]}, "SC402.*allowed.*list of pairs"),
+    ],
+)
+def test_wrong_settings(decoding, message):
+    with pytest.raises(SparseCRFError, match=message):
+        DecodingSettings.read("sparse_crf", decoding)
+
+
+def test_a_component_reads_its_block():
+    with pytest.raises(SparseCRFError, match="SC402.*sparse_crf.*method = 'greedy'"):
+        spacy.blank("en").add_pipe("sparse_crf", config={"decoding": {"method": "greedy"}})
+
+
+def test_lists_are_checked_when_labels_are_known(fitted: Language, tmp_path: Path, corpus: Corpus):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"decoding": {"forbidden": [["DT", "XX"]]}})
+    with pytest.raises(SparseCRFError, match="SC403.*forbidden names 'XX'.*DT, IN, JJ"):
+        nlp.initialize(lambda: examples_of(nlp, corpus.train))
+    with pytest.raises(SparseCRFError, match="SC403"):
+        with_decoding(fitted, tmp_path, forbidden=[["DT", "XX"]])
+    with pytest.raises(SparseCRFError, match="SC404.*no label can begin"):
+        with_decoding(fitted, tmp_path, allowed=[["DT", "NN"]])
+
+
+# What is set, and schemes of targets
+
+
+def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe: Any):
+    pipe.target = PresetTags()
+    free = Doc(trained.vocab, words=["the", "plan", "the", "plan"])
+    assert pipe.nbest(free, 1)[0][0] == pipe.nbest(free, 1, forced=True)[0][0]
+    doc = Doc(trained.vocab, words=["the", "plan", "the", "plan"], tags=["", "VB", "", ""])
+    assert pipe.marginals([doc])[0][1].max() < 1.0
+    [given_tags] = pipe.marginals([doc], forced=True)
+    vb, noun = pipe.labels.index("VB"), pipe.labels.index("IN")
+    np.testing.assert_allclose(given_tags[[1, 2], [vb, noun]], 1.0)
+    assert pipe.log_probability(doc, ["DT", "NN", "IN", "NN"], forced=True) == -math.inf
+    assert [token.tag_ for token in pipe(doc)][1:3] == ["VB", "IN"]
+    pipe.settings = type(pipe.settings)(**{**vars(pipe.settings), "overwrite": True})
+    doc = Doc(trained.vocab, words=["the", "plan"], tags=["JJ", "JJ"])
+    assert [token.tag_ for token in pipe(doc)] != ["JJ", "JJ"]
+
+
+def test_what_is_set_in_docs_of_several_vocabs(trained: Language, pipe: Any):
+    pipe.target = PresetTags()
+    vocabs = [trained.vocab, spacy.blank("de").vocab, trained.vocab]
+    docs = [Doc(vocab, words=["plan"] * 3, tags=["", "JJ", ""]) for vocab in vocabs]
+    docs[1] = Doc(vocabs[1], words=["plan"] * 2, tags=["DT", ""])
+    ids = pipe.predict(docs)
+    assert [pipe.labels[y] for y in (ids[0][1], ids[1][0], ids[2][1])] == ["JJ", "DT", "JJ"]
+
+
+# Stored scores
+
+
+def test_scores_are_those_of_the_labels_and_are_stored(
+    fitted: Language, tmp_path: Path, corpus: Corpus
+):
+    nlp = with_decoding(fitted, tmp_path, scores=True)
+    pipe = nlp.get_pipe("sparse_crf")
+    texts = [" ".join(words) for words, _ in corpus.dev]
+    for docs in (list(nlp.pipe(texts)), [nlp(text) for text in texts]):
+        for doc, marginals in zip(docs, pipe.marginals(docs), strict=True):
+            stored = doc.user_data["sparse_crf_scores"]
+            ids = [pipe.labels.index(token.tag_) for token in doc]
+            assert stored.dtype == np.float32
+            np.testing.assert_allclose(stored, marginals[np.arange(len(doc)), ids], rtol=1e-6)
+            again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+            np.testing.assert_array_equal(again.user_data["sparse_crf_scores"], stored)
+    assert nlp("").user_data["sparse_crf_scores"].shape == (0,)
+    assert "sparse_crf_scores" not in fitted(texts[0]).user_data
+
+
+def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corpus: Corpus):
+    nlp = with_decoding(fitted, tmp_path, scores=True)
+    texts = [" ".join(words) for words, _ in corpus.dev]
+    one = list(nlp.pipe(texts))
+    two = list(nlp.pipe(texts, n_process=2, batch_size=8))
+    assert tags_of(one) == tags_of(two)
+    for a, b in zip(one, two, strict=True):
+        key = "sparse_crf_scores"
+        np.testing.assert_allclose(a.user_data[key], b.user_data[key], rtol=1e-6)
+
+
+def test_plain_arrays_are_written_too(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    docs = [Doc(fitted.vocab, words=["a", "b"]), Doc(fitted.vocab)]
+    pipe.set_annotations(docs, [np.array([1, 0], dtype=np.int32), np.zeros(0, dtype=np.int32)])
+    assert tags_of(docs) == [["IN", "DT"], []]
+    assert not docs[0].user_data
+    found = pipe.predict(docs)
+    assert isinstance(found, Predictions)
+    assert found.scores is None
+
+
+def test_settings_and_training(corpus: Corpus):
+    """Scores and constraints are of no matter to training, and evaluation goes through them."""
+    nlp = spacy.blank("en")
+    decoding = {"scores": True, "method": "posterior", "forbidden": [["VB", "VB"]]}
+    nlp.add_pipe("sparse_crf", config={"decoding": decoding, "n_threads": 1})
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 3)
+    assert nlp.evaluate(examples_of(nlp, corpus.dev))["tag_acc"] > 0.9
+
+
+def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
+    pipe = fitted.get_pipe("sparse_crf")
+    for doc in (two_sentences(fitted), Doc(fitted.vocab)):
+        [expected] = pipe.marginals([doc])
+        found = pipe.marginals(doc)
+        assert found.shape == (len(doc), len(pipe.label_data))
+        np.testing.assert_array_equal(found, expected)

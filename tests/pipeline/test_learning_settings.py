@@ -1,0 +1,317 @@
+"""The block [components.NAME.learning]: what each setting does, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from confection import Config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, without_rare
+from spacy_sparsecrf.corpus.weighting import weighted
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
+from spacy_sparsecrf.pipeline.learning_settings import LearningSettings
+
+from ..reference import random_observations
+from ..training.learning_cases import loss_of, partial_problem
+
+WEIGHT = "spacy_sparsecrf_test_weight"
+SENTENCES = [("the plan fails", "DT NN VB"), ("plan the trip", "VB DT NN"), ("a trip", "DT NN")]
+
+
+@pytest.fixture
+def weight():
+    Doc.set_extension(WEIGHT, default=1.0)
+    yield WEIGHT
+    Doc.remove_extension(WEIGHT)
+
+
+def pipeline(target: dict[str, object] | None = None, model="chain", **learning) -> Language:
+    config = {"n_threads": 1, "l1": 0.1, "model": model, "learning": learning}
+    if target is not None:
+        config["target"] = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=config)
+    return nlp
+
+
+def examples_of(nlp: Language, sentences=SENTENCES, weights=None) -> list[Example]:
+    examples = []
+    for i, (text, tags) in enumerate(sentences):
+        words = text.split()
+        reference = Doc(nlp.vocab, words=words, tags=tags.split())
+        if weights is not None:
+            reference._.set(WEIGHT, weights[i])
+        examples.append(Example(Doc(nlp.vocab, words=words), reference))
+    return examples
+
+
+def trained(nlp: Language, examples: list[Example], n: int = 8) -> tuple[float, bytes]:
+    """The loss and the weights after some updates."""
+    nlp.initialize(lambda: examples)
+    for _ in range(n):
+        loss = nlp.update(examples)["sparse_crf"]
+    pipe = nlp.get_pipe("sparse_crf")
+    pipe.to_bytes()
+    return loss, pipe.model.to_bytes()
+
+
+# The block
+
+
+def test_defaults_are_in_the_config_and_change_nothing():
+    nlp = pipeline()
+    assert all(each.default_config["learning"] == DEFAULT_LEARNING for each in FACTORIES.values())
+    assert nlp.config["components"]["sparse_crf"]["learning"] == DEFAULT_LEARNING
+    again = Config().from_str(nlp.config.to_str())
+    assert again["components"]["sparse_crf"]["learning"] == DEFAULT_LEARNING
+    assert trained(nlp, examples_of(nlp)) == trained(nlp, examples_of(nlp))
+
+
+@pytest.mark.parametrize(
+    ("learning", "message"),
+    [
+        ({"min_freqs": 2}, "SC350.*sparse_crf.*min_freqs.*min_freq, observed_only, label_weights"),
+        ({"min_freq": 0}, "SC352.*min_freq = 0 "),
+        ({"min_freq": 1.5}, r"SC352.*min_freq = 1\.5 "),
+        ({"min_freq": True}, "SC352.*min_freq = True "),
+        ({"observed_only": "yes"}, "SC352.*observed_only = 'yes'.*true or false"),
+        ({"constrained": 1}, "SC352.*constrained = 1 "),
+        ({"doc_weight": None}, "SC352.*doc_weight = None"),
+        ({"label_weights": 3}, "SC352.*label_weights = 3 "),
+        ({"label_weights": {"NN": -1.0}}, "SC352.*label_weights"),
+        ({"label_weights": {"NN": "2"}}, "SC352.*label_weights"),
+        ({"label_weights": {"NN": True}}, "SC352.*label_weights"),
+        ({"label_weights": [["NN", 1.0, 2.0]]}, "SC352.*label_weights"),
+        ({"label_weights": ["NN"]}, "SC352.*label_weights"),
+        ({"label_weights": [[1, 1.0]]}, "SC352.*label_weights"),
+    ],
+)
+def test_bad_settings_are_refused(learning, message):
+    with pytest.raises(SparseCRFError, match=message):
+        LearningSettings.read("sparse_crf", learning)
+
+
+def test_a_component_reads_its_block():
+    with pytest.raises(SparseCRFError, match="SC352.*sparse_crf.*min_freq = 0 "):
+        pipeline(min_freq=0)
+
+
+LOST_AS_KEYS = [":", "a:b", "A=B", "#", ";", "[X]", " a", "a ", "a\nb", ""]
+KEPT_AS_KEYS = ["NN", "B-PER", "''", "``", "$", ",", ".", "%", "a b", "-", "é", "x"]
+
+
+def saved_with(path: Path, value: str) -> list[str]:
+    """Save a trained pipeline in whose config `merge_tests` has a value, as older ones have it."""
+    nlp = pipeline()
+    trained(nlp, examples_of(nlp))
+    nlp.to_disk(path)
+    config = path / "config.cfg"
+    section = "[components.sparse_crf.learning]\n"
+    text = config.read_text(encoding="utf8")
+    assert text.count(section) == 1
+    new = f"{section}merge_tests = {value}\n"
+    config.write_text(text.replace(section, new), encoding="utf8")
+    return [token.tag_ for token in nlp("a b a c")]
+
+
+def test_a_setting_that_is_gone_is_taken_from_a_stored_pipeline(tmp_path):
+    predicted = saved_with(tmp_path, "false")
+    nlp = spacy.load(tmp_path)
+    assert [token.tag_ for token in nlp("a b a c")] == predicted
+    # It asks for nothing, so that the pipeline can be trained anew too.
+    trained(nlp, examples_of(nlp))
+
+
+def test_what_was_trained_with_a_setting_that_is_gone_predicts_but_does_not_train(tmp_path):
+    predicted = saved_with(tmp_path, "true")
+    with pytest.warns(SparseCRFWarning, match="SCW351.*sparse_crf.*merge_tests"):
+        nlp = spacy.load(tmp_path)
+    assert [token.tag_ for token in nlp("a b a c")] == predicted
+    message = "SC350.*sparse_crf.*merge_tests.*min_freq, observed_only, label_weights"
+    with pytest.raises(SparseCRFError, match=message):
+        nlp.initialize(lambda: examples_of(nlp))
+
+
+@pytest.mark.parametrize("label", LOST_AS_KEYS)
+def test_labels_that_a_config_would_lose_are_refused_as_keys(label):
+    with pytest.raises(SparseCRFError, match="SC362.*list of pairs"):
+        LearningSettings.read("tags", {"label_weights": {label: 2.0}})
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [{label: i / 2 for i, label in enumerate(KEPT_AS_KEYS)}, [[x, 2.0] for x in LOST_AS_KEYS]],
+    ids=["keys", "pairs"],
+)
+def test_a_config_keeps_labels_that_are_keys_and_any_in_pairs(weights):
+    nlp = pipeline(label_weights=weights)
+    again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
+    assert again.get_pipe("sparse_crf").learning.label_weights == dict(weights)
+
+
+@pytest.mark.parametrize("weight", [float("inf"), float("nan")])
+def test_weights_that_are_not_finite_are_refused(weight):
+    with pytest.raises(SparseCRFError, match="SC352.*label_weights"):
+        LearningSettings.read("tags", {"label_weights": {"NN": weight}})
+
+
+# Frequency of tests
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_rare_tests_are_those_that_are_counted_below_the_limit(seed, min_freq):
+    rng = np.random.default_rng(seed)
+    hashes = rng.integers(0, 8, (12, 3)).astype(np.uint64)
+    flat = hashes.ravel().tolist()
+    expected = [value if flat.count(value) >= min_freq else 0 for value in flat]
+    assert without_rare(hashes, min_freq).ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+@pytest.mark.parametrize("min_freq", [1, 2, 4])
+def test_a_corpus_without_rare_tests(min_freq, start_label):
+    rng = np.random.default_rng(3)
+    options = {"n_values": 6, "n_bigram": 3, "start_label": start_label}
+    observations = random_observations(rng, [5, 4, 1, 6], **options)
+    builder = CorpusBuilder()
+    builder.add(observations, np.zeros(16, dtype=np.int32))
+    corpus = builder.build(min_freq)
+    unigram, bigram = observations.unigram_hashes, observations.bigram_hashes
+    for keys, hashes in ((corpus.unigram_keys, unigram), (corpus.bigram_keys, bigram)):
+        values, counts = np.unique(hashes[hashes != 0], return_counts=True)
+        assert sorted(keys) == values[counts >= min_freq].tolist()
+    for t in range(16):
+        own = corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]
+        assert corpus.unigram_keys[own].tolist() == [
+            test for test in unigram[t] if test in corpus.unigram_keys
+        ]
+        c = corpus.context[t]
+        own = corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]
+        assert corpus.bigram_keys[own].tolist() == [
+            test for test in bigram[t] if test in corpus.bigram_keys
+        ]
+
+
+def test_a_pipeline_without_rare_tests_has_fewer_weights():
+    sizes = []
+    for min_freq in (1, 2, 3):
+        nlp = pipeline(min_freq=min_freq)
+        examples = examples_of(nlp)
+        nlp.initialize(lambda examples=examples: examples)
+        sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+def test_a_limit_that_no_test_reaches_is_refused():
+    nlp = pipeline(min_freq=9)
+    with pytest.raises(SparseCRFError, match="SC351.*min_freq = 9 .*8 training tokens"):
+        nlp.initialize(lambda: examples_of(nlp))
+
+
+def test_only_observed_pairs_have_weights():
+    sizes = []
+    for observed_only in (False, True):
+        nlp = pipeline(observed_only=observed_only)
+        trained(nlp, examples_of(nlp))
+        sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
+        assert [token.tag_ for token in nlp("the plan fails")] == ["DT", "NN", "VB"]
+    assert sizes[1] < sizes[0] / 2
+
+
+# Weights
+
+
+def test_the_weight_of_a_doc_is_how_often_it_is_there(weight):
+    nlp = pipeline(doc_weight=weight)
+    by_weight, _ = trained(nlp, examples_of(nlp, weights=[2.0, 0.0, 1.0]), n=30)
+    other = pipeline()
+    sentences = [SENTENCES[0], SENTENCES[0], SENTENCES[2]]
+    by_number, _ = trained(other, examples_of(other, sentences), n=30)
+    assert by_weight == pytest.approx(by_number, rel=1e-4)
+    assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN", "VB")
+
+
+def test_the_labels_of_docs_without_weight_are_left_out(weight):
+    nlp = pipeline(doc_weight=weight)
+    sentences = [*SENTENCES, ("x", "UNIQUE")]
+    nlp.initialize(lambda: examples_of(nlp, sentences, weights=[1.0, 0.5, 2.0, 0.0]))
+    assert "UNIQUE" not in nlp.get_pipe("sparse_crf").labels
+
+
+def test_sentences_have_the_weight_of_their_doc(weight):
+    nlp = pipeline(doc_weight=weight)
+    examples = examples_of(nlp, [("a b c d", "X Y X Y"), ("a b", "Y X")], [3.0, 0.5])
+    examples[0].predicted[2].is_sent_start = True
+    nlp.initialize(lambda: examples)
+    corpus = nlp.get_pipe("sparse_crf")._session.training._corpus
+    assert corpus.weights.tolist() == [3.0, 3.0, 0.5]
+
+
+@pytest.mark.parametrize("value", [None, "2", -1.0, float("nan"), float("inf"), True])
+def test_bad_weights_of_docs_are_refused(weight, value):
+    nlp = pipeline(doc_weight=weight)
+    examples = examples_of(nlp, weights=[1.0, value, 1.0])
+    with pytest.raises(SparseCRFError, match=f"SC355.*{weight}.*begins: 'plan the trip"):
+        nlp.initialize(lambda: examples)
+
+
+def test_an_extension_that_is_not_there_is_refused():
+    nlp = pipeline(doc_weight="no_such_weight")
+    with pytest.raises(SparseCRFError, match="SC354.*doc_weight = 'no_such_weight'"):
+        nlp.initialize(lambda: examples_of(nlp))
+
+
+def test_weights_that_are_all_zero_are_refused(weight):
+    nlp = pipeline(doc_weight=weight)
+    with pytest.raises(SparseCRFError, match="SC356"):
+        nlp.initialize(lambda: examples_of(nlp, weights=[0.0, 0.0, 0.0]))
+    nlp = pipeline(label_weights={"DT": 0, "NN": 0, "VB": 0})
+    with pytest.raises(SparseCRFError, match="SC356"):
+        nlp.initialize(lambda: examples_of(nlp))
+
+
+def test_a_sequence_counts_as_its_gold_labels_do_on_average():
+    problem = partial_problem(231, 3, [4, 3, 0, 5, 2], weighted=True)
+    problem.corpus.labels[-2:] = -1
+    weights = np.array([0.5, 2.0, 0.0])
+    corpus = weighted(problem.corpus, weights)
+    for s, tokens in enumerate(problem.sequences()):
+        means = [weights[problem.gold(t)].mean() for t in tokens if problem.corpus.labels[t] != -1]
+        expected = problem.corpus.weights[s] * (np.mean(means) if means else 0.0)
+        assert corpus.weights[s] == pytest.approx(expected, rel=1e-12)
+    problem.corpus = corpus
+    loss = loss_of(problem)
+    value, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+    expected, expected_gradient = problem.loss()
+    assert value == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", ["chain", "memm"])
+def test_weights_of_labels_in_a_pipeline(model):
+    # Pairs, as a config has sections for dicts, whose keys cannot be everything.
+    nlp = pipeline(model=model, label_weights=[["NN", 3.0], [":", 0.5]])
+    examples = examples_of(nlp, [*SENTENCES, ("a :", "DT :")])
+    nlp.initialize(lambda: examples)
+    loss = nlp.get_pipe("sparse_crf")._session.training._runs[0].loss
+    weights = sorted(loss._lattice.weights.tolist())
+    if model == "chain":
+        assert weights == pytest.approx([0.75, 5 / 3, 5 / 3, 2.0])
+    else:
+        assert weights == pytest.approx([0.5, *[1.0] * 6, 3.0, 3.0, 3.0])
+    again = Config().from_str(nlp.config.to_str())
+    assert spacy.util.load_model_from_config(again)
+
+
+def test_weights_of_other_labels_are_refused():
+    nlp = pipeline(label_weights={"NN": 2.0, "NNS": 3.0})
+    with pytest.raises(SparseCRFError, match="SC353.*'NNS'.*DT, NN, VB"):
+        nlp.initialize(lambda: examples_of(nlp))

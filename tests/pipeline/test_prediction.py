@@ -1,0 +1,143 @@
+"""Prediction by the component: kept words and sums must never show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.attrs import LIKE_NUM
+from spacy.language import Language
+from spacy.strings import StringStore
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.features.featurizer import Featurizer
+
+from ..conftest import Corpus
+from ..toy import docs_of, examples_of, run_steps, tags_of
+
+TEMPLATES = ["b:", "u:", "u:norm[0]", "u:norm[-1]|lower[0]", "u:like_num[0]", "u:lower[1]"]
+
+
+@pytest.fixture
+def normed(corpus: Corpus) -> Language:
+    """A pipeline whose features read what users can change in the vocab."""
+    nlp = spacy.blank("en")
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
+    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": 0.1})
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 4)
+    return nlp
+
+
+def plain(nlp: Language, docs: Sequence[Doc]) -> list[int]:
+    """Labels from every test's hash, with features and a decoder that have kept nothing."""
+    pipe = nlp.get_pipe("sparse_crf")
+    features = Featurizer(pipe.features.templates, pipe.features.start_label)
+    return Decoder(pipe.model).viterbi(features(docs)).tolist()
+
+
+def predicted(nlp: Language, docs: Sequence[Doc]) -> list[int]:
+    return np.concatenate(nlp.get_pipe("sparse_crf").predict(docs)).tolist()
+
+
+def test_a_norm_that_changes_is_seen(normed: Language):
+    words = ["fentovtion", "fentovizes", "of"]
+    before = predicted(normed, [Doc(normed.vocab, words=words)])
+    normed.vocab["fentovtion"].norm_ = "of"
+    normed.vocab["fentovizes"].norm_ = "the"
+    doc = Doc(normed.vocab, words=words)
+    assert predicted(normed, [doc]) == plain(normed, [doc]) != before
+
+
+def test_a_language_s_like_num_that_is_replaced_is_seen(normed: Language, corpus: Corpus):
+    docs = docs_of(normed, corpus.dev)
+    pipe = normed.get_pipe("sparse_crf")
+    features = pipe.features(docs).hashes
+    assert predicted(normed, docs) == plain(normed, docs)
+    normed.vocab.lex_attr_getters[LIKE_NUM] = lambda text: text.startswith("the")
+    assert (pipe.features(docs).hashes != features).any()
+    assert predicted(normed, docs) == plain(normed, docs)
+
+
+def test_a_model_that_is_replaced_in_place_is_seen(
+    normed: Language, trained: Language, corpus: Corpus
+):
+    docs = docs_of(trained, corpus.dev)
+    pipe = trained.get_pipe("sparse_crf")
+    first = predicted(trained, docs)
+    pipe.model.from_bytes(normed.get_pipe("sparse_crf").model.to_bytes())
+    second = predicted(trained, docs)
+    assert second == plain(trained, docs) != first
+
+
+def test_a_label_that_is_added_is_seen(trained: Language, corpus: Corpus):
+    docs = docs_of(trained, corpus.dev)
+    first = predicted(trained, docs)
+    pipe = trained.get_pipe("sparse_crf")
+    for i in range(4):  # more than the padding of a row of scores has room for
+        pipe.add_label(f"Z{i}")
+    assert predicted(trained, docs) == plain(trained, docs)
+    assert len(first) == len(predicted(trained, docs))
+
+
+def test_steps_after_prediction_are_seen(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    docs = docs_of(nlp, corpus.dev)
+    for _ in range(3):
+        run_steps(nlp, examples, 1)
+        assert predicted(nlp, docs) == plain(nlp, docs)
+
+
+def test_features_that_are_replaced_are_seen(trained: Language, corpus: Corpus):
+    docs = docs_of(trained, corpus.dev)
+    pipe = trained.get_pipe("sparse_crf")
+    first = predicted(trained, docs)
+    pipe.features = Featurizer(["b:", "u:suffix(3)[0]"])
+    assert predicted(trained, docs) == plain(trained, docs) != first
+
+
+def test_features_may_be_a_plain_function(trained: Language, corpus: Corpus):
+    docs = docs_of(trained, corpus.dev)
+    pipe = trained.get_pipe("sparse_crf")
+    expected = predicted(trained, docs)
+    templates = pipe.features
+
+    def features(docs: Sequence[Doc], sequences: str) -> Observations:
+        return templates(docs, sequences)
+
+    pipe.features = features
+    assert predicted(trained, docs) == expected
+
+
+def test_docs_of_several_vocabs_and_without_tokens(fitted: Language, corpus: Corpus):
+    others = [spacy.blank("en"), spacy.blank("de"), fitted]
+    docs = [doc for nlp in others for doc in docs_of(nlp, corpus.dev[:5])]
+    docs.insert(3, Doc(others[0].vocab))
+    docs.insert(7, Doc(others[2].vocab))
+    pipe = fitted.get_pipe("sparse_crf")
+    apart = tags_of([pipe(doc.copy()) for doc in docs])
+    assert tags_of(list(pipe.pipe(docs, batch_size=100))) == apart
+    assert apart[3] == []
+
+
+def test_nothing_that_is_kept_is_stored(trained: Language, corpus: Corpus, tmp_path: Path):
+    fresh = trained.to_bytes(exclude=["vocab"])
+    list(trained.pipe(docs_of(trained, corpus.dev)))
+    assert trained.to_bytes(exclude=["vocab"]) == fresh
+
+
+def test_tags_written_after_strings_are_lost(trained: Language):
+    words = ["the", "fentovtion"]
+    with trained.memory_zone():
+        assert tags_of([trained(Doc(trained.vocab, words=words))]) == [["DT", "NN"]]
+    assert tags_of([trained(Doc(trained.vocab, words=words))]) == [["DT", "NN"]]
+    vocab = spacy.blank("en").vocab
+    pipe = trained.get_pipe("sparse_crf")
+    for _ in range(2):
+        assert tags_of([pipe(Doc(vocab, words=words))]) == [["DT", "NN"]]
+        vocab.strings.from_bytes(StringStore().to_bytes())

@@ -1,0 +1,97 @@
+"""The default scorer follows the target, and a config that weighs another score is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Token
+from spacy.training import Example
+from spacy.util import load_config
+
+from spacy_sparsecrf.errors import SparseCRFError
+
+from ..conftest import SHIPPED_CONFIG
+from ..training.test_training_loop import run_training
+
+WORDS = ["a", "b", "c"]
+GOLD = {
+    "tag": {"tags": ["X", "Y", "X"]},
+    "pos": {"pos": ["NOUN", "VERB", "NOUN"]},
+    "both": {"tags": ["X", "Y", "X"], "pos": ["NOUN", "VERB", "NOUN"]},
+    "morph": {"morphs": ["Case=Nom|Number=Sing", "_", "Tense=Past"]},
+    "_.role": {},
+}
+SCORES = {"tag": "tag_acc", "pos": "pos_acc", "morph": "morph_acc", "_.role": "role_acc"}
+
+
+@pytest.fixture(autouse=True)
+def no_extension() -> Iterator[None]:
+    """Extensions are global."""
+    yield
+    if Token.has_extension("role"):
+        Token.remove_extension("role")
+
+
+def target_of(attr: str) -> dict[str, Any]:
+    return {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": attr}
+
+
+def gold_doc(nlp: Language, attr: str) -> Doc:
+    doc = Doc(nlp.vocab, words=WORDS, **GOLD[attr])
+    if attr == "_.role":
+        for token, role in zip(doc, ["X", None, "Y"], strict=True):
+            token._.role = role
+    return doc
+
+
+@pytest.mark.parametrize("attr", SCORES)
+def test_the_default_scorer_scores_what_is_learnt(attr: str):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"target": target_of(attr), "n_threads": 1})
+    examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, attr)) for _ in range(10)]
+    nlp.initialize(lambda: examples)
+    for _ in range(4):
+        nlp.update(examples[:1], sgd=None)
+        pipe.finish_update(None)
+    scores = nlp.evaluate(examples)
+    assert scores[SCORES[attr]] == 1.0
+    assert not {*SCORES.values(), "token_attr"} - {SCORES[attr]} & scores.keys()
+    if attr == "morph":
+        assert scores["morph_per_feat"]["Case"]["f"] == 1.0
+
+
+def config_for(tmp_path: Path, attr: str, weights: dict[str, float | None], gold: str = "") -> Any:
+    """The shipped config with another target and the weights of scores."""
+    nlp = spacy.blank("en")
+    docs = [gold_doc(nlp, gold or attr) for _ in range(10)]
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "corpus.spacy")
+    paths = dict.fromkeys(("paths.train", "paths.dev"), str(tmp_path / "corpus.spacy"))
+    config = load_config(SHIPPED_CONFIG, overrides={**paths, "training.max_steps": 3})
+    config["components"]["sparse_crf"]["target"] = target_of(attr)
+    config["training"]["score_weights"] = weights
+    return config
+
+
+@pytest.mark.parametrize("attr", ["pos", "morph"])
+def test_training_with_the_weight_of_tags_is_refused(attr: str, tmp_path: Path):
+    lines = rf"SC219.*\n\[training.score_weights\]\n{attr}_acc = 1.0\ntag_acc = null"
+    for scorer in ("spacy_sparsecrf.token_scorer.v1", "spacy.tagger_scorer.v1"):
+        config = config_for(tmp_path, attr, {"tag_acc": 1.0})
+        config["components"]["sparse_crf"]["scorer"] = {"@scorers": scorer}
+        with pytest.raises(SparseCRFError, match=lines):
+            run_training(config)
+
+
+def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path: Path):
+    _, rows = run_training(config_for(tmp_path, "pos", {"pos_acc": 1.0, "tag_acc": None}))
+    assert float(rows[-1][-1]) == 1.0
+
+
+def test_a_tagger_beside_it_may_have_the_weight(tmp_path: Path):
+    config = config_for(tmp_path, "pos", {"tag_acc": 1.0}, gold="both")
+    config["components"]["tags"] = {"factory": "sparse_crf"}
+    config["nlp"]["pipeline"] = ["tags", "sparse_crf"]
+    run_training(config)

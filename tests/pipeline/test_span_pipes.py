@@ -1,0 +1,217 @@
+"""The factories for entities and spans: what users of spaCy expect of them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli.init_config import fill_config
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+
+from ..decoding.span_cases import (
+    add_spans,
+    chunks_of,
+    held_out_sentences,
+    span_examples,
+    spans_of,
+    training_sentences,
+)
+from .test_component import environment
+
+# Docs of these tests have no tags, which the default templates of spans read.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
+
+FACTORIES = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
+TYPES = ("NP", "VP")
+
+
+@pytest.fixture(scope="module")
+def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A trained pipeline of each factory, on disk."""
+    paths = {}
+    for name, key in FACTORIES.items():
+        nlp = spacy.blank("en")
+        nlp.add_pipe(name, config={"n_threads": 1})
+        examples = span_examples(nlp, training_sentences(), key)
+        nlp.initialize(lambda: examples)  # noqa: B023
+        for _ in range(5):
+            nlp.update(examples[:1], sgd=None)
+            nlp.get_pipe(name).finish_update(None)
+        paths[name] = tmp_path_factory.mktemp("pipelines") / name
+        nlp.to_disk(paths[name])
+    return paths
+
+
+@pytest.fixture(scope="module", params=FACTORIES)
+def fitted(request: pytest.FixtureRequest, trained_dirs: dict[str, Path]) -> Language:
+    """A trained pipeline of each factory, for tests that do not change it."""
+    return spacy.load(trained_dirs[request.param])
+
+
+@pytest.fixture(params=FACTORIES)
+def trained(request: pytest.FixtureRequest, trained_dirs: dict[str, Path]) -> Language:
+    return spacy.load(trained_dirs[request.param])
+
+
+def key_of(nlp: Language) -> str:
+    return FACTORIES[nlp.pipe_names[0]]
+
+
+def score_of(nlp: Language) -> str:
+    return "ents_f" if key_of(nlp) == "ents" else "spans_sc_f"
+
+
+def held_out(nlp: Language) -> list[Example]:
+    return span_examples(nlp, held_out_sentences(), key_of(nlp))
+
+
+def predicted(nlp: Language, **settings: int) -> list[list[tuple[int, int, str]]]:
+    docs = [Doc(nlp.vocab, words=words) for words, _ in held_out_sentences()]
+    return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs, **settings)]
+
+
+def test_it_learns_and_generalises(fitted: Language):
+    scores = fitted.evaluate(held_out(fitted))
+    assert scores[score_of(fitted)] > 0.95
+    assert scores[score_of(fitted).replace("_f", "_per_type")].keys() == set(TYPES)
+
+
+def test_labels_are_types_and_label_data_what_initialize_needs(fitted: Language):
+    name = fitted.pipe_names[0]
+    pipe = fitted.get_pipe(name)
+    assert set(pipe.labels) == set(TYPES)
+    assert fitted.pipe_labels[name] == list(pipe.labels)
+    assert set(pipe.label_data) == {"B-NP", "I-NP", "L-NP", "O", "U-NP", "U-VP"}
+    other = spacy.blank("en").add_pipe(name)
+    other.initialize(lambda: held_out(fitted), labels=json.loads(json.dumps(pipe.label_data)))
+    assert other.label_data == pipe.label_data
+    fresh = spacy.blank("en").add_pipe(name)
+    with pytest.raises(SparseCRFError, match=r"SC206.*'[BLU]-[NV]P'"):
+        fresh.initialize(lambda: held_out(fitted), labels=["OTHER"])
+
+
+def test_adding_a_type_adds_all_its_labels(trained: Language):
+    pipe = trained.get_pipe(trained.pipe_names[0])
+    before = predicted(trained)
+    assert pipe.add_label("PER") == 1
+    assert pipe.add_label("PER") == 0
+    assert pipe.label_data[-4:] == ("B-PER", "I-PER", "L-PER", "U-PER")
+    assert pipe.model.labels == pipe.label_data
+    assert pipe.labels[-1] == "PER"
+    assert predicted(trained) == before
+    assert pipe.add_label("VP") == 1  # the others of its labels
+    pipe.set_output(len(pipe.label_data))
+
+
+def test_one_label_too_few_is_there_anyway():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf_ner")
+    full = add_spans(Doc(nlp.vocab, words=["a", "b"]), [(0, 2, "X")], "ents")
+    pipe.initialize(lambda: [Example(Doc(nlp.vocab, words=["a", "b"]), full)])
+    assert pipe.label_data == ("B-X", "L-X", "O")
+
+
+def test_bytes_round_trip(fitted: Language):
+    other = spacy.blank("en")
+    other.add_pipe(fitted.pipe_names[0])
+    other.from_bytes(fitted.to_bytes())
+    name = fitted.pipe_names[0]
+    assert other.get_pipe(name).to_bytes() == fitted.get_pipe(name).to_bytes()
+    assert predicted(other) == predicted(fitted)
+
+
+IN_PROCESSES = """
+import sys
+import spacy
+from tests.pipeline.test_span_pipes import predicted
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        nlp = spacy.load(path)
+        assert predicted(nlp, n_process=2, batch_size=5) == predicted(nlp), path
+"""
+
+
+def test_two_processes(trained_dirs: dict[str, Path], tmp_path: Path):
+    script = tmp_path / "in_processes.py"
+    script.write_text(IN_PROCESSES, encoding="utf8")
+    command = [sys.executable, str(script), *map(str, trained_dirs.values())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment())
+    assert done.returncode == 0, done.stderr
+
+
+def test_spans_that_are_set_are_kept(fitted: Language):
+    words, tags = held_out_sentences()[0]
+    preset = [(0, 1, "OTHER")]
+    kept = fitted(add_spans(Doc(fitted.vocab, words=words), preset, key_of(fitted)))
+    found = spans_of(kept, key_of(fitted))
+    assert found[0] == preset[0]
+    assert found[-1] == chunks_of(tags)[-1]
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_initialize_without_data(name: str):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(name)
+    nlp.initialize()
+    assert pipe.labels == ()
+    with pytest.raises(SparseCRFError, match="SC201"):
+        nlp("A text.")
+    pipe.add_label("X")
+    assert len(nlp("A text.")) == 3
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_what_the_factories_declare(name: str):
+    nlp = spacy.blank("en")
+    nlp.add_pipe(name)
+    meta = nlp.get_pipe_meta(name)
+    key = "spans_sc" if name == "sparse_crf_spans" else "ents"
+    assert meta.assigns[0] == ("doc.spans" if name == "sparse_crf_spans" else "doc.ents")
+    assert meta.default_score_weights[f"{key}_f"] == 1.0
+    assert nlp.analyze_pipes()["problems"] == {name: []}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_fill_config_writes_templates_and_target(name: str, tmp_path: Path):
+    text = f'[nlp]\nlang = "en"\npipeline = ["{name}"]\n[components]\n'
+    text += f'[components.{name}]\nfactory = "{name}"\n'
+    (tmp_path / "base.cfg").write_text(text, encoding="utf8")
+    _, filled = fill_config(tmp_path / "filled.cfg", tmp_path / "base.cfg", silent=True)
+    block = filled["components"][name]
+    assert block["target"]["scheme"] == "BILUO"
+    assert block["threshold"] == 0.0
+    assert "b:" in block["features"]["templates"]
+    expected = {"sparse_crf_ner": "ents_f", "sparse_crf_spans": "spans_sc_f"}[name]
+    assert filled["training"]["score_weights"][expected] == 1.0
+
+
+def test_debug_data_runs(fitted: Language, tmp_path: Path):
+    name = fitted.pipe_names[0]
+    config = fitted.config.copy()
+    docs = [example.reference for example in held_out(fitted)]
+    DocBin(docs=docs).to_disk(tmp_path / "data.spacy")
+    for part in ("train", "dev"):
+        config["paths"][part] = str(tmp_path / "data.spacy")
+    config.to_disk(tmp_path / "config.cfg")
+    command = [sys.executable, "-m", "spacy", "debug", "data", str(tmp_path / "config.cfg")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert name in done.stdout
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5])
+def test_a_threshold_is_a_probability(value: float):
+    with pytest.raises(SparseCRFError, match=r"SC205.*threshold = .*from 0 to 1"):
+        spacy.blank("en").add_pipe("sparse_crf_ner", config={"threshold": value})
+
+
+def test_a_threshold_needs_spans():
+    with pytest.raises(SparseCRFError, match=r"SC504.*threshold = 0\.5.*sparse_crf_ner"):
+        spacy.blank("en").add_pipe("sparse_crf", config={"threshold": 0.5})

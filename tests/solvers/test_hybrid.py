@@ -1,0 +1,141 @@
+"""The hybrid method: sums over samples, how they grow, what it reaches."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.subset import ExampleSums, Subset
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+
+from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.test_stages import learnable
+from ..reference import random_problem
+from .test_sgd import MISSING, example_loss, lattice_order, stochastic_loss
+from .test_smd import corpus_of_rare_tests
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "options",
+    [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
+)
+def test_sums_of_examples_equal_enumeration(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
+    problem.corpus.labels[[0, 5, 8, 12]] = 0
+    working = stochastic_loss(problem)
+    sums, numbers = ExampleSums(working), lattice_order(problem, working)
+    # Potentials at other weights, and of other examples, are not taken for present ones.
+    for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):
+        theta = factor * problem.theta
+        gradient = np.ones_like(theta)
+        value = sums.add(np.array(members, dtype=np.int64), theta, gradient)
+        weights = problem.corpus.weights[numbers[members]]
+        parts = [example_loss(problem, i, theta) for i in numbers[members]]
+        expected = sum(w * v for w, (v, _) in zip(weights, parts, strict=True))
+        assert value == pytest.approx(expected, abs=1e-10)
+        expected = 1.0 + sum(w * g for w, (_, g) in zip(weights, parts, strict=True))
+        np.testing.assert_allclose(gradient, expected, atol=1e-12)
+
+
+def test_subsets_are_scaled_up_to_the_whole():
+    problem, _ = random_problem(102, 3, [5, 3, 4, 1], **MISSING)
+    problem.corpus.labels[[0, 5, 8, 12]] = 0
+    working = stochastic_loss(problem)
+    sums = ExampleSums(working)
+    whole = Subset(sums, sums.sequences).value_and_grad(problem.theta)
+    value, gradient = working.value_and_grad(problem.theta)
+    assert whole[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(whole[1], gradient, atol=1e-12)
+    halves = [Subset(sums, part) for part in (sums.sequences[:2], sums.sequences[2:])]
+    values = [half.value_and_grad(problem.theta) for half in halves]
+    assert 0.5 * (values[0][0] + values[1][0]) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(0.5 * (values[0][1] + values[1][1]), gradient, atol=1e-12)
+
+
+def test_samples_grow_and_have_those_before(monkeypatch):
+    problem, penalty = learnable(), ElasticNet(0.0, 1.0)
+    working = stochastic_loss(problem)
+    visited: list[np.ndarray] = []
+    add = ExampleSums.add
+
+    def spy(self, members, theta, gradient):
+        visited.append(members)
+        return add(self, members, theta, gradient)
+
+    monkeypatch.setattr(ExampleSums, "add", spy)
+    solver = Hybrid(growth=1.5, first_share=0.05)
+    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
+    order = np.random.default_rng(0).permutation(ExampleSums(working).sequences)
+    passes = 0.0
+    while state.size < 80:
+        passes += solver.step(working, penalty, state).passes
+        gradient = np.zeros_like(state.theta)
+        value = add(ExampleSums(working), order[: state.known], state.theta, gradient)
+        assert state.partial_value == pytest.approx(value, rel=1e-10)
+        np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
+    samples = [members for members in visited if members[0] == order[0]]
+    sizes = list(dict.fromkeys(map(len, samples)))
+    assert sizes == [4, 7, 12, 19, 30, 46, 70]
+    for members in samples:
+        np.testing.assert_array_equal(members, order[: len(members)])
+    # Of a larger sample, what is new is evaluated before the line search.
+    added = [members for members in visited if members[0] != order[0]]
+    np.testing.assert_array_equal(np.concatenate(added), order[4:70])
+    assert 80 * passes == pytest.approx(sum(map(len, visited)) + 80 - 70)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.2])
+def test_remapped_samples_are_evaluated_anew(l1):
+    problem, penalty = learnable(), ElasticNet(l1, 1.0)
+    working = stochastic_loss(problem)
+    solver = Hybrid(growth=1.1)
+    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
+    solver.step(working, penalty, state)
+    assert 0 < state.known == state.size < 80
+    identity = np.arange(len(state.theta))
+    other = solver.remap(working, penalty, state, identity, state.gradient)
+    assert other.size == state.size
+    assert other.known == 0
+    np.testing.assert_array_equal(other.theta, state.theta)
+    passes = [solver.step(working, penalty, each).passes for each in (state, other)]
+    assert other.known <= state.known
+    sums, gradient = ExampleSums(working), np.zeros_like(other.theta)
+    order = np.random.default_rng(0).permutation(sums.sequences)
+    value = sums.add(order[: other.known], other.theta, gradient)
+    assert other.partial_value == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(other.partial, gradient, atol=1e-9)
+    assert min(passes) >= 1.0
+
+
+def test_it_needs_fewer_passes_than_the_whole_corpus_from_the_start():
+    corpus, penalty = corpus_of_rare_tests(), ElasticNet(0.0, 1.0)
+    loss = ChainLoss(corpus, 4, Workers(1))
+    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    exact = OWLQN()
+    state = exact.start(working, penalty, np.zeros(loss.n_potential))
+    while not exact.step(working, penalty, state).converged:
+        pass
+
+    def passes(solver: BatchSolver, goal: float) -> float:
+        here = solver.start(working, penalty, np.zeros(loss.n_potential))
+        total = 0.0
+        while here.value > goal:
+            total += solver.step(working, penalty, here).passes
+            assert total < 100.0
+        return total
+
+    for gap in (1e-2, 1e-3):
+        goal = (1.0 + gap) * state.value
+        assert passes(Hybrid(), goal) < 0.9 * passes(OWLQN(), goal)
+
+
+def test_settings_out_of_range_are_refused_by_name():
+    for settings in ({"growth": 0.9}, {"first_share": -0.1}, {"history": 0}):
+        with pytest.raises(SparseCRFError, match=f"SC306.*{next(iter(settings))}"):
+            Hybrid(**settings)

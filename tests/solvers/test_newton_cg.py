@@ -1,0 +1,286 @@
+"""Trust-region Newton: its constants, its steps, where it starts, what it stores."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers import trust_region
+from spacy_sparsecrf.solvers.base import StepReport
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG, State
+from spacy_sparsecrf.solvers.trust_region import (
+    adapted_radius,
+    first_point,
+    point_at,
+    truncated_newton_step,
+)
+from spacy_sparsecrf.training.training import Training
+
+from ..loss.layouts import LAYOUTS, force_layout
+from ..reference import Problem, random_problem
+from .test_solvers import smooth_minimum
+
+ALL = 1e9
+
+
+def working_loss(problem: Problem) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+    return loss.restrict(loss.all_coordinates())
+
+
+def run(
+    problem: Problem, l2: float, theta: np.ndarray, n_steps: int, **settings
+) -> tuple[State, list[StepReport]]:
+    solver = NewtonCG(**({"tolerance": 1e-9, "window": 0.0} | settings))
+    loss, penalty = working_loss(problem), ElasticNet(0.0, l2)
+    state = solver.start(loss, penalty, theta)
+    reports = []
+    for _ in range(n_steps):
+        reports.append(solver.step(loss, penalty, state))
+        if reports[-1].converged:
+            break
+    return state, reports
+
+
+def test_the_constants_are_those_of_the_paper():
+    accepted, poor, good = trust_region.ACCEPTED, trust_region.POOR, trust_region.GOOD
+    assert (accepted, poor, good) == (1e-4, 0.25, 0.75)
+    factors = trust_region.LEAST, trust_region.SMALLER, trust_region.LARGER
+    assert factors == (0.25, 0.5, 4.0)
+    assert NewtonCG().xi == 0.1
+
+
+# A step of length 2 with slope -1; the parabola's minimum lies at length / (2 (1 - actual)).
+@pytest.mark.parametrize(
+    ("radius", "actual", "predicted", "expected"),
+    [
+        # Poor: between a quarter of the step and half the radius.
+        (2.0, -np.inf, 0.5, 0.5),
+        (2.0, -1.0, 0.5, 0.5),
+        (2.0, -0.5, 0.5, 2.0 / 3.0),
+        (8.0, -np.inf, 0.5, 0.5),
+        (1.0, 0.0, 0.5, 0.5),
+        # In between: a quarter of the radius to four times that.
+        (4.0, 0.25, 0.5, 4.0 / 3.0),
+        (8.0, 0.25, 0.5, 2.0),
+        (0.2, 0.25, 0.5, 0.8),
+        # Good: not smaller, up to four times the radius.
+        (4.0, 0.45, 0.5, 4.0),
+        (1.0, 0.45, 0.5, 2.0 / 1.1),
+        (0.2, 0.5, 0.5, 0.8),
+        # The objective is not convex along the step.
+        (2.0, 1.0, 1.0, 8.0),
+    ],
+)
+def test_the_radius_follows_the_ratio_of_reductions(radius, actual, predicted, expected):
+    assert adapted_radius(radius, 2.0, actual, predicted, -1.0) == pytest.approx(expected)
+
+
+def quadratic(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """A positive definite matrix and a gradient."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, n))
+    return root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
+
+
+def test_conjugate_gradients_solve_newton_equations_inside_the_region():
+    hessian, gradient = quadratic(0)
+    step, residual = truncated_newton_step(hessian.dot, gradient, ALL, 1e-10, 50)
+    np.testing.assert_allclose(step, np.linalg.solve(hessian, -gradient), rtol=1e-6)
+    np.testing.assert_allclose(residual, -gradient - hessian @ step, atol=1e-9)
+
+
+@pytest.mark.parametrize("xi", [0.9, 0.1, 0.01])
+def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(xi):
+    hessian, gradient = quadratic(1)
+    n_products = 0
+
+    def product(vector):
+        nonlocal n_products
+        n_products += 1
+        return hessian @ vector
+
+    def left(n: int) -> float:
+        step, _ = truncated_newton_step(hessian.dot, gradient, ALL, 0.0, n)
+        return np.linalg.norm(hessian @ step + gradient) / np.linalg.norm(gradient)
+
+    truncated_newton_step(product, gradient, ALL, xi, 50)
+    assert left(n_products) <= xi
+    assert all(left(n) > xi for n in range(1, n_products))
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.3])
+def test_steps_end_at_the_boundary_of_the_region(radius):
+    hessian, gradient = quadratic(2)
+    step, residual = truncated_newton_step(hessian.dot, gradient, radius, 1e-10, 50)
+    assert np.sqrt(step @ step) == pytest.approx(radius, rel=1e-9)
+    np.testing.assert_allclose(residual, -gradient - hessian @ step, atol=1e-12)
+    # No step there is better than the one that the gradient alone leads to.
+    cauchy = -radius * gradient / np.sqrt(gradient @ gradient)
+
+    def model(step):
+        return gradient @ step + 0.5 * step @ hessian @ step
+
+    assert model(step) <= model(cauchy) + 1e-12
+
+
+def test_negative_curvature_leads_to_the_boundary():
+    hessian, gradient = quadratic(3)
+    hessian -= 5.0 * np.eye(12)
+    step, _ = truncated_newton_step(hessian.dot, gradient, 2.0, 1e-10, 50)
+    assert np.sqrt(step @ step) == pytest.approx(2.0)
+    assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
+
+
+def test_no_more_products_than_allowed():
+    problem, _ = random_problem(81, 3, [9, 8, 10, 3] * 4, n_bigram=3)
+    _, reports = run(problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4)
+    # Each trial is some products and an evaluation.
+    assert all(report.passes >= 2.0 for report in reports)
+    assert reports[0].passes <= 5.0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", [{}, {"weighted": True, "start_label": False}])
+def test_it_reaches_the_minimiser_with_any_layout(monkeypatch, layout, options):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(82, 3, [4, 3, 5, 5, 4], n_bigram=3, **options)
+    value, theta = smooth_minimum(problem, 0.0, 0.5)
+    state, reports = run(problem, 0.5, np.zeros(len(theta)), 30, tolerance=1e-7)
+    assert state.value == pytest.approx(value, rel=1e-6)
+    assert reports[-1].optimality <= 1e-6
+    problem.theta = state.theta
+    assert ElasticNet(0.0, 0.5).distance(state.theta, problem.loss()[1]) <= 1e-6
+    np.testing.assert_allclose(state.theta, theta, atol=1e-5)
+
+
+def test_what_is_stored_changes_no_iterate():
+    problem, _ = random_problem(83, 4, [9, 8, 10, 3] * 5, n_bigram=3, weighted=True, missing=0.05)
+    start = 2.0 * problem.theta
+    runs = [run(problem, 0.1, start, 6, stored=stored) for stored in (-1, 0, 1, 7, 999)]
+    for state, reports in runs[1:]:
+        np.testing.assert_array_equal(state.theta, runs[0][0].theta)
+        assert reports == runs[0][1]
+
+
+def test_the_last_steps_converge_quadratically():
+    problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
+    _, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 20, xi=1e-10, max_cg=2000)
+    distances = [report.optimality for report in reports]
+    assert reports[-1].converged
+    assert len(distances) <= 10
+    near = [(a, b) for a, b in itertools.pairwise(distances) if a < 0.3]
+    assert len(near) >= 2
+    assert all(b <= max(2.0 * a * a, 1e-10) for a, b in near)
+
+
+@pytest.mark.parametrize("xi", [0.1, 0.5])
+def test_truncated_steps_lower_the_gradient_by_about_their_fraction(xi):
+    problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
+    loose = run(problem, 0.5, np.zeros(len(problem.theta)), 60, xi=xi, tolerance=1e-6)[1]
+    exact = run(problem, 0.5, np.zeros(len(problem.theta)), 60, xi=1e-10, tolerance=1e-6)[1]
+    assert loose[-1].converged
+    assert len(loose) >= len(exact)
+    assert sum(report.passes for report in loose) < sum(report.passes for report in exact)
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0, 200.0])
+def test_far_starts_lead_to_the_same_minimum(scale):
+    problem, _ = random_problem(85, 3, [6, 4, 7, 5, 8], n_bigram=3)
+    value, _ = smooth_minimum(problem, 0.0, 0.5)
+    settings = {"tolerance": 1e-6}
+    state, reports = run(problem, 0.5, scale * problem.theta, 100, **settings)
+    values = [report.objective for report in reports]
+    assert all(b <= a * (1.0 + 1e-12) for a, b in itertools.pairwise(values))
+    assert state.value == pytest.approx(value, rel=1e-6)
+    assert reports[-1].optimality <= 1e-6
+
+
+@pytest.mark.parametrize("l2", [1e-3, 1e-8])
+def test_flat_and_badly_scaled_problems(l2):
+    problem, _ = random_problem(86, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    # From certainties of both kinds.
+    start = np.where(np.arange(len(problem.theta)) % 2, 30.0, -30.0)
+    state, reports = run(problem, l2, start, 60, tolerance=1e-4)
+    values = [report.objective for report in reports]
+    assert np.isfinite(values).all()
+    assert np.isfinite(state.theta).all()
+    assert all(b <= a * (1.0 + 1e-12) for a, b in itertools.pairwise(values))
+    assert values[-1] < 0.2 * values[0]
+
+
+def test_constrained_copies_make_the_loss_concave_in_places():
+    problem, _ = random_problem(87, 3, [5, 4, 5, 2] * 3, missing=0.7, weighted=True, n_bigram=3)
+    state, reports = run(problem, 0.05, problem.theta, 60, tolerance=1e-6)
+    values = [report.objective for report in reports]
+    assert all(b <= a * (1.0 + 1e-12) for a, b in itertools.pairwise(values))
+    assert reports[-1].optimality <= 1e-5
+    problem.theta = state.theta
+    assert ElasticNet(0.0, 0.05).distance(state.theta, problem.loss()[1]) <= 1e-5
+
+
+class Damaged:
+    """A loss with a finite value whose gradient is not a number far from zero."""
+
+    def __init__(self, loss: WorkingLoss, reach: float) -> None:
+        self.loss, self.reach = loss, reach
+
+    def __getattr__(self, name: str):
+        return getattr(self.loss, name)
+
+    def value_and_grad(self, theta):
+        value, gradient = self.loss.value_and_grad(theta)
+        return value, gradient if np.abs(theta).max() < self.reach else np.nan * gradient
+
+
+def test_points_without_a_finite_gradient_are_not_visited():
+    problem, _ = random_problem(90, 3, [4, 3, 5, 5])
+    loss, penalty = working_loss(problem), ElasticNet(0.0, 0.1)
+    assert not np.isfinite(point_at(Damaged(loss, 0.0), penalty, problem.theta).value)
+    with pytest.raises(SparseCRFError, match="SC307"):
+        first_point(Damaged(loss, 0.0), penalty, problem.theta)
+    point = first_point(Damaged(loss, ALL), penalty, problem.theta)
+    assert point.value == pytest.approx(problem.loss()[0] + penalty.value(problem.theta))
+
+
+def test_products_that_are_not_finite_leave_a_step_downhill():
+    _, gradient = quadratic(4)
+    step, residual = truncated_newton_step(lambda vector: np.nan * vector, gradient, 0.7, 0.1, 50)
+    assert np.sqrt(step @ step) == pytest.approx(0.7)
+    np.testing.assert_allclose(step / np.linalg.norm(step), scaled_down(gradient))
+    np.testing.assert_array_equal(residual, -gradient)
+
+
+def scaled_down(vector: np.ndarray) -> np.ndarray:
+    return -vector / np.linalg.norm(vector)
+
+
+def test_nothing_moves_at_the_minimum():
+    problem, _ = random_problem(88, 3, [6, 4])
+    state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 100, tolerance=0.0)
+    before = state.theta
+    loss, penalty = working_loss(problem), ElasticNet(0.0, 0.5)
+    report = NewtonCG(tolerance=0.0).step(loss, penalty, state)
+    assert report.converged
+    assert report.passes == 0.0
+    np.testing.assert_array_equal(state.theta, before)
+
+
+def test_l1_is_refused():
+    problem, _ = random_problem(89, 3, [6, 4])
+    with pytest.raises(SparseCRFError, match="SC308.*NewtonCG"):
+        Training(problem.corpus, list("abc"), NewtonCG(), l1=0.5, l2=1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [({"stored": -2}, "stored"), ({"xi": -0.1}, "xi"), ({"max_cg": 0}, "max_cg")],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        NewtonCG(**settings)

@@ -1,0 +1,355 @@
+"""Online exponentiated gradient: its dual against enumeration, its way to the minimum."""
+
+import copy
+import itertools
+from dataclasses import fields, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.lattice import Csr
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.oeg import OEG, State
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import Problem, random_problem
+from ..training.learning_cases import loss_of, partial_problem
+from .test_sag_kernels import LENGTHS, everything
+from .test_solvers import dense_weights, smooth_minimum, train
+
+# Options of `partial_problem`.
+CASES = {
+    "plain": {},
+    "weighted": {"weighted": True, "n_bigram": 3},
+    "no start": {"start_label": False, "n_bigram": 2},
+    "no pairs": {"n_bigram": 0},
+    "legal": {"constrained": True, "n_bigram": 2},
+}
+
+
+def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> tuple[list[int], list[int]]:
+    """The labels and tests of a sequence, by which it is told from others."""
+    of_tokens = tests.indices[tests.indptr[begin] : tests.indptr[end]]
+    return labels[begin:end].tolist(), of_tokens.tolist()
+
+
+class Twin:
+    """The dual by enumeration: a distribution over all label sequences of each sequence.
+
+    order: sequences of the problem in the solver's order; features: [paths, K] of each, and of the
+    gold path; agreeing: [paths] how many labels of a path are gold.
+    """
+
+    def __init__(self, problem: Problem, working: WorkingLoss, l2: float) -> None:
+        lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
+        tests = Csr(corpus.uni_indptr, corpus.uni_indices)
+        known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
+        order = [
+            known.index(contents(lattice.labels, lattice.tests, *bounds))
+            for bounds in pairwise(lattice.offsets)
+        ]
+        assert len(set(order)) == len(spans)
+        self.l2, self.weight = l2, problem.corpus.weights[order]
+        self.features, self.gold, self.agreeing = [], [], []
+        for tokens in (spans[i] for i in order):
+            paths = problem.paths(tokens)
+            gold = tuple(problem.corpus.labels[tokens.start : tokens.stop])
+            self.features.append(np.array([problem.counts(tokens, path) for path in paths]))
+            self.gold.append(problem.counts(tokens, gold))
+            self.agreeing.append((np.array(paths) == gold).sum(axis=1))
+
+    def first(self, theta: np.ndarray, gold: float) -> list[np.ndarray]:
+        logs = [f @ theta + gold * n for f, n in zip(self.features, self.agreeing, strict=True)]
+        return [np.exp(one - logsumexp(one)) for one in logs]
+
+    def weights(self, alphas: list[np.ndarray]) -> np.ndarray:
+        parts = zip(self.weight, self.gold, alphas, self.features, strict=True)
+        return sum(c * (gold - alpha @ f) for c, gold, alpha, f in parts) / self.l2
+
+    def value(self, alphas: list[np.ndarray]) -> float:
+        w = self.weights(alphas)
+        entropies = [-np.sum(alpha * np.log(alpha)) for alpha in alphas]
+        return self.weight @ entropies - self.l2 / 2.0 * w @ w
+
+    def step(self, alphas: list[np.ndarray], s: int, eta: float) -> list[np.ndarray]:
+        """The multiplicative step of one sequence."""
+        gradient = np.log(alphas[s]) - self.features[s] @ self.weights(alphas)
+        logs = np.log(alphas[s]) - eta * gradient
+        return [*alphas[:s], np.exp(logs - logsumexp(logs)), *alphas[s + 1 :]]
+
+
+def make(case: str, l2: float, seed: int = 301) -> tuple[Problem, WorkingLoss, ElasticNet]:
+    options = {"n_values": 3, **CASES[case]}
+    constrained = options.pop("constrained", False)
+    problem = partial_problem(
+        seed, 3, LENGTHS, missing=0.0, ambiguous=0.0, constrained=constrained, **options
+    )
+    loss = loss_of(problem)
+    return problem, loss.restrict(loss.all_coordinates(), stochastic=True), ElasticNet(0.0, l2)
+
+
+@pytest.mark.parametrize("l2", [0.3, 3.0])
+@pytest.mark.parametrize("case", CASES)
+def test_iterates_are_those_of_the_enumerated_dual(case, l2):
+    problem, working, penalty = make(case, l2)
+    twin, solver = Twin(problem, working, l2), OEG(gold=2.0, first_step=0.8, seed=4)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    alphas = twin.first(np.zeros_like(problem.theta), 2.0)
+    etas, halved = np.full(len(LENGTHS), 0.8), 0
+    for epoch in range(6):
+        assert state.dual == pytest.approx(twin.value(alphas), rel=1e-11)
+        if epoch > 0:
+            np.testing.assert_allclose(state.theta, twin.weights(alphas), atol=1e-11)
+        evaluations = 0
+        for s in np.random.default_rng([4, epoch]).permutation(len(LENGTHS)):
+            before = twin.value(alphas)
+            while twin.value(after := twin.step(alphas, s, etas[s])) < before:
+                etas[s] *= 0.5
+                halved += 1
+                evaluations += 1
+            alphas, etas[s] = after, min(1.05 * etas[s], 1.0)
+            evaluations += 1
+        report = solver.step(working, penalty, state)
+        assert report.passes * len(LENGTHS) == evaluations
+        np.testing.assert_array_equal(state.steps, etas)
+    assert halved > 0 or l2 == 3.0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_dual_never_falls_and_meets_the_objective(case):
+    problem, working, penalty = make(case, 1.0)
+    twin, solver = Twin(problem, working, 1.0), OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    duals, gaps = [state.dual], []
+    for _ in range(150):
+        report = solver.step(working, penalty, state)
+        duals.append(state.dual)
+        gaps.append(report.objective - state.dual)
+        assert state.dual == pytest.approx(report.objective - gaps[-1])
+    assert all(b >= a for a, b in itertools.pairwise(duals))
+    # A bound from below at any time; in the end the minimum.
+    assert min(gaps) >= -1e-10 * abs(duals[-1])
+    assert gaps[-1] <= 1e-9 * abs(duals[-1]) < gaps[0]
+    problem.theta = state.theta
+    value, gradient = problem.loss()
+    assert value + penalty.value(state.theta) == pytest.approx(duals[-1], rel=1e-9)
+    np.testing.assert_allclose(gradient + state.theta, 0.0, atol=1e-5)
+    assert twin.value(twin.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 1000),
+    n_labels=st.integers(1, 10),
+    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    l2=st.sampled_from([1e-6, 0.1, 100.0]),
+    gold=st.sampled_from([0.0, 10.0, 800.0]),
+    scale=st.sampled_from([0.0, 1.0, 30.0]),
+    weight=st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_no_pass_lowers_the_dual_nor_exceeds_the_objective(
+    seed, n_labels, lengths, l2, gold, scale, weight
+):
+    problem, _ = random_problem(seed, n_labels, lengths, scale=scale, n_values=2, weighted=True)
+    corpus = replace(problem.corpus, weights=weight * problem.corpus.weights)
+    working, penalty, solver = everything(corpus, n_labels), ElasticNet(0.0, l2), OEG(gold=gold)
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(5):
+        before = state.dual
+        report = solver.step(working, penalty, state)
+        assert np.isfinite(state.theta).all() and np.isfinite(state.node_theta).all()
+        slack = 1e-11 * max(1.0, weight, abs(before))
+        assert state.dual >= before
+        assert report.objective >= state.dual - slack
+        assert (state.steps > 0.0).all() and (state.steps <= 1.0).all()
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 9])
+@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [3000, 1]])
+def test_corpora_at_the_edges(n_labels, lengths):
+    problem, _ = random_problem(307, n_labels, lengths, n_values=3)
+    # A step can be long where l2 is large beside a sequence's features.
+    l2 = 10.0 * max(lengths)
+    working, penalty, solver = everything(problem.corpus, n_labels), ElasticNet(0.0, l2), OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(150):
+        report = solver.step(working, penalty, state)
+        if report.optimality <= 1e-6:
+            break
+    assert report.optimality <= 1e-6
+    assert report.objective == pytest.approx(state.dual, rel=1e-9, abs=1e-9)
+    if n_labels == 1:
+        assert report.objective == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("l2", [0.5, 2.0])
+def test_minimiser_is_that_of_lbfgs(l2, weighted, kind):
+    lengths, n_bigram = [6, 4, 7, 5, 8], 0 if kind == "maxent" else 3
+    problem, _ = random_problem(302, 3, lengths, n_values=2, weighted=weighted, n_bigram=n_bigram)
+    best = train(problem, 0.0, l2, OWLQN(tolerance=1e-8, window=0.0), kind=kind)
+    found = train(problem, 0.0, l2, OEG(tolerance=1e-7, window=0.0), kind=kind)
+    assert found.objective == pytest.approx(best.objective, rel=1e-9)
+    n = problem.corpus.n_potential(3)
+    np.testing.assert_allclose(dense_weights(found, n), dense_weights(best, n), atol=1e-6)
+
+
+def test_convergence_is_linear_in_the_dual():
+    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
+    penalty, working = ElasticNet(0.0, 5.0), everything(problem.corpus, 3)
+    lowest, solver = smooth_minimum(problem, 0.0, 5.0)[0], OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    gaps = []
+    while not gaps or gaps[-1] > 1e-9 * lowest:
+        assert len(gaps) < 300
+        solver.step(working, penalty, state)
+        gaps.append(lowest - state.dual)
+    logs = np.log(gaps[3:])
+    assert len(logs) >= 8
+    assert np.corrcoef(np.arange(len(logs)), logs)[0, 1] < -0.98
+
+
+def test_the_state_is_all_that_a_run_needs():
+    problem, working, penalty = make("weighted", 0.5)
+    solver, other = OEG(seed=3), OEG(seed=3)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(2):
+        solver.step(working, penalty, state)
+    later = State(**copy.deepcopy(vars(state)))
+    again = make("weighted", 0.5)[1]
+    for _ in range(3):
+        assert solver.step(working, penalty, state) == other.step(again, penalty, later)
+    for name in [entry.name for entry in fields(State)]:
+        np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
+    assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
+
+
+@pytest.mark.parametrize("n_steps", [1, 3])
+def test_a_run_goes_on_to_the_same_weights(tmp_path, n_steps):
+    problem, _ = random_problem(306, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+
+    def begin(n_threads: int) -> Training:
+        solver, options = OEG(inner_iterations=2), {"l1": 0.0, "l2": 0.5, "n_threads": n_threads}
+        return Training(problem.corpus, list("abcd"), solver, **options)
+
+    whole, later = begin(1), begin(2)
+    for _ in range(n_steps):
+        whole.step()
+    whole.save(tmp_path / "run")
+    later.resume(tmp_path / "run")
+    assert later.objective == whole.objective
+    for _ in range(4):
+        assert later.step() == whole.step()
+    assert later.model().to_bytes() == whole.model().to_bytes()
+
+
+def test_first_weights_give_the_first_distributions():
+    problem, working, penalty = make("weighted", 1.0)
+    best = smooth_minimum(problem, 0.0, 1.0)[1]
+    twin = Twin(problem, working, 1.0)
+    for theta in (best, problem.theta):
+        state = OEG().start(working, penalty, theta)
+        np.testing.assert_array_equal(state.theta, theta)
+        assert state.dual == pytest.approx(twin.value(twin.first(theta, 0.0)), rel=1e-11)
+    # The minimiser stays.
+    solver = OEG()
+    state = solver.start(working, penalty, best)
+    assert solver.step(working, penalty, state).objective == pytest.approx(state.dual, rel=1e-9)
+    np.testing.assert_allclose(state.theta, best, atol=1e-4)
+
+
+def test_the_working_set_does_not_change_the_distributions():
+    problem, working, penalty = make("weighted", 0.5)
+    loss, solver = loss_of(problem), OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(3):
+        solver.step(working, penalty, state)
+    source = np.flatnonzero(np.random.default_rng(1).random(len(problem.theta)) < 0.4)
+    part = loss.restrict(source, stochastic=True)
+    moved = solver.remap(part, penalty, state, source, state.gradient[source])
+    np.testing.assert_allclose(moved.theta, state.theta[source], atol=1e-12)
+    lost = 0.25 * (state.theta @ state.theta - moved.theta @ moved.theta)
+    assert moved.dual == pytest.approx(state.dual + lost, rel=1e-12)
+    unmoved = solver.start(working, penalty, np.zeros_like(problem.theta))
+    again = solver.remap(part, penalty, unmoved, source, unmoved.gradient[source])
+    assert again.n_passes == 0 and len(again.theta) == len(source)
+    before = moved.dual
+    assert solver.step(part, penalty, moved).objective >= moved.dual > before
+
+
+def test_single_precision_gets_near_the_minimiser():
+    problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
+    lowest = smooth_minimum(problem, 0.0, 0.5)[0]
+    training = train(problem, 0.0, 0.5, OEG(tolerance=1e-3, window=0.0), precision="float32")
+    assert training.objective == pytest.approx(lowest, rel=1e-5)
+
+
+def test_other_solvers_may_use_the_same_loss():
+    problem, working, penalty = make("weighted", 1.0)
+    state = OEG().start(working, penalty, np.zeros_like(problem.theta))
+    other = SAG().start(working, penalty, np.zeros_like(problem.theta))
+    alone = SAG().start(make("weighted", 1.0)[1], penalty, np.zeros_like(problem.theta))
+    for _ in range(2):
+        OEG().step(working, penalty, state)
+        assert SAG().step(working, penalty, other) == SAG().step(working, penalty, alone)
+
+
+def test_memory_is_twice_that_of_residuals():
+    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=1)
+    for precision, width in (("float64", 8), ("float32", 4)):
+        working = everything(problem.corpus, 3, precision)
+        state = OEG().start(working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates)))
+        # 60 tokens and 12 groups; 3 labels, which are padded to 8.
+        stored = (state.node_theta, state.pair_theta, state.nodes, state.pairs)
+        assert sum(array.nbytes for array in stored) == 2 * width * 8 * (60 + 12 * 3)
+
+
+def test_steps_that_never_gain_leave_the_distribution():
+    problem, working, penalty = make("plain", 1.0)
+    solver = OEG()
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    # What is not a number is no gain.
+    state.nodes[:] = np.nan
+    before = copy.deepcopy(state)
+    report = solver.step(working, penalty, state)
+    assert report.passes == 20.0
+    assert state.dual == before.dual
+    np.testing.assert_array_equal(state.node_theta, before.node_theta)
+    np.testing.assert_array_equal(state.steps, 0.5 * before.steps)
+
+
+def test_the_dual_rises_where_the_weights_have_no_finite_objective(monkeypatch):
+    problem, working, penalty = make("plain", 0.1)
+    solver, evaluate = OEG(), working.value_and_grad
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    monkeypatch.setattr(working, "value_and_grad", lambda w: (np.inf, 0.0 * w))
+    before = state.dual
+    assert solver.step(working, penalty, state).objective == np.inf
+    assert state.dual > before
+    monkeypatch.setattr(working, "value_and_grad", evaluate)
+    assert solver.step(working, penalty, state).objective > state.dual
+
+
+@pytest.mark.parametrize("options", [{"missing": 0.3}, {"ambiguous": 0.4}])
+def test_gold_labels_that_are_not_known_are_refused(options):
+    problem = partial_problem(304, 3, LENGTHS, **{"missing": 0.0, "ambiguous": 0.0, **options})
+    training = Training(problem.corpus, list("abc"), OEG(), l1=0.0, l2=1.0)
+    with pytest.raises(SparseCRFError, match=r"SC395.*OEG.* [1-6] training sequences.*SAG\.v1"):
+        training.step()
+
+
+@pytest.mark.parametrize("key", ["first_step", "grow", "gold", "seed", "tolerance"])
+def test_settings_are_refused_by_name(key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        OEG(**{key: -1})
+    with pytest.raises(SparseCRFError, match=r"SC306.*grow = 0\.9"):
+        OEG(grow=0.9)

@@ -1,0 +1,66 @@
+"""Solvers refuse what they cannot minimise, before any work."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSettings
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.solvers.sgd import SGD
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import random_problem
+
+
+@pytest.mark.parametrize(
+    ("solver", "l1", "l2", "code"),
+    [
+        (NewtonCG(), 0.5, 1.0, "SC308"),
+        (SGD(), 0.5, 1.0, "SC308"),
+        (SMD(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.5, 1.0, "SC308"),
+        (OEG(), 0.0, 0.0, "SC309"),
+        (AveragedPerceptron(), 0.5, 0.0, "SC308"),
+        (SGD(schedule="pegasos"), 0.0, 0.0, "SC309"),
+        (GIS(), 0.5, 1.0, "SC340"),
+        (SCGIS(), 0.5, 1.0, "SC340"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BatchSettings) else None,
+)
+def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, code):
+    problem, _ = random_problem(31, 3, [4, 3])
+    with pytest.raises(SparseCRFError, match=f"{code}.*{type(solver).__name__}"):
+        Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2)
+
+
+def test_a_start_whose_gradient_is_not_finite_is_refused():
+    problem, _ = random_problem(92, 3, [6, 4, 7, 5, 8], n_bigram=3)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    working = loss.restrict(loss.all_coordinates())
+    theta = 150.0 * problem.theta
+    value, gradient = working.value_and_grad(theta)
+    assert np.isfinite(value) and not np.isfinite(gradient).all()
+    with pytest.raises(SparseCRFError, match="SC307"):
+        OWLQN().start(working, ElasticNet(0.1, 0.1), theta)
+
+
+def test_a_corpus_without_sequences_is_refused():
+    with pytest.raises(SparseCRFError, match="SC302.*without any sequence"):
+        CorpusBuilder().build()
+
+
+@pytest.mark.parametrize("n_threads", [-1, -2])
+def test_less_than_no_threads_are_refused(n_threads):
+    problem, _ = random_problem(31, 3, [4, 3])
+    with pytest.raises(SparseCRFError, match=f"SC304.*n_threads = {n_threads} is negative"):
+        Training(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=n_threads)

@@ -1,0 +1,324 @@
+"""SAG and SAGA: their way to the minimum, their state, their memory."""
+
+import copy
+import gc
+import weakref
+from dataclasses import fields
+from functools import cache
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.memory import SequenceMemory
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sag import SAG, State
+from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import WorkingSet
+
+from ..data import DATA, needs
+from ..reference import Problem, random_problem
+from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
+from .test_solvers import dense_weights, smooth_minimum, train
+
+OCR = DATA / "ocr-letters.npz"
+
+
+def problem_of_modes() -> Problem:
+    return random_problem(78, 3, [6, 4, 7, 5, 8], n_values=2, missing=0.1, weighted=True)[0]
+
+
+@cache
+def minimum_of_modes(l1: float, l2: float) -> tuple[float, np.ndarray]:
+    return smooth_minimum(problem_of_modes(), l1, l2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sampling", MODES)
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
+def test_every_mode_reaches_the_minimiser(sampling, method, l1, l2):
+    problem = problem_of_modes()
+    expected_value, expected = minimum_of_modes(l1, l2)
+    solver = SAG(sampling=sampling, method=method, tolerance=1e-7, window=0.0)
+    training = train(problem, l1, l2, solver)
+    assert training.objective == pytest.approx(expected_value, rel=1e-10)
+    theta = dense_weights(training, len(expected))
+    problem.theta = theta
+    assert ElasticNet(l1, l2).distance(theta, problem.loss()[1]) <= 1.1e-7
+    np.testing.assert_allclose(theta, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sampling", MODES)
+def test_convergence_is_linear(sampling, method):
+    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
+    penalty, working = ElasticNet(0.0, 1.0), everything(problem.corpus, 3)
+    lowest = smooth_minimum(problem, 0.0, 1.0)[0]
+    solver = SAG(sampling=sampling, method=method)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    gaps = [state.value - lowest]
+    while gaps[-1] > 1e-9 * lowest:
+        assert len(gaps) < 500
+        gaps.append(solver.step(working, penalty, state).objective - lowest)
+    # At first sequences are missing; then the logarithm of the gap falls along a line.
+    logs = np.log(gaps[3:])
+    assert len(logs) >= 8
+    epochs = np.arange(len(logs))
+    assert np.corrcoef(epochs, logs)[0, 1] < -0.98
+    middle = len(logs) // 2
+    assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
+
+
+def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
+    problem, _ = random_problem(80, 3, LENGTHS, n_bigram=3, weighted=True, missing=0.2)
+    loss, penalty, solver = ChainLoss(problem.corpus, 3, Workers(1)), ElasticNet(0.1, 0.1), SAG()
+    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(30):
+        solver.step(working, penalty, state)
+    again = SequenceMemory.of(working).gradient(working, state.nodes, state.pairs)
+    np.testing.assert_allclose(state.total, again, atol=1e-11)
+    source = np.flatnonzero(np.random.default_rng(1).random(loss.n_potential) < 0.4)
+    part = loss.restrict(source, stochastic=True)
+    moved = solver.remap(part, penalty, state, source, state.gradient[source])
+    np.testing.assert_allclose(moved.total, state.total[source], atol=1e-11)
+    np.testing.assert_array_equal(moved.theta, state.theta[source])
+    empty = loss.restrict(source[:0], stochastic=True)
+    nothing = solver.remap(empty, penalty, state, source[:0], state.gradient[:0])
+    assert solver.step(empty, penalty, nothing).n_active == 0
+
+
+@pytest.mark.parametrize("sampling", MODES)
+def test_the_state_is_all_that_a_run_needs(sampling):
+    problem, _ = random_problem(81, 3, LENGTHS * 2, n_bigram=3, missing=0.1)
+    penalty, solver = ElasticNet(0.2, 0.1), SAG(sampling=sampling)
+    working = everything(problem.corpus, 3)
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(2):
+        solver.step(working, penalty, state)
+    later = State(**copy.deepcopy(vars(state)))
+    other, again = SAG(sampling=sampling), everything(problem.corpus, 3)
+    for _ in range(3):
+        assert solver.step(working, penalty, state) == other.step(again, penalty, later)
+    for name in [entry.name for entry in fields(State)]:
+        np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
+    assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
+
+
+def test_converged_means_that_the_certificate_holds():
+    # Long after the paper's test of the stored gradients holds, the gradient itself is as large.
+    problem, _ = random_problem(82, 3, [5, 4, 6, 3] * 10, n_values=4)
+    penalty, tolerance = ElasticNet(0.0, 0.3), 0.02
+    working, solver = everything(problem.corpus, 3), SAG(sampling="uniform", tolerance=tolerance)
+    early = 0
+    for seed in range(6):
+        solver.seed = seed
+        state = solver.start(working, penalty, np.zeros_like(problem.theta))
+        report = solver.step(working, penalty, state)
+        while not report.converged:
+            estimate = penalty.distance(state.theta, state.total)
+            early += state.curvatures.min() > 0.0 and estimate <= tolerance
+            report = solver.step(working, penalty, state)
+            _, gradient = working.value_and_grad(state.theta)
+            distance = penalty.distance(state.theta, gradient)
+            assert report.converged == (distance <= tolerance)
+            assert report.optimality == pytest.approx(distance, rel=1e-9)
+    assert early > 0
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.2])
+def test_the_papers_test_of_stored_gradients_can_tell_when_to_stop(l1):
+    problem, _ = random_problem(82, 3, [5, 4, 6, 3] * 10, n_values=4)
+    penalty, working = ElasticNet(l1, 0.3), everything(problem.corpus, 3)
+    solver = SAG(sampling="uniform", tolerance=0.02, stopping="memory")
+    passes_unseen = 0
+    for seed in range(6):
+        solver.seed = seed
+        state = solver.start(working, penalty, np.zeros_like(problem.theta))
+        converged = False
+        while not converged:
+            report = solver.step(working, penalty, state)
+            seen = state.curvatures.min() > 0.0
+            # Algorithm 1: m = n and |d / n + lambda w| < delta, here of the sum.
+            converged = seen and penalty.distance(state.theta, state.total) <= 0.02
+            assert report.converged == converged
+            passes_unseen += not seen
+        _, gradient = working.value_and_grad(state.theta)
+        assert report.optimality == pytest.approx(penalty.distance(state.theta, gradient), rel=1e-9)
+    assert passes_unseen > 0
+
+
+def test_a_pass_without_finite_objective_is_undone(monkeypatch):
+    problem, _ = random_problem(83, 3, LENGTHS)
+    penalty, working, solver = ElasticNet(0.0, 0.5), everything(problem.corpus, 3), SAG()
+    state = solver.start(working, penalty, problem.theta)
+    solver.step(working, penalty, state)
+    before = copy.deepcopy(state)
+    evaluate = working.value_and_grad
+    monkeypatch.setattr(
+        working, "value_and_grad", lambda theta: (np.inf, np.zeros_like(theta)), raising=True
+    )
+    report = solver.step(working, penalty, state)
+    assert not report.converged
+    assert report.objective == before.value
+    np.testing.assert_array_equal(state.theta, before.theta)
+    assert state.caution == 2.0
+    assert not state.curvatures.any() and not state.total.any() and not state.nodes.any()
+    monkeypatch.setattr(working, "value_and_grad", evaluate)
+    for _ in range(100):
+        report = solver.step(working, penalty, state)
+    assert report.optimality < 1e-5
+    assert state.caution < 2.0
+
+
+def test_steps_that_are_too_long_are_shortened():
+    problem, _ = random_problem(84, 3, LENGTHS * 3)
+    penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
+    # Without a search the curvature stays far too small.
+    solver = SAG(sampling="uniform", first_curvature=1e-3, least_norm=np.inf)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(400):
+        report = solver.step(working, penalty, state)
+    assert state.caution > 1.0
+    assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
+
+
+@pytest.mark.parametrize("warm_start_epochs", [0, 2])
+def test_a_working_set_grows_from_nothing_to_the_minimiser(warm_start_epochs):
+    problem, _ = random_problem(85, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    penalty = ElasticNet(0.5, 0.1)
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    solver = SAG(tolerance=1e-6, window=0.0, warm_start_epochs=warm_start_epochs)
+    nothing = np.empty(0, np.int64), np.empty(0)
+    grown = WorkingSet(loss, penalty, solver, nothing)
+    started = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.1)
+    for run in (grown, started):
+        for _ in range(300):
+            if run.step().converged:
+                break
+        assert run.converged
+        theta = np.zeros(loss.n_potential)
+        theta[run.weights[0]] = run.weights[1]
+        _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
+        assert penalty.distance(theta, gradient) <= 1.1e-6
+        assert 0 < len(run.weights[0]) < loss.n_potential / 2
+    assert grown.objective == pytest.approx(started.objective, rel=1e-9)
+
+
+def test_an_empty_working_set_stays_empty_under_a_large_penalty():
+    problem, _ = random_problem(86, 3, LENGTHS, missing=0.2)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    nothing = np.empty(0, np.int64), np.empty(0)
+    run = WorkingSet(loss, ElasticNet(1e6, 0.0), SAG(), nothing)
+    report = run.step()
+    assert report.converged
+    assert report.n_active == 0
+    assert report.optimality == 0.0
+
+
+def test_memory_is_of_the_precision_and_the_size_that_is_documented():
+    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=0)
+    always, _ = random_problem(88, 3, [6, 5, 4] * 4, n_bigram=1)
+    for corpus, groups in ((problem.corpus, 0), (always.corpus, 12)):
+        for precision, width in (("float64", 8), ("float32", 4)):
+            working = everything(corpus, 3, precision)
+            state = SAG().start(working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates)))
+            # N tokens, 3 labels, which are padded to 8.
+            assert state.nodes.nbytes + state.pairs.nbytes == width * 8 * (60 + groups * 3)
+
+
+def test_single_precision_gets_near_the_minimiser():
+    problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
+    lowest = smooth_minimum(problem, 0.3, 0.5)[0]
+    training = train(problem, 0.3, 0.5, SAG(tolerance=1e-4, window=0.0), precision="float32")
+    assert training.objective == pytest.approx(lowest, rel=1e-5)
+
+
+def test_memory_lasts_as_long_as_its_loss():
+    problem, _ = random_problem(90, 3, LENGTHS)
+    working, solver = everything(problem.corpus, 3), SAG()
+    solver.start(working, ElasticNet(0.0, 1.0), problem.theta)
+    memory = weakref.ref(SequenceMemory.of(working))
+    assert SequenceMemory.of(working) is memory()
+    del working
+    gc.collect()
+    assert memory() is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sampling": "other"}, "SC325.*sampling = 'other'.*'uniform', 'nus', 'nus\\*'"),
+        ({"method": "svrg"}, "SC325.*method = 'svrg'"),
+        ({"stopping": "never"}, "SC325.*stopping = 'never'.*'gradient', 'memory'"),
+        ({"grow": 1.0}, "SC306.*grow"),
+        ({"revisit": -0.5}, "SC306.*revisit"),
+        ({"fresh": 0.0}, "SC306.*fresh"),
+        ({"first_curvature": float("nan")}, "SC306.*first_curvature"),
+        ({"least_norm": -1.0}, "SC306.*least_norm"),
+    ],
+)
+def test_settings_are_refused_by_name(settings, message):
+    with pytest.raises(SparseCRFError, match=message):
+        SAG(**settings)
+
+
+def ocr_corpus(n_words: int) -> EncodedCorpus:
+    """The first words of the handwritten ones: pixels that are on, and the previous label."""
+    data = np.load(OCR)
+    used = data["word_id"] < n_words
+    pixels = data["pixels"][used].astype(np.uint64)
+    starts = np.flatnonzero(np.diff(data["word_id"][used], prepend=-1))
+    n_tokens, n_pixels = pixels.shape
+    hashes = pixels * np.arange(1, n_pixels + 1, dtype=np.uint64)
+    observations = Observations(
+        hashes=np.column_stack((hashes, np.full(n_tokens, n_pixels + 1, np.uint64))),
+        offsets=np.append(starts, n_tokens).astype(np.int64),
+        unigram_columns=np.arange(n_pixels, dtype=np.int32),
+        bigram_columns=np.array([n_pixels], dtype=np.int32),
+        start_label=False,
+    )
+    builder = CorpusBuilder()
+    builder.add(observations, data["label"][used].astype(np.int32))
+    return builder.build()
+
+
+def passes_to(corpus: EncodedCorpus, sampling: str, target: float, most: float) -> float:
+    """Passes of SAG until the objective is at most `target`, those of searches included."""
+    working, penalty, solver = everything(corpus, 26), ElasticNet(0.0, 1.0), SAG(sampling=sampling)
+    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
+    passes = 0.0
+    while state.value > target and passes < most:
+        passes += solver.step(working, penalty, state).passes
+    return passes
+
+
+@needs(OCR)
+def test_non_uniform_sampling_needs_no_more_passes_on_letters():
+    # lambda = 1 / n, as in the paper: l2 = 1.
+    corpus = ocr_corpus(200)
+    best = Training(corpus, list(map(str, range(26))), OWLQN(window=0.0), l1=0.0, l2=1.0)
+    for _ in range(60):
+        if best.step().converged:
+            break
+    assert best.converged
+    target = best.objective * (1.0 + 1e-6)
+    uniform = passes_to(corpus, "uniform", target, 400.0)
+    assert uniform < 400.0
+    assert passes_to(corpus, "nus*", target, 400.0) <= uniform
+
+
+@pytest.mark.parametrize("sampling", MODES)
+def test_all_sequences_are_soon_seen(sampling):
+    problem, _ = random_problem(91, 2, [1, 2] * 100, n_bigram=0)
+    working, penalty = everything(problem.corpus, 2), ElasticNet(0.0, 1.0)
+    solver = SAG(sampling=sampling)
+    state = solver.start(working, penalty, problem.theta)
+    # Of 200 that are drawn alike, the last takes about log(200) passes; half as likely, twice that.
+    for _ in range(20):
+        solver.step(working, penalty, state)
+    assert state.curvatures.min() > 0.0

@@ -1,0 +1,195 @@
+"""The iterates of SAG and SAGA against a twin that stores whole gradients."""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.kernels.rules import BALANCED, Rules
+from spacy_sparsecrf.loss.memory import SequenceMemory
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.sag import SAG
+
+from ..loss.layouts import LAYOUTS, force_layout
+from ..reference import Problem, random_problem
+from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
+
+
+@dataclass
+class Twin:
+    """Stores the whole gradient of each sequence, changes all weights at each draw."""
+
+    problem: Problem
+    # Sequences of the corpus, in the order in which the solver counts them.
+    sequences: list[int]
+    sampling: str
+    method: str
+    penalty: ElasticNet
+    revisit: float
+    theta: np.ndarray
+    common: float = 1.0
+    order: list[int] = field(init=False)
+    slopes: np.ndarray = field(init=False)
+    curvatures: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slopes = np.zeros((len(self.sequences), len(self.theta)))
+        self.curvatures = np.zeros(len(self.sequences))
+
+    def value(self, s: int, theta: np.ndarray) -> float:
+        at = Problem(self.problem.corpus, self.problem.n_labels, theta)
+        tokens = at.sequences()[self.sequences[s]]
+        weight = at.corpus.weights[self.sequences[s]]
+        return weight * (at.log_z(tokens) - at.log_z(tokens, agree=True))
+
+    def gradient(self, s: int) -> np.ndarray:
+        at = Problem(self.problem.corpus, self.problem.n_labels, self.theta)
+        tokens = at.sequences()[self.sequences[s]]
+        weight = at.corpus.weights[self.sequences[s]]
+        return weight * (at.expected(tokens) - at.expected(tokens, agree=True))
+
+    def share(self) -> float:
+        """How likely the next draw is by curvature."""
+        n_seen = np.count_nonzero(self.curvatures)
+        shares = {"uniform": 0.0, "nus*": 0.5, "nus": 0.5 * n_seen / len(self.sequences)}
+        return shares[self.sampling] if n_seen else 0.0
+
+    def draw(self, numbers: np.ndarray) -> tuple[int, float]:
+        """A sequence, and its probability."""
+        n, share, seen = len(self.sequences), self.share(), self.curvatures > 0.0
+        by_curvature = share * self.curvatures / max(self.curvatures.sum(), 1e-300)
+        others = np.full(n, (1.0 - share) / n)
+        if self.sampling == "nus":
+            others = np.where(seen, share / max(seen.sum(), 1), 1.0 / n)
+        np.testing.assert_allclose((by_curvature + others).sum(), 1.0, rtol=1e-12)
+        if numbers[0] < share:
+            sums = np.cumsum(self.curvatures)
+            s = int(np.searchsorted(sums, numbers[1] * sums[-1], side="right"))
+        elif self.sampling != "nus":
+            s = int(numbers[1] * n)
+        elif numbers[0] < 2.0 * share:
+            s = self.order[int(numbers[1] * seen.sum())]
+        else:
+            place = int(seen.sum() + numbers[1] * (n - seen.sum()))
+            s, first = self.order[place], int(seen.sum())
+            self.order[place], self.order[first] = self.order[first], s
+        return s, float(by_curvature[s] + others[s])
+
+    def begin_pass(self) -> None:
+        """Sequences that were seen come first."""
+        self.order = sorted(range(len(self.sequences)), key=lambda s: self.curvatures[s] == 0.0)
+
+    def first_estimate(self, s: int) -> float:
+        if self.sampling == "uniform":
+            return self.common
+        if self.curvatures[s] > 0.0:
+            return self.revisit * self.curvatures[s]
+        if self.sampling == "nus*" and self.curvatures.any():
+            return 0.5 * self.curvatures[self.curvatures > 0.0].mean()
+        return 1.0
+
+    def search(self, s: int, gradient: np.ndarray) -> float:
+        curvature, norm = self.first_estimate(s), gradient @ gradient
+        value = self.value(s, self.theta)
+        while not (
+            self.value(s, self.theta - gradient / curvature) < value - norm / (2.0 * curvature)
+        ):
+            curvature *= 2.0
+        return curvature
+
+    def step(self, numbers: np.ndarray) -> None:
+        n, decay, share = len(self.sequences), self.penalty.l2 / len(self.sequences), self.share()
+        s, probability = self.draw(numbers)
+        gradient, old = self.gradient(s), self.slopes[s].copy()
+        total = self.slopes.sum(axis=0)
+        self.curvatures[s] = self.search(s, gradient)
+        self.slopes[s] = gradient
+        largest = self.curvatures.max()
+        if self.sampling == "uniform":
+            largest = self.curvatures[s]
+            self.common = largest * 2.0 ** (-1.0 / n)
+        seen = self.curvatures[self.curvatures > 0.0]
+        alpha = (1.0 - share) / (largest + decay) + share / (seen.mean() + decay)
+        if self.method == "sag":
+            m, direction = len(seen), self.slopes.sum(axis=0) / len(seen)
+        else:
+            alpha = 1.0 / (4.0 / alpha + n * decay)
+            m, direction = n, (gradient - old) / (n * probability) + total / n
+        moved = (1.0 - alpha * decay) * self.theta - alpha * direction
+        least = alpha * self.penalty.l1 / m
+        self.theta = np.sign(moved) * np.maximum(np.abs(moved) - least, 0.0)
+
+
+def assert_equal_to_twin(problem: Problem, sampling: str, method: str, penalty: ElasticNet) -> None:
+    working = everything(problem.corpus, problem.n_labels)
+    solver = SAG(sampling=sampling, method=method, seed=3)
+    state = solver.start(working, penalty, problem.theta)
+    n = len(state.curvatures)
+    # Sequences are told by their weights.
+    weights = working.space.lattice.weights[:n]
+    sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
+    theta = problem.theta.copy()
+    twin = Twin(problem, sequences, sampling, method, penalty, solver.revisit, theta)
+    for epoch in range(3):
+        report = solver.step(working, penalty, state)
+        twin.begin_pass()
+        for numbers in np.random.default_rng([3, epoch]).random((n, 2)):
+            twin.step(numbers)
+        np.testing.assert_allclose(state.curvatures, twin.curvatures, rtol=1e-9)
+        np.testing.assert_allclose(state.theta, twin.theta, atol=1e-10)
+        np.testing.assert_allclose(state.total, twin.slopes.sum(axis=0), atol=1e-10)
+        at = Problem(problem.corpus, problem.n_labels, state.theta)
+        value, gradient = at.loss()
+        assert report.objective == pytest.approx(value + penalty.value(state.theta), rel=1e-10)
+        np.testing.assert_allclose(state.gradient, gradient + penalty.l2 * state.theta, atol=1e-9)
+    assert state.caution == 1.0
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.4])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sampling", MODES)
+def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method, l1):
+    problem, _ = random_problem(71, 3, LENGTHS, weighted=True, n_bigram=3, scale=0.3)
+    assert_equal_to_twin(problem, sampling, method, ElasticNet(l1, 0.5))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "options",
+    [{"missing": 0.3}, {"start_label": False, "n_bigram": 3}, {"n_bigram": 0}, {"n_unigram": 0}],
+)
+def test_iterates_of_all_kinds_of_problems(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
+    assert_equal_to_twin(problem, "nus*", "sag", ElasticNet(0.1, 0.5))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_mean_step_of_saga_is_that_of_the_gradient(method):
+    problem, _ = random_problem(77, 3, LENGTHS, weighted=True, scale=0.3)
+    working, penalty = everything(problem.corpus, 3), ElasticNet(0.0, 0.6)
+    # Without searches, the steps of all draws are alike.
+    solver = SAG(method=method, revisit=1.0)
+    state = solver.start(working, penalty, problem.theta)
+    while state.curvatures.min() == 0.0:
+        solver.step(working, penalty, state)
+    n, curvatures = len(state.curvatures), state.curvatures
+    p = 0.5 / n + 0.5 * curvatures / curvatures.sum()
+    decay = penalty.l2 / n
+    alpha = 0.5 / (curvatures.max() + decay) + 0.5 / (curvatures.mean() + decay)
+    if method == "saga":
+        alpha = 1.0 / (4.0 / alpha + n * decay)
+    rules = Rules(BALANCED, method == "saga", 0.5, 1.0, 2.0, np.inf, 1.0, 0.0, decay)
+    mean = np.zeros_like(state.theta)
+    for s in range(n):
+        after = copy.deepcopy(state)
+        numbers = np.array([[0.9, (s + 0.5) / n]])
+        memory = SequenceMemory.of(working)
+        assert memory.run(numbers, rules, after.average) == 0
+        mean += p[s] * after.theta
+    expected = state.theta - alpha / n * state.gradient
+    if method == "saga":
+        np.testing.assert_allclose(mean, expected, atol=1e-12)
+    else:
+        assert np.abs(mean - expected).max() > 1e-4

@@ -1,0 +1,144 @@
+"""The parts of SAG: steps made up for, the forward recursion alone, draws in proportion."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.kernels.example import forward_loss
+from spacy_sparsecrf.kernels.rules import (
+    BALANCED,
+    GROWING,
+    UNIFORM,
+    Steps,
+    catch_up,
+    draw,
+    draw_leaf,
+    seen_first,
+    set_leaf,
+    set_leaves,
+)
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.tables import new_visit, tables_of
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+
+from ..kernels.kernel_functions import compiled
+from ..loss.layouts import LAYOUTS, force_layout
+from ..reference import random_problem
+
+MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
+METHODS = ["sag", "saga"]
+LENGTHS = [4, 3, 1, 3, 4, 2]
+
+
+def everything(corpus: EncodedCorpus, n_labels: int, precision: str = "float64") -> WorkingLoss:
+    loss = ChainLoss(corpus, n_labels, Workers(1), precision)
+    return loss.restrict(loss.all_coordinates(), stochastic=True)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+@pytest.mark.parametrize("decay", [0.0, 0.2])
+def test_missed_steps_are_made_up_for(l1, decay):
+    rng = np.random.default_rng(73)
+    n_steps, n_weights = 40, 3000
+    alphas, counts = rng.uniform(0.05, 0.6, n_steps), rng.integers(1, 9, n_steps)
+    shrunk, moved = np.zeros(n_steps + 1), np.zeros(n_steps + 1)
+    for i, (alpha, m) in enumerate(zip(alphas, counts, strict=True)):
+        shrunk[i + 1] = shrunk[i] + np.log1p(-alpha * decay)
+        moved[i + 1] = (1.0 - alpha * decay) * moved[i] + alpha / m
+    theta = rng.normal(size=n_weights) * (rng.random(n_weights) < 0.8)
+    total = 0.8 * rng.normal(size=n_weights)
+    expected, first, last = theta.copy(), 7, 33
+    crossed = np.zeros(n_weights, dtype=bool)
+    for alpha, m in zip(alphas[first:last], counts[first:last], strict=True):
+        drawn = (1.0 - alpha * decay) * expected - alpha / m * total
+        before = expected
+        expected = np.sign(drawn) * np.maximum(np.abs(drawn) - alpha / m * l1, 0.0)
+        crossed |= expected * before <= 0.0
+    reached = np.array([first])
+    steps = Steps(reached, shrunk, moved)
+    compiled(catch_up)(0, last, np.array([0, n_weights]), theta, total, l1, steps)
+    np.testing.assert_allclose(theta, expected, atol=1e-12)
+    assert reached[0] == last
+    assert crossed.any() and not crossed.all()
+    if l1 > 0.0:
+        np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
+        assert 0 < np.count_nonzero(theta) < n_weights
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", [{}, {"missing": 0.4}, {"start_label": False, "n_bigram": 3}])
+def test_the_forward_recursion_alone_gives_the_loss(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(74, 3, LENGTHS, weighted=True, **options)
+    working = everything(problem.corpus, 3)
+    theta, lattice = problem.theta, working.space.lattice
+    working.pairs.fill(theta[working.split :])
+    tables = tables_of(working)
+    visit = new_visit(working)._replace(potentials=working.pairs.potentials)
+    spans = problem.sequences()
+    for s, weight in enumerate(lattice.weights):
+        # A constrained copy has the tests of its sequence.
+        (original,) = np.flatnonzero(lattice.twin == s) if weight < 0.0 else (s,)
+        for tests in {int(original), s}:
+            found = compiled(forward_loss)(tests, s, tables, theta, visit)
+            # The copy has minus the weight of its sequence, and labels of neither.
+            tokens = spans[int(np.flatnonzero(problem.corpus.weights == abs(weight))[0])]
+            known = lattice.labels[lattice.offsets[s]] >= 0
+            expected = problem.log_z(tokens, agree=weight < 0.0)
+            expected -= problem.log_z(tokens, agree=True) if known else 0.0
+            assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_leaves_are_drawn_in_proportion():
+    rng = np.random.default_rng(75)
+    weights = rng.exponential(size=11)
+    weights[[3, 10]] = 0.0
+    sums, tops = np.zeros(32), np.zeros(32)
+    set_leaves(sums, tops, rng.exponential(size=11))
+    for leaf in rng.permutation(11):
+        compiled(set_leaf)(sums, tops, leaf, weights[leaf])
+    fresh = np.zeros(32), np.zeros(32)
+    set_leaves(*fresh, weights)
+    np.testing.assert_allclose(sums, fresh[0], rtol=1e-14)
+    np.testing.assert_array_equal(tops, fresh[1])
+    assert sums[1] == pytest.approx(weights.sum(), rel=1e-14)
+    assert tops[1] == weights.max()
+    # At the numbers of a fine grid, each as often as its share to within one.
+    n = 100_000
+    drawn = [compiled(draw_leaf)(sums, (i + 0.5) / n) for i in range(n)]
+    counts = np.bincount(drawn, minlength=11)
+    np.testing.assert_allclose(counts, n * weights / weights.sum(), atol=1.001)
+    assert compiled(draw_leaf)(sums, np.nextafter(1.0, 0.0)) == 9
+
+
+@pytest.mark.parametrize("n_seen", [0, 5, 7])
+@pytest.mark.parametrize("sampling", MODES)
+def test_draws_have_the_probabilities_of_numpy_choice(sampling, n_seen):
+    rng = np.random.default_rng(76)
+    weights = rng.exponential(size=7)
+    weights[rng.permutation(7)[n_seen:]] = 0.0
+    sums, tops, order = np.zeros(16), np.zeros(16), np.zeros(7, np.int64)
+    set_leaves(sums, tops, weights)
+    assert compiled(seen_first)(weights, order) == n_seen
+    assert sorted(order) == list(range(7))
+    seen = weights > 0.0
+    assert seen[order[:n_seen]].all() and not seen[order[n_seen:]].any()
+    by_curvature = weights / max(weights.sum(), 1e-300)
+    p = np.full(7, 1.0 / 7.0)
+    if sampling == "nus*" and n_seen:
+        p = 0.5 / 7.0 + 0.5 * by_curvature
+    elif sampling == "nus":
+        p = np.where(seen, n_seen / 7.0 * (0.5 / max(n_seen, 1) + 0.5 * by_curvature), 1.0 / 7.0)
+    n = 50_000
+    found = [
+        compiled(draw)(numbers, MODES[sampling], n_seen, order.copy(), sums)
+        for numbers in rng.random((n, 2))
+    ]
+    for s, probability in found[:200]:
+        assert probability == pytest.approx(p[s], rel=1e-12)
+    ours = np.bincount([s for s, _ in found], minlength=7) / n
+    theirs = np.bincount(rng.choice(7, n, p=p), minlength=7) / n
+    noise = np.sqrt(p * (1.0 - p) / n)
+    assert np.all(np.abs(ours - p) < 5.0 * noise)
+    assert np.all(np.abs(ours - theirs) < 7.0 * noise)

@@ -1,0 +1,221 @@
+"""GIS and SCGIS on per-position models."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.kernels.scaling import scaled_weight
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.scgis import SCGIS, probabilities
+from spacy_sparsecrf.training.training import Training
+
+from ..kernels.kernel_functions import compiled
+from ..reference import Problem, random_problem
+from .test_solvers import LOCAL_SOLVERS
+
+
+def local_problem(seed: int = 71, **options) -> tuple[Problem, ChainLoss]:
+    options = {"n_bigram": 2, "n_values": 3, "weighted": True, "missing": 0.1} | options
+    problem, _ = random_problem(seed, 3, [6, 4, 7, 5, 8], **options)
+    return problem, make_loss(problem)
+
+
+def make_loss(problem: Problem, pairs: bool = True) -> ChainLoss:
+    corpus = local_corpus(problem.corpus, problem.n_labels, pairs)
+    return ChainLoss(corpus, problem.n_labels, Workers(1))
+
+
+def bound(weight, observed, expected, slowing, l1, l2, new):
+    change = new - weight
+    growth = expected / slowing * np.expm1(slowing * change)
+    return growth - observed * change + l1 * abs(new) + l2 / 2 * new**2
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.5])
+@pytest.mark.parametrize("l2", [0.0, 1e-5, 0.1, 10.0])
+@pytest.mark.parametrize("slowing", [1.0, 7.0])
+def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
+    rng = np.random.default_rng(1)
+    moved_to_zero = 0
+    for _ in range(200):
+        weight = rng.choice([0.0, rng.normal()])
+        expected = np.exp(rng.normal(scale=3.0))
+        observed = rng.choice([0.0, expected * np.exp(rng.normal())])
+        if observed == l1 == l2 == 0.0:
+            continue
+        settings = (weight, observed, expected, slowing, l1, l2)
+        found = compiled(scaled_weight)(*settings)
+        lowest = minimize_scalar(
+            lambda new, settings=settings: bound(*settings, new),
+            bounds=(-40.0, 40.0),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        assert bound(*settings, found) <= lowest.fun + 1e-9 * abs(lowest.fun)
+        # The subdifferential there has zero.
+        smooth = expected * np.exp(slowing * (found - weight)) - observed + l2 * found
+        distance = max(abs(smooth) - l1, 0.0) if found == 0.0 else smooth + l1 * np.sign(found)
+        assert abs(distance) <= 1e-9 * (expected + observed + abs(weight))
+        moved_to_zero += found == 0.0
+    assert (moved_to_zero > 0) == (l1 > 0.0)
+
+
+@pytest.mark.parametrize("values", [(800.0, 0.0, 0.0, 50.0), (-800.0, 3.0, 1e300, 50.0)])
+def test_far_weights_move_by_bounded_finite_steps(values):
+    weight, observed, expected, slowing = values
+    found = compiled(scaled_weight)(weight, observed, expected, slowing, 0.1, 0.1)
+    assert np.isfinite(found)
+    assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
+
+
+@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.5), (0.3, 0.0), (0.2, 0.1)])
+@pytest.mark.parametrize("options", [{}, {"start_label": False, "n_bigram": 3}])
+def test_the_objective_never_rises(solver, l1, l2, options):
+    _, loss = local_problem(**options)
+    penalty = ElasticNet(l1, l2)
+    solver = LOCAL_SOLVERS[solver]()
+    working = loss.restrict(loss.all_coordinates())
+    theta = 2.0 * np.random.default_rng(0).normal(size=loss.n_potential)
+    state = solver.start(working, penalty, theta)
+    first = last = state.value
+    for _ in range(30):
+        report = solver.step(working, penalty, state)
+        assert report.objective <= last * (1.0 + 1e-13)
+        assert report.passes == 1.0
+        last = report.objective
+    assert last < 0.9 * first
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
+@pytest.mark.filterwarnings("ignore:.SCW340")
+def test_the_minimiser_is_that_of_owlqn(solver, kind, l1, l2):
+    problem, _ = local_problem()
+    trained = []
+    for make in (partial(OWLQN, window=0.0), partial(LOCAL_SOLVERS[solver], window=0.0)):
+        training = Training(
+            problem.corpus, list("abc"), make(tolerance=1e-7), l1=l1, l2=l2, kind=kind
+        )
+        for _ in range(600):
+            report = training.step()
+            if report.converged:
+                break
+        assert report.optimality <= 1e-7
+        trained.append(training)
+    expected, found = trained
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    np.testing.assert_array_equal(found.weights[0], expected.weights[0])
+    np.testing.assert_allclose(found.weights[1], expected.weights[1], atol=1e-6)
+
+
+def twin_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
+    """Goodman 2002, figure 2, by evaluating the whole loss for each weight."""
+    working = loss.restrict(loss.all_coordinates())
+    theta = theta.copy()
+    for k in range(len(theta)):
+        expected = working.value_and_grad(theta)[1][k] + working.observed[k]
+        theta[k] = compiled(scaled_weight)(
+            theta[k], working.observed[k], expected, 1.0, penalty.l1, penalty.l2
+        )
+    return theta
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.2])
+def test_a_sweep_equals_one_that_keeps_nothing(l1):
+    problem, loss = local_problem(72)
+    penalty = ElasticNet(l1, 0.1)
+    working = loss.restrict(loss.all_coordinates())
+    theta = problem.theta.copy()
+    solver = SCGIS()
+    state = solver.start(working, penalty, theta.copy())
+    solver.step(working, penalty, state)
+    np.testing.assert_allclose(state.theta, twin_sweep(problem, loss, theta, penalty), atol=1e-9)
+
+
+@pytest.mark.parametrize("by_test", [False, True])
+def test_masses_kept_over_a_sweep_equal_those_computed_anew(by_test):
+    problem, loss = local_problem(73)
+    penalty = ElasticNet(0.0, 1e-4)
+    working = loss.restrict(loss.all_coordinates())
+    # Far off, so that totals grow and shrink by much.
+    theta = 15.0 * problem.theta
+    mass = probabilities(working, theta)
+    np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
+    total = np.ones(len(mass))
+    SCGIS(by_test=by_test).sweep(working, penalty, theta, mass, total)
+    np.testing.assert_allclose(total, mass.sum(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(mass / total[:, None], probabilities(working, theta), atol=1e-9)
+
+
+def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
+    problem, _ = local_problem(74, n_bigram=0, n_unigram=4)
+    # Columns of one test each.
+    problem.corpus.uni_indices[:] = problem.corpus.uni_indices % 3
+    problem.corpus.uni_indices.sort()
+    loss = make_loss(problem)
+    penalty = ElasticNet(0.0, 0.01)
+    working = loss.restrict(loss.all_coordinates())
+    for make in LOCAL_SOLVERS.values():
+        solver = make()
+        state = solver.start(working, penalty, np.zeros(loss.n_potential))
+        for _ in range(200):
+            last = state.value
+            report = solver.step(working, penalty, state)
+            assert report.objective <= last * (1.0 + 1e-13)
+
+
+def begin(loss: ChainLoss, solver, penalty: ElasticNet):
+    """What does one pass of a solver, from zero weights, and tells the objective."""
+    working = loss.restrict(loss.all_coordinates())
+    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    return lambda: solver.step(working, penalty, state).objective
+
+
+def test_scgis_is_ahead_of_gis_the_more_features_are_on():
+    """After ten sweeps it is much closer, and GIS takes long to follow (Goodman 2002, table 1)."""
+    penalty = ElasticNet(0.0, 0.1)
+    needed = []
+    for n_tests in (2, 5, 12):
+        problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_tests, n_bigram=0, n_values=6)
+        for t in range(problem.corpus.n_tokens):
+            problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
+        loss = make_loss(problem)
+        owlqn, gis, scgis = (begin(loss, make(), penalty) for make in (OWLQN, GIS, SCGIS))
+        lowest = [owlqn() for _ in range(200)][-1]
+        reached = [scgis() for _ in range(10)][-1]
+        after_ten = [gis() for _ in range(10)][-1]
+        assert lowest < reached
+        assert after_ten - lowest > 3.0 * (reached - lowest)
+        n = 10
+        while gis() > reached:
+            n += 1
+        needed.append(n)
+    assert 20 < needed[0] < needed[1] / 2 < needed[2] / 4
+
+
+@pytest.mark.parametrize("make", [GIS, SCGIS])
+def test_what_scaling_cannot_minimise_is_refused(make):
+    problem, _ = local_problem()
+    names = list("abc")
+    with pytest.raises(SparseCRFError, match=f"SC340.*{make.__name__}.*NewtonCG"):
+        Training(problem.corpus, names, make(), l1=0.0, l2=1.0)
+    chain = ChainLoss(problem.corpus, 3, Workers(1))
+    working = chain.restrict(chain.all_coordinates())
+    with pytest.raises(SparseCRFError, match="SC340"):
+        make().start(working, ElasticNet(0.0, 1.0), np.zeros(chain.n_potential))
+    training = Training(problem.corpus, names, make(), l1=0.0, l2=0.0, kind="memm")
+    with pytest.raises(SparseCRFError, match="SC341"):
+        training.step()
+    # Weights of what occurs have no penalty to fear.
+    options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
+    assert np.isfinite(Training(problem.corpus, names, make(), **options).step().objective)

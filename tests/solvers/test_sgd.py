@@ -1,0 +1,384 @@
+"""SGD-L1, SGD and AdaGrad as solvers: their updates, their states, what they reach."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.kernels.updates import catch_up_adagrad
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.stochastic import SequenceDescent
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.training import Training
+
+from ..kernels.kernel_functions import compiled
+from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.test_stages import learnable
+from ..reference import Problem, random_problem
+
+MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
+
+
+def stochastic_loss(problem: Problem) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+    return loss.restrict(loss.all_coordinates(), stochastic=True)
+
+
+def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """Loss and gradient of one sequence by enumeration, not weighted."""
+    there = Problem(problem.corpus, problem.n_labels, theta)
+    tokens = there.sequences()[i]
+    value = there.log_z(tokens) - there.log_z(tokens, agree=True)
+    return value, there.expected(tokens) - there.expected(tokens, agree=True)
+
+
+def assert_equal_states(first, second) -> None:
+    for field in dataclasses.fields(first):
+        a, b = getattr(first, field.name), getattr(second, field.name)
+        np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("options", [MISSING, {**MISSING, "start_label": False}])
+def test_one_step_on_an_example_with_missing_labels(monkeypatch, options, layout):
+    force_layout(monkeypatch, layout)
+    problem, _ = random_problem(61, 3, [6], **options)
+    assert -1 in problem.corpus.labels
+    assert max(problem.corpus.labels) >= 0
+    descent = SequenceDescent(stochastic_loss(problem), ElasticNet(0.0, 0.0), missing=True)
+    descent.theta[:] = problem.theta
+    value, gradient = problem.loss()
+    assert descent.run(descent.sequences, 0.1, 1.0) == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(descent.theta, problem.theta - 0.1 * gradient, atol=1e-12)
+
+
+def test_copies_belong_to_their_sequences():
+    problem, _ = random_problem(62, 3, [5, 3, 6, 4, 2, 5], **MISSING)
+    working = stochastic_loss(problem)
+    lattice = working.space.lattice
+    whole = np.flatnonzero(lattice.weights > 0.0)
+    assert 0 < (lattice.twin >= 0).sum() < len(whole)
+    for s in np.flatnonzero(lattice.twin >= 0):
+        twin = lattice.twin[s]
+        assert lattice.weights[twin] == -lattice.weights[s]
+        here, there = (slice(*lattice.offsets[i : i + 2]) for i in (s, twin))
+        np.testing.assert_array_equal(lattice.context[here], lattice.context[there])
+        np.testing.assert_array_equal(
+            lattice.tests.take(np.arange(here.start, here.stop)).indices,
+            lattice.tests.take(np.arange(there.start, there.stop)).indices,
+        )
+
+
+def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
+    """Tsuruoka 2009, figure 2, with l2 by lazy decay; each test once in a sequence."""
+    shrunk, decayed = np.zeros_like(theta), 0.0
+    n = len(order)
+    for i in order:
+        _, gradient = example_loss(problem, i, theta)
+        due += eta * penalty.l1 / n
+        decayed += eta * penalty.l2 / n
+        tokens = problem.sequences()[i]
+        seen = np.zeros_like(theta)
+        for path in problem.paths(tokens):
+            seen += problem.counts(tokens, path)
+        for k in np.flatnonzero(seen):
+            w = theta[k] - eta * problem.corpus.weights[i] * gradient[k]
+            w *= np.exp(shrunk[k] - decayed)
+            shrunk[k] = decayed
+            theta[k], received[k] = clip(w, due, received[k])
+        eta *= decay
+    for k in range(len(theta)):
+        w = theta[k] * np.exp(shrunk[k] - decayed)
+        theta[k], received[k] = clip(w, due, received[k])
+    return theta, received, due
+
+
+def clip(w: float, u: float, q: float) -> tuple[float, float]:
+    z = w
+    if w > 0:
+        w = max(0.0, w - (u + q))
+    elif w < 0:
+        w = min(0.0, w + (u - q))
+    return w, q + w - z
+
+
+def lattice_order(problem: Problem, working: WorkingLoss) -> np.ndarray:
+    """The corpus' number of each sequence of the lattice, whose lengths are all distinct."""
+    lengths = np.diff(problem.corpus.offsets).tolist()
+    found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
+    # Copies come last.
+    return np.array(found[: len(lengths)])
+
+
+@pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.0), ElasticNet(0.3, 0.5)])
+def test_passes_of_sgd_l1_equal_a_slow_twin(penalty):
+    problem, _ = random_problem(65, 3, [4, 3, 5, 2], n_values=60, n_bigram=1, weighted=True)
+    working = stochastic_loss(problem)
+    solver = SGDL1(eta0=0.2, decay=0.7, seed=3)
+    state = solver.start(working, penalty, 0.3 * problem.theta)
+    theta, received, due = 0.3 * problem.theta, np.zeros_like(problem.theta), 0.0
+    numbers = lattice_order(problem, working)
+    for epoch in range(3):
+        solver.step(working, penalty, state)
+        order = np.random.default_rng([3, epoch]).permutation(np.arange(4))
+        arguments = (numbers[order], 0.2 * 0.7**epoch, 0.7**0.25)
+        theta, received, due = slow_pass(problem, penalty, theta, received, due, *arguments)
+        np.testing.assert_allclose(state.theta, theta, atol=1e-12)
+        np.testing.assert_allclose(state.received, received, atol=1e-12)
+        assert state.due == pytest.approx(due, rel=1e-12)
+    assert 0 < np.count_nonzero(theta) < len(theta)
+
+
+def test_no_weight_receives_more_than_is_due_nor_crosses_zero():
+    problem, _ = random_problem(63, 3, [5, 3, 6, 4] * 5, **MISSING)
+    working, penalty = stochastic_loss(problem), ElasticNet(0.5, 0.1)
+    solver = SGDL1(eta0=0.3)
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(4):
+        solver.step(working, penalty, state)
+        assert np.abs(state.received).max() <= state.due * (1 + 1e-12)
+    assert state.due > 0.0
+    # All that is due has been applied: once more changes nothing.
+    descent = SequenceDescent(working, penalty)
+    descent.resume(state.theta, state.received, state.due)
+    np.testing.assert_allclose(descent.settle(), state.theta, atol=1e-14)
+
+
+def test_the_penalty_does_not_depend_on_the_unit_of_weights():
+    problem, _ = random_problem(64, 3, [5, 3, 6, 4] * 3)
+    results = []
+    for unit in (1.0, 4.0):
+        corpus = dataclasses.replace(problem.corpus, weights=unit * problem.corpus.weights)
+        working = stochastic_loss(Problem(corpus, 3, problem.theta))
+        penalty = ElasticNet(unit * 0.5, unit * 0.1)
+        solver = SGDL1(eta0=0.2 / unit)
+        state = solver.start(working, penalty, np.zeros_like(problem.theta))
+        solver.step(working, penalty, state)
+        results.append(state.theta)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-12)
+
+
+def slow_gradients(problem, working, seed, epoch, batch):
+    """The minibatches of a pass, as functions of the weights."""
+    numbers = lattice_order(problem, working)
+    order = np.random.default_rng([seed, epoch]).permutation(np.arange(len(numbers)))
+    for first in range(0, len(order), batch):
+        members = numbers[order[first : first + batch]]
+        yield lambda theta, members=members: sum(
+            problem.corpus.weights[i] * example_loss(problem, i, theta)[1] for i in members
+        )
+
+
+def small_problem() -> Problem:
+    """Weighted sequences of distinct lengths, one with a missing label, several bigram tests."""
+    problem, _ = random_problem(
+        71, 3, [4, 3, 5, 2, 1], n_values=6, n_bigram=3, n_unigram=1, weighted=True
+    )
+    problem.corpus.labels[5] = -1
+    return problem
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_passes_of_sgd_equal_a_slow_twin(monkeypatch, schedule, batch, layout):
+    force_layout(monkeypatch, layout)
+    problem, l2, eta = small_problem(), 0.7, 0.1
+    working, penalty = stochastic_loss(problem), ElasticNet(0.0, l2)
+    solver = SGD(schedule=schedule, eta0=eta, batch=batch, decay=0.6, average_from=2, seed=2)
+    state = solver.start(working, penalty, problem.theta)
+    theta, iterates, k, n = problem.theta.copy(), [], 0, 5
+    n_batches = -(-n // batch)
+    for epoch in range(3):
+        solver.step(working, penalty, state)
+        k = epoch * n
+        for gradient in slow_gradients(problem, working, 2, epoch, batch):
+            rate = {
+                "constant": eta,
+                "annealed": eta / (1 + k / n),
+                "exponential": eta * 0.6 ** (k / n),
+                "pegasos": eta / (l2 / n * (1 + k / batch)) / batch,
+            }[schedule]
+            theta = (theta - rate * gradient(theta)) / (1 + rate * l2 / n_batches)
+            k += batch
+            if epoch >= 1:
+                iterates.append(theta)
+        np.testing.assert_allclose(state.iterate, theta, atol=1e-11)
+        expected = np.mean(iterates, axis=0) if iterates else theta
+        np.testing.assert_allclose(state.theta, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.3), ElasticNet(0.4, 0.0)])
+def test_passes_of_adagrad_equal_a_slow_twin(penalty, batch):
+    problem = small_problem()
+    working = stochastic_loss(problem)
+    solver = AdaGrad(eta0=0.4, delta=0.5, batch=batch, seed=2)
+    state = solver.start(working, penalty, problem.theta)
+    theta, squares = problem.theta.copy(), np.zeros_like(problem.theta)
+    share = ElasticNet(penalty.l1 / -(-5 // batch), penalty.l2 / -(-5 // batch))
+    for epoch in range(3):
+        solver.step(working, penalty, state)
+        for gradient in slow_gradients(problem, working, 2, epoch, batch):
+            g = gradient(theta)
+            squares += g * g
+            rates = 0.4 / (0.5 + np.sqrt(squares))
+            theta = np.array(
+                [share.prox(theta[k] - rates[k] * g[k], rates[k]) for k in range(len(theta))]
+            )
+        np.testing.assert_allclose(state.squares, squares, atol=1e-11)
+        np.testing.assert_allclose(state.theta, theta, atol=1e-11)
+    assert 0 < np.count_nonzero(theta) < len(theta)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
+@pytest.mark.parametrize("missed", [1, 2, 30])
+def test_missed_proximal_steps_in_one(l2, missed):
+    penalty, rate = ElasticNet(0.02, l2), 0.4 / 1.5
+    weights = np.array([-0.7, -0.01, 0.0, 0.02, 3.0])
+    expected = weights
+    for _ in range(missed):
+        expected = penalty.prox(expected, rate)
+    squares = np.ones(5)
+    compiled(catch_up_adagrad)(0, 5, missed, 0.4, 0.5, 0.02, l2, weights, squares)
+    np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_settings_out_of_range_are_refused_by_name():
+    with pytest.raises(SparseCRFError, match=r"SC325.*'fast'.*pegasos"):
+        SGD(schedule="fast")
+    with pytest.raises(SparseCRFError, match="SC306.*batch"):
+        SGD(batch=0)
+    with pytest.raises(SparseCRFError, match="SC306.*delta"):
+        AdaGrad(delta=0.0)
+    with pytest.raises(SparseCRFError, match="SC306.*eta0"):
+        SGDL1(eta0=-1.0)
+    problem, _ = random_problem(70, 3, [4])
+    with pytest.raises(SparseCRFError, match="SC308.*SGD"):
+        Training(problem.corpus, list("abc"), SGD(), l1=0.5, l2=0.1)
+    with pytest.raises(SparseCRFError, match="SC309.*SGD"):
+        Training(problem.corpus, list("abc"), SGD(schedule="pegasos"), l1=0.0, l2=0.0)
+
+
+SOLVERS = {
+    "sgd-l1": (SGDL1(), ElasticNet(0.5, 0.01)),
+    "sgd-constant": (SGD(schedule="constant", eta0=0.02), ElasticNet(0.0, 1.0)),
+    "sgd-annealed": (SGD(batch=3), ElasticNet(0.0, 1.0)),
+    "sgd-exponential": (SGD(schedule="exponential"), ElasticNet(0.0, 1.0)),
+    "sgd-pegasos": (SGD(schedule="pegasos"), ElasticNet(0.0, 3.0)),
+    "asg": (SGD(schedule="constant", average_from=2), ElasticNet(0.0, 1.0)),
+    "smd": (SMD(eta0=0.02), ElasticNet(0.0, 1.0)),
+    "adagrad": (AdaGrad(), ElasticNet(0.5, 0.01)),
+    "adagrad-l2": (AdaGrad(batch=3), ElasticNet(0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_resuming_is_bit_identical_and_seeds_matter(name):
+    solver, penalty = SOLVERS[name]
+    problem, _ = random_problem(66, 3, [5, 3, 6, 4] * 4, **MISSING)
+    working = stochastic_loss(problem)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    solver.step(working, penalty, state)
+    solver.step(working, penalty, state)
+    saved = copy.deepcopy(state)
+    solver.step(working, penalty, state)
+    # On another working loss, as in another process.
+    again = stochastic_loss(problem)
+    solver.step(again, penalty, saved)
+    assert_equal_states(state, saved)
+    other = type(solver)(**{**settings_of(solver), "seed": 1})
+    different = other.start(working, penalty, np.zeros_like(problem.theta))
+    other.step(working, penalty, different)
+    assert not np.array_equal(state.theta, different.theta)
+
+
+def settings_of(solver) -> dict:
+    return {key: value for key, value in vars(solver).items() if key != "needs_l2"}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_state_is_plain_and_true_after_each_step(name):
+    solver, penalty = SOLVERS[name]
+    problem, _ = random_problem(67, 3, [5, 3, 6, 4] * 2, **MISSING)
+    working = stochastic_loss(problem)
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    for _ in range(2):
+        report = solver.step(working, penalty, state)
+    for field in dataclasses.fields(state):
+        assert isinstance(getattr(state, field.name), (np.ndarray, float, int, bool))
+    there = Problem(problem.corpus, 3, state.theta)
+    value, gradient = there.loss()
+    assert state.value == pytest.approx(value + penalty.value(state.theta), rel=1e-10)
+    np.testing.assert_allclose(state.gradient, gradient + penalty.l2 * state.theta, atol=1e-9)
+    assert report.optimality == pytest.approx(penalty.distance(state.theta, gradient), abs=1e-9)
+    assert report.passes == 1.0
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_remap_carries_weights_over_and_back(name):
+    solver, penalty = SOLVERS[name]
+    problem, _ = random_problem(68, 3, [5, 3, 6, 4] * 4, **MISSING)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    working = loss.restrict(loss.all_coordinates(), stochastic=True)
+    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    solver.step(working, penalty, state)
+    kept = np.flatnonzero((state.theta != 0.0) | (np.arange(loss.n_potential) % 2 == 0))
+    smaller = loss.restrict(kept, stochastic=True)
+    there = solver.remap(smaller, penalty, copy.deepcopy(state), kept, state.gradient[kept])
+    np.testing.assert_array_equal(there.theta, state.theta[kept])
+    assert there.value == state.value
+    source = np.full(loss.n_potential, -1)
+    source[kept] = np.arange(len(kept))
+    back = solver.remap(working, penalty, there, source, state.gradient)
+    np.testing.assert_array_equal(back.theta, state.theta)
+    # The state is usable, and does not get lost far away.
+    report = solver.step(working, penalty, back)
+    assert report.objective < 1.2 * state.value
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_training_gets_near_the_minimum(name):
+    solver, penalty = SOLVERS[name]
+    problem = learnable()
+    names = list("abcd")
+    exact = Training(problem.corpus, names, OWLQN(), l1=penalty.l1, l2=penalty.l2)
+    for _ in range(100):
+        if exact.step().converged:
+            break
+    training = Training(problem.corpus, names, solver, l1=penalty.l1, l2=penalty.l2)
+    for _ in range(30):
+        training.step()
+    assert exact.objective < training.objective < 1.03 * exact.objective
+    assert training.model().n_active > 0
+
+
+def test_a_weight_that_enters_late_owes_nothing():
+    problem, _ = random_problem(69, 3, [5, 3, 6, 4])
+    solver, penalty = SGDL1(eta0=0.1), ElasticNet(0.5, 0.0)
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    half = np.arange(0, loss.n_potential, 2)
+    working = loss.restrict(half, stochastic=True)
+    state = solver.start(working, penalty, np.zeros(len(half)))
+    solver.step(working, penalty, state)
+    gradient = np.linspace(-1.0, 1.0, loss.n_potential)
+    source = np.where(np.arange(loss.n_potential) % 2 == 0, np.arange(loss.n_potential) // 2, -1)
+    everything = loss.restrict(loss.all_coordinates(), stochastic=True)
+    new = solver.remap(everything, penalty, state, source, gradient)
+    np.testing.assert_array_equal(new.received[::2], state.received)
+    np.testing.assert_array_equal(new.received[1::2], state.due * np.sign(gradient[1::2]))
+    descent = SequenceDescent(everything, penalty)
+    # It moves against its gradient without being clipped.
+    step = np.zeros(loss.n_potential)
+    step[1::2] = -1e-3 * np.sign(gradient[1::2])
+    descent.resume(new.theta + step, new.received, new.due)
+    np.testing.assert_allclose(descent.settle()[1::2], step[1::2], atol=1e-15)

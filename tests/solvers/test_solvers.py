@@ -1,0 +1,379 @@
+"""Every solver reaches the same minimiser, with a certificate."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.line_search import inverse_hessian_product
+from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.training.training import Training
+
+from ..data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
+from ..reference import Problem, local_loss, random_problem
+
+# Batch solvers, as functions of the settings that all of them have.
+SOLVERS = {
+    "owlqn": OWLQN,
+    "hybrid": Hybrid,
+    "owlqn-classic": partial(OWLQN, classic=True),
+    "rprop+": RPROP,
+    "rprop-": partial(RPROP, backtracking=False),
+    "bcd": BCD,
+    "newton-cg": NewtonCG,
+    "sag": SAG,
+    # Its steps are four times shorter than those of SAG.
+    "saga": partial(SAG, method="saga", inner_iterations=20),
+    "oeg": OEG,
+}
+# Those of per-position models only.
+LOCAL_SOLVERS = {
+    "gis": GIS,
+    "scgis": SCGIS,
+    "scgis-by-test": partial(SCGIS, by_test=True),
+}
+ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
+
+
+def kind_of(solver: str) -> str:
+    """The kind of model that a solver is tested on."""
+    return "memm" if solver in LOCAL_SOLVERS else "chain"
+
+
+def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
+    corpus = problem.corpus
+    if kind != "chain":
+        corpus = local_corpus(corpus, problem.n_labels, pairs=kind == "memm")
+    return ChainLoss(corpus, problem.n_labels, Workers(1))
+
+
+def skip_where_refused(solver: str, l1: float) -> None:
+    if l1 > 0.0 and not ALL_SOLVERS[solver]().supports_l1:
+        pytest.skip(f"{solver} minimises l1 = 0 only")
+
+
+def skip_where_labels_are_missing(solver: str, missing: float) -> None:
+    if missing > 0.0 and solver == "oeg":
+        pytest.skip("the loss of missing labels has no dual")
+
+
+def train(problem: Problem, l1: float, l2: float, solver: BatchSolver, **options) -> Training:
+    names = [f"L{y}" for y in range(problem.n_labels)]
+    training = Training(problem.corpus, names, solver, l1=l1, l2=l2, **options)
+    for _ in range(300):
+        if training.step().converged:
+            return training
+    raise AssertionError("not converged in 300 outer iterations")
+
+
+def precise(solver: str = "owlqn") -> BatchSolver:
+    if solver in LOCAL_SOLVERS:
+        # Scaling crawls where the minimum is flat.
+        return LOCAL_SOLVERS[solver](tolerance=9e-7, window=0.0, inner_iterations=50)
+    return SOLVERS[solver](tolerance=1e-7, window=0.0)
+
+
+def smooth_minimum(
+    problem: Problem, l1: float, l2: float, kind: str = "chain"
+) -> tuple[float, np.ndarray]:
+    """The optimum by scipy on theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003)."""
+    loss = make_loss(problem, kind)
+    working = loss.restrict(loss.all_coordinates())
+
+    def objective(both):
+        plus, minus = np.split(both, 2)
+        theta = plus - minus
+        value, gradient = working.value_and_grad(theta)
+        gradient = gradient + l2 * theta
+        total = value + l1 * both.sum() + l2 / 2 * theta @ theta
+        return total, np.concatenate((gradient + l1, l1 - gradient))
+
+    n = loss.n_potential
+    found = minimize(
+        objective,
+        np.zeros(2 * n),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * (2 * n),
+        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-10},
+    )
+    plus, minus = np.split(found.x, 2)
+    return found.fun, plus - minus
+
+
+def dense_weights(training: Training, n: int) -> np.ndarray:
+    theta = np.zeros(n)
+    coordinates, values = training.weights
+    theta[coordinates] = values
+    return theta
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)])
+@pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True}])
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, l1, l2, options):
+    skip_where_refused(solver, l1)
+    skip_where_labels_are_missing(solver, options.get("missing", 0.0))
+    problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
+    kind = kind_of(solver)
+    expected_value, expected = smooth_minimum(problem, l1, l2, kind)
+    training = train(problem, l1, l2, precise(solver), kind=kind)
+    assert training.objective == pytest.approx(expected_value, rel=1e-7)
+    theta = dense_weights(training, len(expected))
+    problem.theta = theta
+    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
+    assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
+    if l2 >= 0.01:
+        np.testing.assert_allclose(theta, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_active_sets_agree_up_to_ties(solver):
+    l1, l2 = 0.5, 0.1
+    skip_where_refused(solver, l1)
+    problem, _ = random_problem(33, 3, [6, 4, 7, 5, 8], n_values=4)
+    kind = kind_of(solver)
+    problem.theta = best = smooth_minimum(problem, l1, l2, kind)[1]
+    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
+    theta = dense_weights(train(problem, l1, l2, precise(solver), kind=kind), len(best))
+    # A tie: on the border of being active.
+    active, idle = np.abs(best) > 1e-3, np.abs(gradient) < l1 - 1e-3
+    assert active.sum() + idle.sum() > 0.9 * len(best)
+    assert active.any() and idle.any()
+    assert (np.sign(theta[active]) == np.sign(best[active])).all()
+    assert not theta[idle].any()
+
+
+def test_no_weight_crosses_zero_in_a_step():
+    problem, _ = random_problem(32, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.3, 0.01)
+    solver = OWLQN()
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(20):
+        before = state.theta
+        solver.step(working, penalty, state)
+        assert np.all(before * state.theta >= 0.0)
+    assert np.count_nonzero(state.theta) < np.count_nonzero(problem.theta)
+
+
+# RPROP and BCD crawl where the minimum is flat.
+@pytest.mark.parametrize(
+    ("solver", "reached"),
+    [
+        ("owlqn", 1e-6),
+        ("owlqn-classic", 1e-6),
+        ("rprop+", 1e-3),
+        ("bcd", 1e-3),
+    ],
+)
+def test_the_certificate_is_of_the_full_problem(solver, reached):
+    problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    settings = {"tolerance": 0.1 * reached, "window": 0.0}
+    training = train(problem, 0.5, 0.01, SOLVERS[solver](**settings))
+    loss = ChainLoss(problem.corpus, 4, Workers(1))
+    theta = dense_weights(training, loss.n_potential)
+    _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
+    assert ElasticNet(0.5, 0.01).distance(theta, gradient) <= reached
+    assert 0 < np.count_nonzero(theta) < loss.n_potential / 2
+
+
+@pytest.mark.parametrize("classic", [False, True])
+def test_every_outer_iteration_lowers_the_objective(classic):
+    problem, _ = random_problem(23, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    solver = OWLQN(inner_iterations=2, classic=classic)
+    training = Training(problem.corpus, list("abcd"), solver, l1=0.3, l2=0.01)
+    values = [training.step().objective for _ in range(15)]
+    assert all(b <= a for a, b in itertools.pairwise(values))
+    assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.5])
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_training_does_not_depend_on_threads(solver, l1):
+    skip_where_refused(solver, l1)
+    problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
+    names = [str(y) for y in range(9)]
+    options = {"l1": l1, "l2": 0.1, "kind": kind_of(solver)}
+    runs = [
+        Training(problem.corpus, names, ALL_SOLVERS[solver](), n_threads=n, **options)
+        for n in (1, 2, 7)
+    ]
+    for _ in range(4):
+        assert len({run.step() for run in runs}) == 1
+    assert len({run.model().to_bytes() for run in runs}) == 1
+
+
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_so_large_a_penalty_that_all_weights_vanish(solver):
+    skip_where_refused(solver, 1e6)
+    problem, _ = random_problem(25, 3, [5, 4], n_values=2)
+    training = train(problem, 1e6, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
+    assert training.model().n_active == 0
+    problem.theta[:] = 0.0
+    assert training.objective == pytest.approx(problem.loss()[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_one_label_has_nothing_to_learn(solver):
+    skip_where_refused(solver, 0.5)
+    problem, _ = random_problem(26, 1, [5, 4])
+    training = train(problem, 0.5, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
+    assert training.objective == pytest.approx(0.0, abs=1e-12)
+    assert training.model().n_active == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_training_continues_from_a_model_at_its_objective(dtype):
+    problem, _ = random_problem(27, 4, [9, 8, 10, 3] * 3, n_bigram=3, n_values=5)
+    names = list("abcd")
+    first = Training(problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype)
+    first.step()
+    second = Training(
+        problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype, init=first.model()
+    )
+    rel = 1e-13 if dtype == "float64" else 1e-6
+    assert second.objective == pytest.approx(first.objective, rel=rel)
+    assert second.model().to_bytes() == first.model().to_bytes()
+
+
+def test_weights_are_carried_over_by_the_names_of_labels():
+    problem, observations = random_problem(28, 3, [6, 5, 4])
+    first = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.2, l2=0.1, dtype="float64")
+    first.step()
+    builder = CorpusBuilder()
+    moved = np.array([2, 0, 3], dtype=np.int32)[problem.corpus.labels]
+    builder.add(observations, moved)
+    second = Training(
+        builder.build(),
+        ["b", "new", "a", "c"],
+        OWLQN(),
+        l1=0.2,
+        l2=0.1,
+        dtype="float64",
+        init=first.model(),
+    )
+    assert second.model().n_active == first.model().n_active
+    assert first.model().n_active > 0
+
+
+@pytest.mark.parametrize("metric", [1.0, np.array([0.1, 1.0, 2.0, 9.0])])
+def test_inverse_hessian_product_is_exact_on_a_quadratic(metric):
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(4, 4))
+    hessian = root @ root.T + np.eye(4)
+    # Conjugate directions determine the inverse exactly.
+    _, steps = np.linalg.eigh(hessian)
+    steps = steps.T.copy()
+    changes = steps @ hessian
+    vector = rng.normal(size=4)
+    got = inverse_hessian_product(steps, changes, metric, vector)
+    np.testing.assert_allclose(got, np.linalg.solve(hessian, vector), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"history": 0}, "history"),
+        ({"inner_iterations": 0}, "inner_iterations"),
+        ({"max_line_search": -1}, "max_line_search"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"window": float("nan")}, "window"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        OWLQN(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"grow": 0.9}, "grow"),
+        ({"shrink": -0.1}, "shrink"),
+        ({"least_width": 1.0}, "first_width"),
+        ({"largest_width": 0.01}, "largest_width"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_settings_of_rprop_are_refused_by_name(settings, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        RPROP(**settings)
+
+
+def test_rprop_survives_a_point_without_finite_objective():
+    problem, _ = random_problem(30, 3, [6, 5])
+    loss = ChainLoss(problem.corpus, 3, Workers(1))
+    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.0, 0.1)
+    solver = RPROP(first_width=1e7, largest_width=1e9)
+    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    first = state.value
+    for _ in range(60):
+        report = solver.step(working, penalty, state)
+    assert report.objective < first
+
+
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
+def test_start_weights_without_finite_objective_are_refused(solver):
+    problem, _ = random_problem(29, 3, [5])
+    loss = make_loss(problem, kind_of(solver))
+    working, theta = loss.restrict(loss.all_coordinates()), np.full(loss.n_potential, np.nan)
+    with pytest.raises(SparseCRFError, match="SC307"):
+        ALL_SOLVERS[solver]().start(working, ElasticNet(0.5, 0.0), theta)
+
+
+@needs(ORACLE / "oracle.json")
+@pytest.mark.parametrize(
+    ("case", "n_steps", "rel"),
+    [
+        ("l2", 30, 1e-10),
+        ("en", 60, 1e-8),
+        ("l1", 40, 3e-5),
+        ("l1x", 40, 3e-5),
+        ("en5", 40, 3e-5),
+    ],
+)
+def test_optimum_equals_the_independent_programs(case, n_steps, rel):
+    oracle = read_oracle()
+    expected = oracle["cases"][case]
+    observations = crfpp_observations(read_columns(ORACLE / oracle["data"]), oracle["template"])
+    names = oracle["labels"]
+    gold = [
+        names.index(token[oracle["label_column"]])
+        for sentence in read_columns(ORACLE / oracle["data"])
+        for token in sentence
+    ]
+    builder = CorpusBuilder()
+    builder.add(observations, np.array(gold, dtype=np.int32))
+    corpus = builder.build()
+    assert corpus.n_potential(len(names)) == oracle["features"]
+    assert len(corpus.unigram_keys) + len(corpus.bigram_keys) == oracle["attributes"] + 1
+    training = Training(
+        corpus,
+        names,
+        OWLQN(tolerance=1e-4, window=0.0),
+        l1=expected["rho1"],
+        l2=expected["rho2"],
+    )
+    for _ in range(n_steps):
+        if training.step().converged:
+            break
+    assert training.objective == pytest.approx(expected["objective"], rel=rel)
+    assert training.objective >= expected["objective"] * (1 - 1e-9)

@@ -1,0 +1,146 @@
+"""BILUO and IOB2: encoding, decoding of any labels, legality."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.training import biluo_to_iob, iob_to_biluo
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme, Spans
+
+from ..decoding.span_cases import SpanTriple, span_lists
+
+NAMES = ("X", "Y-Z")
+
+
+def labels_of(scheme: Scheme, names: tuple[str, ...] = NAMES) -> list[str]:
+    return [label for name in names for label in scheme.labels_of(name)] + [OUTSIDE]
+
+
+def encode(scheme: Scheme, n_tokens: int, spans: list[SpanTriple]) -> list[str]:
+    labels = [OUTSIDE] * n_tokens
+    for start, end, name in spans:
+        labels[start:end] = scheme.labels_for(end - start, name)
+    return labels
+
+
+def triples(spans: Spans) -> list[SpanTriple]:
+    names = [spans.names[i] for i in spans.types]
+    return list(zip(spans.starts.tolist(), spans.ends.tolist(), names, strict=True))
+
+
+def decode(scheme: Scheme, sequence: list[str], labels: list[str]) -> list[SpanTriple]:
+    ids = np.array([labels.index(label) for label in sequence], dtype=np.int32)
+    return triples(scheme.decode(ids, np.array([len(ids)]), labels))
+
+
+def decode_slowly(sequence: list[str]) -> list[SpanTriple]:
+    """Token by token."""
+    spans: list[SpanTriple] = []
+    before = OUTSIDE
+    for i, label in enumerate(sequence):
+        letter, _, name = label.partition("-")
+        if letter in ("I", "L") and before in (f"B-{name}", f"I-{name}"):
+            spans[-1] = (spans[-1][0], i + 1, name)
+        elif label != OUTSIDE:
+            spans.append((i, i + 1, name))
+        before = label
+    return spans
+
+
+@pytest.mark.parametrize("name", LETTERS)
+@given(data=st.data())
+def test_spans_come_back(name: str, data: st.DataObject):
+    scheme, n = Scheme(name), data.draw(st.integers(0, 12))
+    spans = data.draw(span_lists(n))
+    labels = labels_of(scheme)
+    sequence = encode(scheme, n, spans)
+    assert decode(scheme, sequence, labels) == spans
+    if name == "IOB2":
+        assert sequence == biluo_to_iob(encode(Scheme("BILUO"), n, spans))
+        assert iob_to_biluo(sequence) == encode(Scheme("BILUO"), n, spans)
+
+
+@pytest.mark.parametrize("name", LETTERS)
+@given(data=st.data())
+def test_any_labels_tell_spans_that_do_not_overlap(name: str, data: st.DataObject):
+    scheme = Scheme(name)
+    labels = data.draw(st.permutations(labels_of(scheme)))
+    sequence = data.draw(st.lists(st.sampled_from(labels), max_size=12))
+    spans = decode(scheme, sequence, labels)
+    assert spans == decode_slowly(sequence)
+    covered = [i for start, end, _ in spans for i in range(start, end)]
+    assert covered == [i for i, label in enumerate(sequence) if label != OUTSIDE]
+
+
+@given(st.lists(st.lists(st.sampled_from(labels_of(Scheme())), max_size=5), max_size=5))
+def test_spans_end_with_their_doc(sequences: list[list[str]]):
+    scheme = Scheme()
+    labels, joined = labels_of(scheme), [label for sequence in sequences for label in sequence]
+    ids = np.array([labels.index(label) for label in joined], dtype=np.int32)
+    ends = np.cumsum([len(sequence) for sequence in sequences], dtype=np.int64)
+    expected = []
+    for sequence, end in zip(sequences, ends.tolist(), strict=True):
+        first = end - len(sequence)
+        expected += [(i + first, j + first, name) for i, j, name in decode_slowly(sequence)]
+    assert triples(scheme.decode(ids, ends, labels)) == expected
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_legal_sequences_are_those_that_come_back(name: str):
+    """In BILUO other ones do not; in IOB2, I- that begins a span does not."""
+    scheme = Scheme(name)
+    labels = labels_of(scheme)
+    legal = scheme.legal(labels)
+    boundary = len(labels)
+    assert legal.shape == (boundary + 1, boundary + 1)
+    for n in range(4):
+        for sequence in product(range(boundary), repeat=n):
+            path = [boundary, *sequence, boundary]
+            is_legal = all(legal[a, b] for a, b in pairwise(path))
+            names = [labels[i] for i in sequence]
+            assert is_legal == (encode(scheme, n, decode(scheme, names, labels)) == names), names
+
+
+def test_legality_of_labels_that_lack_some_of_a_type():
+    legal = Scheme().legal(["B-X", "O", "U-Y"])
+    expected = [
+        [False, False, False, False],
+        [True, True, True, True],
+        [True, True, True, True],
+        [True, True, True, True],
+    ]
+    assert legal.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "biluo", "iob2"),
+    [
+        ("O", True, True),
+        ("B-X", True, True),
+        ("U-Y-Z", True, False),
+        ("BI-X", False, False),
+        ("-X", False, False),
+        ("B-", False, False),
+        ("X", False, False),
+        ("", False, False),
+    ],
+)
+def test_what_is_a_label(label: str, biluo: bool, iob2: bool):
+    assert Scheme("BILUO").is_label(label) == biluo
+    assert Scheme("IOB2").is_label(label) == iob2
+
+
+def test_types_whose_names_look_like_labels():
+    assert Scheme("IOB2").from_biluo("L-U-X") == "I-U-X"
+    assert Scheme("IOB2").from_biluo("O") == "O"
+    assert Scheme("BILUO").from_biluo("L-U-X") == "L-U-X"
+    assert Scheme().names_of(["B-U-X", "O", "U-X"]) == ("U-X", "X")
+
+
+def test_a_scheme_that_is_not_known():
+    with pytest.raises(SparseCRFError, match=r"SC501.*'IO'.*BILUO, IOB2"):
+        Scheme("IO")

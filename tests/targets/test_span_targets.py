@@ -1,0 +1,288 @@
+"""Targets with spans by themselves: gold, writing, what is kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.targets.entities import Entities
+from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
+from spacy_sparsecrf.targets.span_target import SpanTarget
+from spacy_sparsecrf.targets.spans import SpanGroups
+
+from ..decoding.span_cases import add_spans, span_lists, spans_of
+
+NAMES = ("X", "Y-Z")
+VOCAB = Vocab()
+KINDS = [("ents", Entities), ("sc", SpanGroups)]
+
+
+def both(key: str, scheme: str = "BILUO") -> SpanTarget:
+    return dict(KINDS)[key](scheme=scheme)
+
+
+def make_doc(n: int, vocab: Vocab = VOCAB) -> Doc:
+    return Doc(vocab, words=[f"w{i}" for i in range(n)])
+
+
+def labels_of(target: SpanTarget, names: Sequence[str] = NAMES) -> tuple[str, ...]:
+    return target.complete(names)
+
+
+def write(
+    target: SpanTarget,
+    docs: Sequence[Doc],
+    gold: Sequence[Sequence[str | None]],
+    overwrite: bool = False,
+    **settings: Any,
+) -> None:
+    labels = labels_of(target)
+    ids = [np.array([labels.index(label) for label in row], dtype=np.int32) for row in gold]
+    target.write(docs, ids, labels, overwrite=overwrite, **settings)
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@pytest.mark.parametrize("key", ["ents", "sc"])
+@given(data=st.data())
+def test_gold_comes_back(key: str, scheme: str, data: st.DataObject):
+    target = both(key, scheme)
+    lengths = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=4))
+    expected = [data.draw(span_lists(n)) for n in lengths]
+    gold, docs = [], []
+    for n, spans in zip(lengths, expected, strict=True):
+        reference = add_spans(make_doc(n), spans, key)
+        docs.append(make_doc(n, Vocab()))
+        gold.append(target.gold(Example(make_doc(n), reference)))
+    write(target, docs, gold)
+    assert [spans_of(doc, key) for doc in docs] == expected
+    for doc, row in zip(docs, gold, strict=True):
+        assert target.gold(Example(make_doc(len(doc)), doc)) == row
+
+
+@given(data=st.data())
+def test_gold_entities_are_those_that_spacy_reads(data: st.DataObject):
+    n = data.draw(st.integers(1, 8))
+    words = data.draw(st.lists(st.sampled_from(["a", "b", " "]), min_size=n, max_size=n))
+    reference = Doc(VOCAB, words=words)
+    spans = [Span(reference, *span) for span in data.draw(span_lists(n))]
+    kinds = data.draw(st.lists(st.sampled_from(["ent", "missing", "blocked"]), min_size=n))
+    chosen = {kind: [] for kind in ("ent", "missing", "blocked")}
+    for span, kind in zip(spans, kinds, strict=False):
+        chosen[kind].append(span)
+    default = data.draw(st.sampled_from(["outside", "missing", "unmodified"]))
+    others = {"missing": chosen["missing"], "blocked": chosen["blocked"]}
+    reference.set_ents(chosen["ent"], **others, default=default)
+    example = Example(Doc(VOCAB, words=words), reference)
+    expected = [None if tag in ("-", None) else tag for tag in example.get_aligned_ner()]
+    assert Entities().gold(example) == expected
+
+
+@pytest.mark.parametrize("key", ["ents", "sc"])
+def test_gold_of_other_tokens(key: str):
+    reference = Doc(VOCAB, words=["New", "York-based", "it", "is"], spaces=[True] * 4)
+    add_spans(reference, [(0, 2, "X"), (2, 3, "Y-Z")], key)
+    words = ["New", "York", "-", "based", "itis"]
+    predicted = Doc(VOCAB, words=words, spaces=[True, False, False, True, True])
+    target = both(key)
+    assert target.gold(Example(predicted, reference))[:4] == ["B-X", "I-X", "I-X", "L-X"]
+    split = Doc(VOCAB, words=["New", "York-based it", "is"])
+    gold = target.gold(Example(split, reference))
+    assert gold == [None, None, "O"]
+    assert both(key, "IOB2").gold(Example(predicted, reference))[:4] == ["B-X", *["I-X"] * 3]
+
+
+@pytest.mark.parametrize("key", ["ents", "sc"])
+def test_no_annotation_is_missing_gold_and_no_spans_are_gold(key: str):
+    target = both(key)
+    assert target.gold(Example(make_doc(2), make_doc(2))) == [None, None]
+    assert target.gold(Example(make_doc(2), add_spans(make_doc(2), [], key))) == ["O", "O"]
+    assert target.gold(Example(Doc(VOCAB), Doc(VOCAB))) == []
+
+
+def test_gold_spans_without_a_label_are_missing():
+    reference = make_doc(3)
+    reference.spans["sc"] = [reference[0:2], reference[2:2]]
+    assert SpanGroups().gold(Example(make_doc(3), reference)) == [None, None, "O"]
+
+
+def test_gold_spans_that_overlap():
+    reference = add_spans(make_doc(4), [(2, 4, "X"), (0, 3, "Y")], "sc")
+    with pytest.raises(SparseCRFError, match=r"SC502.*'sc'.*'w2 w3'.*begins: 'w0 w1"):
+        SpanGroups().gold(Example(make_doc(4), reference))
+
+
+def test_gold_entities_that_are_damaged():
+    reference = make_doc(2)
+    reference.from_array(["ENT_IOB"], np.array([[2], [1]], dtype=np.uint64))
+    with pytest.raises(SparseCRFError, match=r"(?s)SC503.*E093.*begins: 'w0 w1"):
+        Entities().gold(Example(make_doc(2), reference))
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@pytest.mark.parametrize("key", ["ents", "sc"])
+@given(data=st.data())
+def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data: st.DataObject):
+    target, n = both(key, scheme), data.draw(st.integers(1, 8))
+    preset = data.draw(span_lists(n, [*NAMES, "OTHER"]))
+    doc, plain = add_spans(make_doc(n), preset, key), make_doc(n)
+    labels = labels_of(target)
+    row = data.draw(st.lists(st.sampled_from(labels), min_size=n, max_size=n))
+    write(target, [doc], [row])
+    write(target, [plain], [row])
+    taken = {i for start, end, _ in preset for i in range(start, end)}
+    free = [s for s in spans_of(plain, key) if taken.isdisjoint(range(*s[:2]))]
+    assert spans_of(doc, key) == sorted([*preset, *free])
+    write(target, [doc], [row], overwrite=True)
+    assert spans_of(doc, key) == spans_of(plain, key)
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@pytest.mark.parametrize("key", ["ents", "sc"])
+@given(data=st.data())
+def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
+    key: str, scheme: str, data: st.DataObject
+):
+    """Of all spans that tell no more and no less where something is set."""
+    target, n = both(key, scheme), data.draw(st.integers(1, 7))
+    labels = labels_of(target)
+    preset, found = data.draw(span_lists(n)), data.draw(span_lists(n))
+    mask = target.permitted([add_spans(make_doc(n), preset, key)], labels, overwrite=False)
+    if not preset:
+        assert mask is None
+        return
+    assert mask is not None and mask.shape == (n, len(labels))
+    row = target.gold(Example(make_doc(n), add_spans(make_doc(n), found, key)))
+    fits = all(mask[i, labels.index(label)] for i, label in enumerate(row) if label)
+    taken = {i for start, end, _ in preset for i in range(start, end)}
+    touching = [span for span in found if not taken.isdisjoint(range(*span[:2]))]
+    assert fits == (touching == preset)
+
+
+@pytest.mark.parametrize("key", ["ents", "sc"])
+def test_spans_that_labels_cannot_tell_are_outside(key: str):
+    target = both(key)
+    doc = make_doc(5)
+    doc[3].is_sent_start = True
+    add_spans(doc, [(0, 1, "OTHER"), (2, 4, "X")], key)
+    labels = labels_of(target)
+    mask = target.permitted([make_doc(1), doc], labels, overwrite=False)
+    assert mask is not None
+    permitted = [[labels[y] for y in np.flatnonzero(row)] for row in mask]
+    everything = list(labels)
+    assert permitted == [everything, ["O"], everything, ["O"], ["O"], everything]
+    assert target.permitted([doc], labels, overwrite=True) is None
+    alone = target.permitted(
+        [doc], [label for label in labels if label != OUTSIDE], overwrite=False
+    )
+    assert alone is not None and alone.all()
+
+
+def test_groups_whose_spans_overlap_are_kept():
+    target, doc = SpanGroups(), add_spans(make_doc(5), [(0, 2, "X"), (1, 3, "X")], "sc")
+    labels = labels_of(target)
+    mask = target.permitted([doc], labels, overwrite=False)
+    assert mask is not None and mask.sum(axis=1).tolist() == [1, 1, 1, len(labels), len(labels)]
+    write(target, [doc], [["O", "O", "B-X", "L-X", "U-X"]])
+    assert spans_of(doc, "sc") == [(0, 2, "X"), (1, 3, "X"), (4, 5, "X")]
+
+
+def test_ids_of_entities_that_are_set_are_kept_and_others_have_none():
+    doc = make_doc(4)
+    doc.set_ents([Span(doc, 0, 2, "X", kb_id="Q1", span_id="E1"), Span(doc, 3, 4, "X", kb_id="Q2")])
+    write(Entities(), [doc], [["O", "O", "U-Y-Z", "O"]])
+    found = [(entity.label_, entity.kb_id_, entity.id_) for entity in doc.ents]
+    assert found == [("X", "Q1", "E1"), ("Y-Z", "", ""), ("X", "Q2", "")]
+    write(Entities(), [doc], [["U-X", "O", "O", "U-X"]], overwrite=True)
+    assert [(entity.kb_id_, entity.id_) for entity in doc.ents] == [("", "")] * 2
+
+
+def test_blocked_tokens_stay_outside_and_others_are_free():
+    doc = make_doc(5)
+    doc.set_ents([], blocked=[doc[1:2]], missing=[doc[2:3]])
+    labels = labels_of(Entities())
+    mask = Entities().permitted([doc], labels, overwrite=False)
+    assert mask is not None and mask.sum(axis=1).tolist() == [9, 1, 9, 9, 9]
+    write(Entities(), [doc], [["B-X", "L-X", "U-X", "B-Y-Z", "L-Y-Z"]])
+    assert spans_of(doc, "ents") == [(2, 3, "X"), (3, 5, "Y-Z")]
+    assert [token.ent_iob for token in doc] == [2, 3, 3, 3, 1]
+    assert doc[1].ent_type == 0
+
+
+def test_as_with_ner_every_token_is_annotated():
+    doc = make_doc(2)
+    write(Entities(), [doc], [["O", "O"]])
+    assert [token.ent_iob for token in doc] == [2, 2]
+    assert doc.has_annotation("ENT_IOB")
+
+
+# Scores and thresholds
+
+
+@pytest.mark.parametrize("key", ["ents", "sc"])
+def test_scores_are_those_of_the_spans(key: str):
+    target = both(key)
+    docs = [make_doc(3), make_doc(0), add_spans(make_doc(3), [(1, 2, "X")], key)]
+    rows = [["U-X", "B-X", "L-X"], [], ["U-X", "U-X", "U-Y-Z"]]
+    write(target, docs, rows, scores=np.array([0.9, 0.8, 0.7, 0.6, 0.5]))
+    if key == "ents":
+        found = [list(doc.user_data["ents_scores"]) for doc in docs]
+    else:
+        found = [list(doc.spans["sc"].attrs["scores"]) for doc in docs]
+    assert found == [[0.9, 0.8], [], [0.7, 1.0, 0.5]]
+    copies = [Doc(VOCAB).from_bytes(doc.to_bytes()) for doc in docs]
+    assert [spans_of(doc, key) for doc in copies] == [spans_of(doc, key) for doc in docs]
+
+
+@pytest.mark.parametrize("scheme", LETTERS)
+@given(data=st.data())
+def test_spans_are_taken_out_of_labels(scheme: str, data: st.DataObject):
+    target = Entities(scheme)
+    labels = labels_of(target)
+    rows = data.draw(st.lists(st.lists(st.integers(0, len(labels) - 1), max_size=6), min_size=1))
+    ids = [np.array(row, dtype=np.int32) for row in rows]
+    spans = target.spans(ids, labels)
+    dropped = np.array([data.draw(st.booleans()) for _ in range(len(spans))], dtype=np.bool_)
+    left = target.spans(target.outside(ids, labels, spans.where(dropped)), labels)
+    expected = spans.where(~dropped)
+    for name in ("starts", "ends", "types"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(expected, name))
+    assert [row.tolist() for row in ids] == rows
+
+
+# Labels
+
+
+def test_labels_and_types():
+    target = Entities()
+    assert target.complete([]) == ()
+    assert target.complete(["B-X"]) == ("B-X", "O")
+    assert target.complete(["O", "PER"]) == ("O", "B-PER", "I-PER", "L-PER", "U-PER")
+    assert target.labels_of("B-cell")[0] == "B-B-cell"
+    assert Entities("IOB2").labels_of("PER") == ("B-PER", "I-PER", "O")
+    assert target.names_of(["B-X", "O", "U-Y", "L-X"]) == ("X", "Y")
+    with pytest.raises(SparseCRFError, match=r"SC505.*'PER'.*BILUO.*B-TYPE"):
+        target.check_label("PER")
+
+
+def test_a_group_needs_a_key():
+    with pytest.raises(SparseCRFError, match="SC508"):
+        SpanGroups("")
+
+
+def test_writing_nothing():
+    for key, _ in KINDS:
+        write(both(key), [], [])
+        doc = spacy.blank("en")("")
+        write(both(key), [doc], [[]])
+        assert spans_of(doc, key) == []

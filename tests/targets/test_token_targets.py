@@ -1,0 +1,187 @@
+"""Morphology and extension attributes as targets."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Token
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.targets.token_attribute import (
+    TokenAttribute,
+    TokenExtension,
+    make_token_attribute,
+)
+
+VOCAB = Vocab()
+WORDS = ["a", "b", "c"]
+NOUN = "Case=Nom|Number=Sing"
+
+
+@pytest.fixture(autouse=True)
+def no_extensions() -> Iterator[None]:
+    """Extensions are global."""
+    yield
+    for name in ("role", "fixed", "both", "method"):
+        if Token.has_extension(name):
+            Token.remove_extension(name)
+
+
+def write(
+    target: Target, doc: Doc, row: list[str], labels: list[str], overwrite: bool = False
+) -> None:
+    ids = np.array([labels.index(label) for label in row], dtype=np.int32)
+    target.write([doc], [ids], labels, overwrite=overwrite)
+
+
+def train(nlp: spacy.Language, examples: list[Example]) -> None:
+    nlp.initialize(lambda: examples)
+    for _ in range(4):
+        nlp.update(examples[:1], sgd=None)
+        nlp.get_pipe("sparse_crf").finish_update(None)
+
+
+# Morphology
+
+
+def test_empty_morphology_is_a_label_and_none_is_missing():
+    reference = Doc(VOCAB, words=WORDS, morphs=[NOUN, "_", ""])
+    unset = Doc(VOCAB, words=WORDS)
+    unset[0].set_morph("Number=Sing|Case=Nom")
+    unset[1].set_morph("")
+    target = TokenAttribute("morph")
+    assert target.gold(Example(Doc(VOCAB, words=WORDS), unset)) == [NOUN, "_", ""]
+    assert target.gold(Example(Doc(VOCAB, words=WORDS), reference))[:2] == [NOUN, "_"]
+
+
+@pytest.mark.parametrize("vocab", [VOCAB, Vocab()])
+def test_morphology_is_written_and_comes_back(vocab: Vocab):
+    target, doc = TokenAttribute("morph"), Doc(vocab, words=WORDS)
+    write(target, doc, [NOUN, "_", NOUN], [NOUN, "_"])
+    assert [str(token.morph) for token in doc] == [NOUN, "", NOUN]
+    assert [token.has_morph() for token in doc] == [True] * 3
+    assert doc[0].morph.get("Number") == ["Sing"]
+    stored = next(iter(DocBin(docs=[doc], attrs=["MORPH"]).get_docs(Vocab())))
+    gold = target.gold(Example(Doc(stored.vocab, words=WORDS), stored))
+    assert gold == [NOUN, "_", NOUN]
+
+
+def test_morphology_that_is_set_is_kept():
+    target, labels = TokenAttribute("morph"), [NOUN, "_"]
+    doc = Doc(VOCAB, words=WORDS)
+    doc[0].set_morph("")
+    doc[1].set_morph("Other=Yes")
+    mask = target.permitted([doc], labels, overwrite=False)
+    assert mask is not None and mask.tolist() == [[False, True], [True, True], [True, True]]
+    assert target.permitted([doc], labels, overwrite=True) is None
+    assert target.permitted([Doc(VOCAB, words=WORDS)], labels, overwrite=False) is None
+    write(target, doc, [NOUN] * 3, labels)
+    assert [str(token.morph) for token in doc] == ["", "Other=Yes", NOUN]
+    write(target, doc, [NOUN] * 3, labels, overwrite=True)
+    assert [str(token.morph) for token in doc] == [NOUN] * 3
+
+
+def test_given_morphology_gets_its_normal_form():
+    target = TokenAttribute("morph")
+    assert target.complete(["Number=Sing|Case=Nom", NOUN, "_"]) == (NOUN, "_")
+    assert target.labels_of("B=2,1|A=x") == ("A=x|B=1,2",)
+    assert TokenAttribute("tag").complete(["B=2,1|A=x"]) == ("B=2,1|A=x",)
+
+
+def test_a_pipeline_learns_morphology():
+    nlp = spacy.blank("en")
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "morph"}
+    scorer = {"@scorers": "spacy.morphologizer_scorer.v1"}
+    pipe = nlp.add_pipe("sparse_crf", config={"target": target, "scorer": scorer, "n_threads": 1})
+    reference = Doc(nlp.vocab, words=WORDS, morphs=[NOUN, "_", "Tense=Past"])
+    examples = [Example(Doc(nlp.vocab, words=WORDS), reference)] * 10
+    train(nlp, examples)
+    assert pipe.labels == pipe.label_data == (NOUN, "Tense=Past", "_")
+    assert pipe.add_label("Number=Sing|Case=Nom") == 0
+    doc = nlp(Doc(nlp.vocab, words=WORDS))
+    assert [str(token.morph) for token in doc] == [NOUN, "", "Tense=Past"]
+    assert nlp.evaluate(examples)["morph_acc"] == 1.0
+
+
+# Extension attributes
+
+
+def with_roles(values: list[str | None]) -> Doc:
+    doc = Doc(VOCAB, words=WORDS)
+    for token, value in zip(doc, values, strict=True):
+        if value is not None:
+            token._.role = value
+    return doc
+
+
+def test_an_extension_is_registered_and_written():
+    target = make_token_attribute("_.role")
+    assert isinstance(target, TokenExtension) and isinstance(target, Target)
+    assert Token.get_extension("role") == (None, None, None, None)
+    reference = with_roles(["X", None, "Y"])
+    assert target.gold(Example(Doc(VOCAB, words=WORDS), reference)) == ["X", None, "Y"]
+    doc = with_roles([None, "Z", ""])
+    write(target, doc, ["Y", "X", "X"], ["X", "Y"])
+    assert [token._.role for token in doc] == ["Y", "Z", "X"]
+    write(target, doc, ["Y", "X", "X"], ["X", "Y"], overwrite=True)
+    assert target.gold(Example(Doc(VOCAB, words=WORDS), doc)) == ["Y", "X", "X"]
+
+
+def test_permitted_values_of_an_extension():
+    target = make_token_attribute("_.role")
+    mask = target.permitted([with_roles(["Y", "Z", None])], ["X", "Y"], overwrite=False)
+    assert mask is not None and mask.tolist() == [[False, True], [True, True], [True, True]]
+    assert target.permitted([with_roles([None] * 3)], ["X"], overwrite=False) is None
+    assert target.permitted([with_roles(["Y"] * 3)], ["X"], overwrite=True) is None
+
+
+def test_gold_extensions_of_other_tokens():
+    target = make_token_attribute("_.role")
+    reference = Doc(VOCAB, words=["ab", "c", "d", "e"])
+    for token, value in zip(reference, "XYZZ", strict=True):
+        token._.role = value
+    predicted = Doc(VOCAB, words=["a", "b", "c d", "e"], spaces=[False, True, True, True])
+    assert target.gold(Example(predicted, reference)) == ["X", "X", None, "Z"]
+    same = Doc(VOCAB, words=["ab", "c", "d e"])
+    assert target.gold(Example(same, reference)) == ["X", "Y", "Z"]
+
+
+def test_extensions_that_cannot_be_written():
+    Token.set_extension("fixed", getter=lambda token: "X")
+    Token.set_extension("method", method=lambda token: "X")
+    for attr in ("_.fixed", "_.method", "_.", "_.a b"):
+        with pytest.raises(SparseCRFError, match=r"SC506.*attr = '_\."):
+            make_token_attribute(attr)
+    written = {}
+    Token.set_extension("both", getter=lambda token: None, setter=written.__setitem__)
+    write(make_token_attribute("_.both"), Doc(VOCAB, words=["a"]), ["X"], ["X"])
+    assert list(written.values()) == ["X"]
+
+
+def test_gold_extensions_that_are_not_strings():
+    target = make_token_attribute("_.role")
+    doc = Doc(VOCAB, words=WORDS)
+    doc[1]._.role = 7
+    with pytest.raises(SparseCRFError, match=r"SC507.*7.*token\._\.role.*begins: 'a b c"):
+        target.gold(Example(Doc(VOCAB, words=WORDS), doc))
+
+
+def test_a_pipeline_learns_an_extension_and_stores_it():
+    nlp = spacy.blank("en")
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "_.role"}
+    scorer = {"@scorers": "spacy_sparsecrf.token_scorer.v1", "attr": "_.role"}
+    nlp.add_pipe("sparse_crf", config={"target": target, "scorer": scorer, "n_threads": 1})
+    docs = [with_roles(["X", None, "Y"]) for _ in range(10)]
+    stored = DocBin(docs=docs, store_user_data=True).get_docs(nlp.vocab)
+    examples = [Example(Doc(nlp.vocab, words=WORDS), doc) for doc in stored]
+    train(nlp, examples)
+    assert nlp.get_pipe("sparse_crf").labels == ("X", "Y")
+    assert nlp.evaluate(examples)["role_acc"] == 1.0
+    loaded = spacy.blank("en")
+    loaded.add_pipe("sparse_crf", config={"target": target, "scorer": scorer})
+    doc = loaded.from_bytes(nlp.to_bytes())(Doc(loaded.vocab, words=WORDS))
+    assert [token._.role for token in doc][::2] == ["X", "Y"]

@@ -1,0 +1,139 @@
+"""What documents name is there: files, and functions of the package by their dotted names."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from .test_house import BASE, MAY_IMPORT, modules
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "spacy_sparsecrf"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("tests/", "docs/", "configs/", "project/", "spacy_sparsecrf/")
+ROOMS = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+# Dotted names of others, and words that are no names of the package.
+OTHERS = {"np.searchsorted", "room.module.function"}
+
+
+def quoted(path: Path) -> list[str]:
+    """Texts between backticks without blanks or arguments, outside of blocks of code."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    found = [re.sub(r"\(.*\)$", "", each) for each in re.findall(r"`([^`]+)`", text)]
+    return [each for each in found if not re.search(r"\s", each)]
+
+
+def names_in(body: list[ast.stmt]) -> dict[str, ast.stmt]:
+    """What statements define, by name: functions, classes, constants and fields."""
+    found: dict[str, ast.stmt] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def is_defined(dotted: str) -> bool:
+    """Whether the package has a module, or something in one, of this name: `chain.x` has none."""
+    parts = dotted.split(".")
+    for n in range(len(parts), 0, -1):
+        module = modules().get(".".join(parts[:n]))
+        if module is not None:
+            break
+    else:
+        return False
+    body = module.tree.body
+    for name in parts[n:]:
+        node = names_in(body).get(name)
+        if node is None:
+            return False
+        body = node.body if isinstance(node, ast.ClassDef) else []
+    return True
+
+
+@cache
+def words() -> set[str]:
+    """All names that the package's source has, of whatever kind."""
+    trees = [module.tree for module in modules().values()]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    fields = ("id", "attr", "arg", "name")
+    return {str(getattr(node, field, "")) for node in nodes for field in fields}
+
+
+def fault(text: str) -> str | None:
+    """What is wrong with a quoted text of docs/architecture.md."""
+    path, _, function = text.partition("::")
+    if "/" in path or path.endswith((".py", ".md", ".toml")):
+        places = [place for place in (ROOT / path, PACKAGE / path) if place.exists()]
+        if not places:
+            return f"{text}: no such file"
+        defined = ast.parse(places[0].read_text(encoding="utf-8")).body if function else []
+        return None if not function or function in names_in(defined) else f"{text}: no such test"
+    if re.fullmatch(r"\w+(\.\w+)+", text):
+        return None if text in OTHERS or is_defined(text) else f"{text}: not in the package"
+    if re.fullmatch(r"[A-Za-z_]\w*", text):
+        return None if text in words() else f"{text}: no name in the package"
+    return None
+
+
+def test_all_that_the_architecture_names_is_there():
+    assert [found for found in map(fault, quoted(ARCHITECTURE)) if found] == []
+
+
+def test_the_architecture_has_each_file():
+    files = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}
+    files = {path for path in files if not path.endswith("/__init__.py")}
+    assert sorted(files - set(quoted(ARCHITECTURE))) == []
+
+
+def test_the_architecture_tells_the_rules_of_imports():
+    text, told = ARCHITECTURE.read_text(encoding="utf-8"), {}
+    for room, others in re.findall(r"^\| `(\w+)/` \|[^|]*\|([^|\n]*)\|$", text, flags=re.M):
+        told[room] = set(re.findall(r"`(\w+)/`", others))
+    assert set(told) == ROOMS
+    assert told.pop("pipeline") == {"convert"} and told.pop("cli") == set()
+    for room, others in told.items():
+        assert others == MAY_IMPORT[room] - BASE, room
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_files_and_modules_that_documents_name_are_there(document: Path):
+    faults = []
+    for text in quoted(document):
+        path = text.partition("::")[0]
+        if path.startswith(FOLDERS) and not (ROOT / path).exists():
+            faults.append(text)
+        dotted = re.fullmatch(r"spacy_sparsecrf\.([a-z_]+\.[\w.]+)", text)
+        if dotted and not re.search(r"\.v\d", text) and not is_defined(dotted[1]):
+            faults.append(text)
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+        if not (document.parent / link).exists():
+            faults.append(link)
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        ("kernels.chain.go_forward", True),
+        ("penalty.ElasticNet.prox", True),
+        ("kernels.layout.Walk.order", True),
+        ("chain.go_forward", False),
+        ("kernels.chain.go_sideways", False),
+        ("penalty.ElasticNet.proxy", False),
+        ("loss/chain.py", True),
+        ("loss/chains.py", False),
+        ("tests/test_docs.py::fault", True),
+        ("tests/test_docs.py::faults", False),
+        ("go_forward", True),
+        ("go_sideways", False),
+        ("l1=0", True),  # nothing that could be looked up
+    ],
+)
+def test_what_is_not_there_is_found(text: str, is_there: bool):
+    assert (fault(text) is None) is is_there

@@ -1,0 +1,311 @@
+"""The rules of the house, held by reading the package's source: rooms, circles, sizes, privacy."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
+
+# Rooms, and modules at the top, with those that each may import; its own room always is.
+BASE = {"errors", "kernels", "registry", "parallel", "penalty"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "kernels": set(),
+    "registry": {"errors"},
+    "parallel": {"errors"},
+    "penalty": {"errors", "parallel"},
+    "corpus": BASE,
+    "loss": BASE | {"corpus"},
+    # Solvers see a loss and a penalty, and never what is behind them.
+    "solvers": BASE | {"loss"},
+    "model": BASE | {"corpus"},
+    "training": BASE | {"corpus", "loss", "solvers", "model"},
+    "decoding": BASE | {"corpus", "model"},
+    "features": BASE | {"corpus", "model"},
+    "targets": BASE | {"corpus"},
+    "convert": BASE | {"features", "targets"},
+}
+BELOW = set(MAY_IMPORT)
+MAY_IMPORT["pipeline"] = BELOW - {"convert"}
+MAY_IMPORT["cli"] = BELOW | {"pipeline"}
+MAY_IMPORT["__main__"] = {"cli"}
+MAY_IMPORT["__init__"] = set()
+
+SEE_DOCS = {"pipeline", "targets", "features", "convert", "cli"}
+KERNELS_IMPORT = {"numba", "numpy"}
+
+MOST_ARGUMENTS = 12
+MOST_LINES = 40
+MOST_TOP_MODULES = 8
+# What a name with an underscore is public under: methods of named tuples, spaCy's extensions.
+PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
+
+# Offenders that stay, and why.
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "rooms": {
+        "kernels.compiled imports llvmlite": "numba's intrinsics are written in it",
+    },
+    "privacy": {
+        "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",
+        "kernels.compiled: compiled._cache": "numba has no public place for a cache of one's own",
+        "kernels.compiled: lent._getvalue": "numba has no public way to make an array of a pointer",
+    },
+    "arguments": {
+        "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+        "solvers.rprop.RPROP.__init__": "the arguments are the keys of a config's block",
+        "solvers.sag.SAG.__init__": "the arguments are the keys of a config's block",
+        "solvers.sgd.SGD.__init__": "the arguments are the keys of a config's block",
+        "solvers.smd.SMD.__init__": "the arguments are the keys of a config's block",
+    },
+}
+
+
+class Module(NamedTuple):
+    """A module of the package: its dotted name within it, and its source as a tree."""
+
+    name: str
+    is_package: bool
+    tree: ast.Module
+
+    @property
+    def room(self) -> str:
+        return self.name.split(".")[0]
+
+
+@cache
+def modules() -> dict[str, Module]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        is_package = parts[-1] == "__init__" and len(parts) > 1
+        name = ".".join(parts[:-1] if is_package else parts)
+        found[name] = Module(name, is_package, ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def imported(module: Module) -> Iterator[str]:
+    """Modules of the package that a module imports, wherever in it: also for types only."""
+    known = modules()
+    package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = package[: len(package) - node.level + 1]
+        base += node.module.split(".") if node.module else []
+        for alias in node.names:
+            whole = ".".join([*base, alias.name])
+            yield whole if whole in known else ".".join(base) or "__init__"
+
+
+def libraries(module: Module) -> Iterator[str]:
+    """Other packages that a module imports, but for Python's own."""
+    for node in ast.walk(module.tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        for name in names:
+            top = name.split(".")[0]
+            if top not in sys.stdlib_module_names:
+                yield top
+
+
+def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions and methods, also those within others, by their names within the package."""
+
+    def within(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+        for child in ast.iter_child_nodes(node):
+            name = prefix
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{prefix}.{child.name}"
+                if not isinstance(child, ast.ClassDef):
+                    yield name, child
+            yield from within(child, name)
+
+    yield from within(module.tree, module.name)
+
+
+def n_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Arguments that a caller can give: not the object itself."""
+    given = function.args
+    names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    own = names[:1] in (["self"], ["cls"])
+    return len(names) - own + (given.vararg is not None) + (given.kwarg is not None)
+
+
+def n_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body, from the first statement after the docstring to the end of the last."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def private_reads(module: Module) -> Iterator[str]:
+    """Accesses to a private name of another object, as `x._y` is where x is not self or cls."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Attribute) or node.attr in PUBLIC:
+            continue
+        if not node.attr.startswith("_") or node.attr.endswith("__"):
+            continue
+        owner = ast.unparse(node.value)
+        if owner not in ("self", "cls", "super()"):
+            yield f"{module.name}: {owner}.{node.attr}"
+
+
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of two or more nodes that reach each other, and nodes that point to themselves."""
+    reach = {node: _reached(node, edges) for node in edges}
+    groups = {
+        tuple(sorted(other for other in reach[node] if node in reach.get(other, ())))
+        for node in edges
+        if node in reach[node]
+    }
+    return sorted(map(list, groups))
+
+
+def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        new = edges.get(todo.pop(), set()) - found
+        found |= new
+        todo.extend(new)
+    return found
+
+
+def hold(rule: str, offenders: set[str]) -> None:
+    """Hold a rule but for exceptions, each of which must still be one."""
+    stay = set(EXCEPTIONS.get(rule, ()))
+    gone = sorted(stay - offenders)
+    assert not gone, f"need no exception from the rule of {rule}:\n" + "\n".join(gone)
+    new = sorted(offenders - stay)
+    assert not new, f"break the rule of {rule}:\n" + "\n".join(new)
+
+
+def test_rooms_import_from_the_rooms_before_them():
+    offenders = set()
+    for module in modules().values():
+        allowed = MAY_IMPORT[module.room] | {module.room}
+        for name in imported(module):
+            if name.split(".")[0] not in allowed | {"__init__"}:
+                offenders.add(f"{module.name} imports {name}")
+        if module.room == "kernels":
+            others = set(libraries(module)) - KERNELS_IMPORT
+            offenders |= {f"{module.name} imports {name}" for name in others}
+        if module.room not in SEE_DOCS and "spacy" in libraries(module):
+            offenders.add(f"{module.name} imports spacy")
+    hold("rooms", offenders)
+
+
+def test_solvers_see_neither_corpus_nor_model_nor_training():
+    assert not MAY_IMPORT["solvers"] & {"corpus", "model", "training", "features", "decoding"}
+
+
+def test_only_what_stands_on_the_component_imports_it():
+    """What it is made of takes values, and does not know of it."""
+    importers = {m.name for m in modules().values() if "pipeline.component" in imported(m)}
+    assert importers == {"pipeline.factories", "pipeline.path", "cli.common"}
+
+
+def test_no_module_imports_itself_in_a_circle():
+    edges = {module.name: set(imported(module)) for module in modules().values()}
+    hold("circles", {" ".join(group) for group in circles(edges)})
+
+
+def test_functions_have_few_arguments():
+    found = {
+        name
+        for module in modules().values()
+        for name, function in functions(module)
+        if n_arguments(function) > MOST_ARGUMENTS
+    }
+    hold("arguments", found)
+
+
+def test_functions_are_short():
+    found = {
+        name
+        for module in modules().values()
+        for name, function in functions(module)
+        if n_lines(function) > MOST_LINES
+    }
+    hold("lines", found)
+
+
+def test_the_top_of_the_package_is_small():
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_TOP_MODULES
+
+
+def test_nothing_reads_what_is_private_to_another_object():
+    hold("privacy", {read for module in modules().values() for read in private_reads(module)})
+
+
+# The readers above
+
+
+def module_of(source: str, name: str = "loss.made_up") -> Module:
+    return Module(name, False, ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from .chain import ChainLoss", ["loss.chain"]),
+        ("from . import chain", ["loss.chain"]),
+        ("from ..penalty import ElasticNet", ["penalty"]),
+        ("from .. import penalty", ["penalty"]),
+        ("from .. import __version__", ["__init__"]),
+        ("if TYPE_CHECKING:\n    from ..corpus.encoded import EncodedCorpus", ["corpus.encoded"]),
+        ("def f():\n    from ..errors import Errors", ["errors"]),
+        ("import numpy", []),
+    ],
+)
+def test_imports_are_seen_wherever_they_are(source: str, expected: list[str]):
+    assert list(imported(module_of(source))) == expected
+
+
+def test_libraries_are_those_of_others():
+    source = "import os.path, numba.core\nfrom numpy.typing import NDArray\nfrom . import chain"
+    assert list(libraries(module_of(source))) == ["numba", "numpy"]
+
+
+def test_sizes_of_functions():
+    source = '''
+class C:
+    @property
+    def long(self, a, *b, c=1, **d):
+        """One.
+
+        Two.
+        """
+        # A comment before the first statement is none of its lines.
+        x = (
+            1
+        )
+        return x
+
+    def short(self):
+        """Nothing."""
+'''
+    (name, long), (other, short) = functions(module_of(source))
+    assert (name, other) == ("loss.made_up.C.long", "loss.made_up.C.short")
+    assert (n_arguments(long), n_lines(long)) == (4, 4)
+    assert (n_arguments(short), n_lines(short)) == (0, 0)
+
+
+def test_private_names_of_others_are_seen():
+    source = "def f(self, x):\n    self._a, cls._b, super()._c, x._replace, doc._.d, x.__dict__\n"
+    assert list(private_reads(module_of(source))) == []
+    source = "def f(self, x):\n    x._a\n    self.y._b = 1\n    super()._c._d"
+    found = [read.split(": ")[1] for read in private_reads(module_of(source))]
+    assert sorted(found) == ["self.y._b", "super()._c._d", "x._a"]
+
+
+def test_circles_are_found():
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a", "outside"}}
+    assert circles(edges) == [["b", "c"], ["d"]]

@@ -1,0 +1,160 @@
+"""Pipelines that were saved before the package was rebuilt load, and predict what they did.
+
+Version 0.1.0 at commit 433df4b made all of `models`: it trained each pipeline for a few steps on
+sentences that a small generator with fixed seeds invented, saved it without vocab and tokenizer,
+and wrote beside it what the saved pipeline predicted for other such sentences.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+MODELS = Path(__file__).parent / "models"
+NAMES = [
+    "tags",
+    "nameless",
+    "tags_float64",
+    "pairs_and_numbers",
+    "entities",
+    "spans",
+    "clusters",
+    "memm",
+    "patterns",
+    "cut_off",
+]
+CLOSE = {"rtol": 0.0, "atol": 1e-9}
+Json = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _extension() -> Iterator[None]:
+    """The numbers that `pairs_and_numbers` reads."""
+    Token.set_extension("num", default=None)
+    yield
+    Token.remove_extension("num")
+
+
+def load(name: str) -> Language:
+    """A saved pipeline, with a tokenizer of today."""
+    return spacy.load(MODELS / name, exclude=["tokenizer"])
+
+
+def read(name: str) -> Json:
+    """What the old version told of a pipeline."""
+    return json.loads((MODELS / f"{name}.json").read_text(encoding="utf8"))
+
+
+def pipe_of(nlp: Language) -> Any:
+    """The only component."""
+    return nlp.get_pipe(nlp.pipe_names[0])
+
+
+def doc_of(vocab: Vocab, sentence: Json) -> Doc:
+    """A Doc with what the features read of a sentence."""
+    keys = ("words", "spaces", "tags", "sent_starts")
+    doc = Doc(vocab, **{key: sentence[key] for key in keys if key in sentence})
+    for token, number in zip(doc, sentence.get("num", [None] * len(doc)), strict=True):
+        token._.num = number
+    return doc
+
+
+def examples_of(vocab: Vocab, sentences: list[Json]) -> list[Example]:
+    """Examples of tagged sentences, whose predicted Docs have no tags."""
+    gold = [doc_of(vocab, sentence) for sentence in sentences]
+    bare = [doc_of(vocab, {**sentence, "tags": None}) for sentence in sentences]
+    return [Example(*pair) for pair in zip(bare, gold, strict=True)]
+
+
+def annotation_of(doc: Doc, target: str) -> list[Any]:
+    """The tags, or else the entities or spans of a group, as JSON has them."""
+    if target == "tags":
+        return [token.tag_ for token in doc]
+    group = doc.ents if target == "ents" else doc.spans[target]
+    return [[span.start, span.end, span.label_] for span in group]
+
+
+def assert_predicts(nlp: Language, case: Json, expected: Json) -> None:
+    """Hold labels, marginals and annotation to what was written down."""
+    docs = [doc_of(nlp.vocab, sentence) for sentence in case["sentences"]]
+    pipe = pipe_of(nlp)
+    assert list(pipe.label_data) == expected["labels"]
+    for found, rows in zip(pipe.marginals(docs), expected["marginals"], strict=True):
+        np.testing.assert_allclose(found, rows, **CLOSE)
+    annotated = [annotation_of(doc, case["target"]) for doc in nlp.pipe(docs)]
+    assert annotated == expected["predicted"]
+
+
+def split(lines: list[str]) -> tuple[list[str], list[float]]:
+    """What weights are of, and the weights."""
+    pairs = [line.rpartition("\t") for line in lines]
+    return [key for key, _, _ in pairs], [float(weight) for _, _, weight in pairs]
+
+
+def start_of(how: str, name: str, directory: Path) -> dict[str, Path]:
+    """What `initialize` is to go on from; of a checkpoint, which training writes to, a copy."""
+    if how == "init_weights":
+        return {how: MODELS / name}
+    return {how: Path(shutil.copy(MODELS / f"{name}.checkpoint", directory))}
+
+
+def train(pipe: Any, examples: list[Example], n: int) -> list[float]:
+    """Train for n steps; the objectives."""
+    found = []
+    for _ in range(n):
+        found.append(pipe.update(examples[:1])[pipe.name])
+        pipe.finish_update(None)
+    return found
+
+
+def test_there_is_a_case_for_each_model() -> None:
+    assert sorted(path.name for path in MODELS.iterdir() if path.is_dir()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predictions_are_what_they_were(name: str) -> None:
+    case = read(name)
+    assert_predicts(load(name), case, case)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predictions_are_the_same_after_saving_anew(name: str, tmp_path: Path) -> None:
+    case = read(name)
+    load(name).to_disk(tmp_path)
+    assert_predicts(spacy.load(tmp_path), case, case)
+
+
+@pytest.mark.parametrize("name", ["tags", "nameless", "patterns"])
+def test_weights_and_names_of_tests_are_what_they_were(name: str) -> None:
+    assert list(pipe_of(load(name)).dump()) == read(name)["weights"]
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("tags", "float32"), ("tags_float64", "float64")])
+def test_weights_are_as_wide_as_they_were(name: str, dtype: str) -> None:
+    assert pipe_of(load(name)).model.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("cut_off", "checkpoint"), ("tags_float64", "init_weights")]
+)
+def test_training_goes_on_to_the_weights_of_then(name: str, how: str, tmp_path: Path) -> None:
+    case, nlp = read(name), load(name)
+    expected, pipe = case["continued"], pipe_of(nlp)
+    examples = examples_of(nlp.vocab, case["train"])
+    pipe.initialize(lambda: examples, nlp=nlp, **start_of(how, name, tmp_path))
+    objectives = train(pipe, examples, len(expected["objectives"]))
+    np.testing.assert_allclose(objectives, expected["objectives"], rtol=1e-9)
+    keys, weights = split(list(pipe.dump()))
+    expected_keys, expected_weights = split(expected["weights"])
+    assert keys == expected_keys
+    np.testing.assert_allclose(weights, expected_weights, **CLOSE)
+    assert_predicts(nlp, case, expected)

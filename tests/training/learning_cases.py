@@ -1,0 +1,65 @@
+"""Random problems with missing and ambiguous gold labels, and with illegal sequences."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.dropping import reduced, with_distinct_contexts
+from spacy_sparsecrf.parallel import Workers
+
+from ..reference import Problem, random_problem
+
+
+def random_legal(rng: np.random.Generator, n_labels: int) -> np.ndarray:
+    """Half of all pairs; each label may follow itself, so that every length has a sequence."""
+    legal = rng.random((n_labels + 1, n_labels + 1)) < 0.5
+    np.fill_diagonal(legal, True)
+    kept = rng.integers(n_labels)
+    legal[kept, -1] = legal[-1, kept] = True
+    return legal
+
+
+def partial_problem(
+    seed: int,
+    n_labels: int,
+    lengths: list[int],
+    *,
+    missing: float = 0.2,
+    ambiguous: float = 0.3,
+    constrained: bool = False,
+    **options: object,
+) -> Problem:
+    """Gold labels are those of random (legal) sequences, many of which are then hidden."""
+    problem, _ = random_problem(seed, n_labels, lengths, **options)
+    rng = np.random.default_rng(seed + 1)
+    if constrained:
+        problem.legal = random_legal(rng, n_labels)
+    labels, sets = problem.corpus.labels.copy(), []
+    for tokens in filter(len, problem.sequences()):
+        paths = problem.paths(tokens)
+        labels[tokens.start : tokens.stop] = paths[rng.integers(len(paths))]
+    for t in range(len(labels)):
+        chance = rng.random()
+        if chance < missing:
+            labels[t] = -1
+        elif chance < missing + ambiguous and n_labels > 1:
+            sets.append(rng.random(n_labels) < 0.5)
+            sets[-1][labels[t]] = True
+            labels[t] = -1 - len(sets)
+    table = np.array(sets, dtype=np.bool_).reshape(-1, n_labels)
+    problem.corpus = replace(problem.corpus, labels=labels, sets=table)
+    return problem
+
+
+def loss_of(problem: Problem, *, n_threads: int = 1, **options: object) -> ChainLoss:
+    workers = Workers(n_threads)
+    return ChainLoss(problem.corpus, problem.n_labels, workers, legal=problem.legal, **options)
+
+
+def admitted_alone(corpus: EncodedCorpus, admitted: np.ndarray) -> EncodedCorpus:
+    """A corpus without the tests that are not admitted; admitted: [U + B] bool."""
+    n_unigram = len(corpus.unigram_keys)
+    kept = np.flatnonzero(admitted[:n_unigram]), np.flatnonzero(admitted[n_unigram:])
+    return with_distinct_contexts(reduced(corpus, *kept))

@@ -1,0 +1,334 @@
+"""Maximum entropy models with labels in clusters: losses, training and decoding."""
+
+import numpy as np
+import pytest
+import spacy
+from scipy.special import logsumexp
+
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.parts import cluster_bounds, cluster_parts
+from spacy_sparsecrf.model import file as model_file
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import Problem, random_problem
+from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+
+N_LABELS = 7
+OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
+
+
+def make_problem(seed: int = 81, **options) -> tuple[Problem, np.ndarray]:
+    """A problem without bigram tests, and random weights mu [O, Y + C] with room for C = Y."""
+    problem, _ = random_problem(seed, N_LABELS, [6, 0, 4, 7, 5, 8], n_bigram=0, **options)
+    rng = np.random.default_rng(seed)
+    return problem, rng.normal(size=(len(problem.corpus.unigram_keys), 2 * N_LABELS))
+
+
+def log_probabilities(mu: np.ndarray, bounds: tuple[int, ...]) -> np.ndarray:
+    """Log p(c | x) p(y | x, c) of all y. mu: [Y + C], sums over the tests of a token."""
+    n = bounds[-1]
+    clusters = mu[n:] - logsumexp(mu[n:])
+    found = []
+    for c in range(len(bounds) - 1):
+        inside = mu[bounds[c] : bounds[c + 1]]
+        found.append(clusters[c] + inside - logsumexp(inside))
+    return np.concatenate(found)
+
+
+def twin_loss(problem: Problem, mu: np.ndarray, bounds: tuple[int, ...]) -> float:
+    value = 0.0
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        for t in tokens:
+            gold = problem.corpus.labels[t]
+            if gold >= 0:
+                scores = mu[problem.unigram_tests(t)].sum(axis=0)
+                value -= weight * log_probabilities(scores, bounds)[gold]
+    return value
+
+
+def twin_gradient(problem: Problem, mu: np.ndarray, bounds: tuple[int, ...]) -> np.ndarray:
+    """By central differences in the scores of each token, which are sums over its tests."""
+    gradient = np.zeros_like(mu)
+    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
+        for t in tokens:
+            gold = problem.corpus.labels[t]
+            if gold < 0:
+                continue
+            tests = problem.unigram_tests(t)
+            scores = mu[tests].sum(axis=0)
+            for k, step in enumerate(1e-6 * np.eye(len(scores))):
+                sides = [log_probabilities(scores + d, bounds)[gold] for d in (step, -step)]
+                np.subtract.at(gradient[:, k], tests, weight * (sides[0] - sides[1]) / 2e-6)
+    return gradient
+
+
+def make_parts(problem: Problem, bounds: tuple[int, ...]):
+    corpus = local_corpus(problem.corpus, N_LABELS, pairs=False)
+    parts = cluster_parts(corpus, bounds)
+    return [(part, ChainLoss(part.corpus, part.n_labels, Workers(1))) for part in parts]
+
+
+def make_training(problem: Problem, clusters: int, solver=None, **options) -> Training:
+    options = {"l1": 0.1, "l2": 0.05, "dtype": "float64", "n_threads": 1} | options
+    solver = OWLQN(inner_iterations=5) if solver is None else solver
+    names = [f"L{y}" for y in range(N_LABELS)]
+    return Training(problem.corpus, names, solver, kind="maxent", clusters=clusters, **options)
+
+
+def finished(training: Training) -> Training:
+    for _ in range(300):
+        if training.step().converged:
+            return training
+    raise AssertionError("not converged in 300 outer iterations")
+
+
+def precise(solver: str = "owlqn"):
+    return ALL_SOLVERS[solver](tolerance=1e-7, window=0.0)
+
+
+def dense_weights(training: Training, problem: Problem, clusters: int) -> np.ndarray:
+    mu = np.zeros((len(problem.corpus.unigram_keys), N_LABELS + clusters))
+    coordinates, values = training.weights
+    assert np.all(np.diff(coordinates) > 0)
+    mu.reshape(-1)[coordinates] = values
+    return mu
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_clusters", "bounds"),
+    [
+        (7, 3, (0, 2, 4, 7)),
+        (6, 3, (0, 2, 4, 6)),
+        (3, 1, (0, 3)),
+        (3, 3, (0, 1, 2, 3)),
+        (4, 0, ()),
+    ],
+)
+def test_clusters_are_runs_of_labels_of_about_equal_size(n_labels, n_clusters, bounds):
+    assert cluster_bounds(n_labels, n_clusters) == bounds
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
+    problem, mu = make_problem(**options)
+    mu = np.ascontiguousarray(mu[:, : N_LABELS + clusters])
+    bounds = cluster_bounds(N_LABELS, clusters)
+    total, gradient = 0.0, np.zeros_like(mu)
+    for part, loss in make_parts(problem, bounds):
+        working = loss.restrict(loss.all_coordinates())
+        places = part.outer(loss.all_coordinates())
+        value, found = working.value_and_grad(mu.reshape(-1)[places])
+        total += value
+        gradient.reshape(-1)[places] += found
+    assert total == pytest.approx(twin_loss(problem, mu, bounds), rel=1e-10)
+    np.testing.assert_allclose(gradient, twin_gradient(problem, mu, bounds), atol=1e-7)
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])
+def test_each_weight_is_in_one_part(clusters):
+    problem, mu = make_problem(n_values=9)
+    everything = np.arange(len(mu) * (N_LABELS + clusters))
+    owners = np.zeros(len(everything), int)
+    for part, loss in make_parts(problem, cluster_bounds(N_LABELS, clusters)):
+        inner = part.inner(everything)
+        own = inner >= 0
+        owners += own
+        np.testing.assert_array_equal(part.outer(inner[own]), everything[own])
+        np.testing.assert_array_equal(np.sort(inner[own]), loss.all_coordinates())
+        counts = np.bincount(part.corpus.uni_indices)
+        assert np.all(np.diff(counts) <= 0)
+    assert owners.max() == 1
+    # Not in any: a test in a cluster where it does not occur, or that has one label.
+    assert (0 < owners.sum() < len(owners)) == (clusters > 1)
+
+
+@pytest.mark.parametrize("clusters", [1, N_LABELS])
+def test_one_cluster_and_one_for_each_label_are_the_plain_model(clusters):
+    problem, _ = make_problem()
+    plain, found = (finished(make_training(problem, n, precise())) for n in (0, clusters))
+    assert found.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert found.n_potential == plain.n_potential + (clusters == 1) * len(
+        problem.corpus.unigram_keys
+    )
+    np.testing.assert_allclose(found.weights[1], plain.weights[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["owlqn", "rprop+", *LOCAL_SOLVERS])
+@pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.05), (0.0, 0.5)])
+def test_training_reaches_the_minimiser_of_the_whole(solver, l1, l2):
+    problem, _ = make_problem(missing=0.2, weighted=True)
+    settings = {"tolerance": 1e-5, "window": 0.0, "inner_iterations": 20}
+    training = make_training(problem, 3, ALL_SOLVERS[solver](**settings), l1=l1, l2=l2)
+    training = finished(training)
+    mu = dense_weights(training, problem, 3)
+    bounds = (0, 2, 4, 7)
+    penalty = ElasticNet(l1, l2)
+    value = twin_loss(problem, mu, bounds) + penalty.value(mu.reshape(-1))
+    assert training.objective == pytest.approx(value, rel=1e-10)
+    gradient = twin_gradient(problem, mu, bounds).reshape(-1)
+    assert penalty.distance(mu.reshape(-1), gradient) <= 2e-5
+    assert np.count_nonzero(mu[:, :N_LABELS]) > 0
+    assert np.count_nonzero(mu[:, N_LABELS:]) > 0
+
+
+def test_reports_are_of_all_parts():
+    problem, _ = make_problem()
+    training = make_training(problem, 3)
+    assert training.objective == np.inf
+    assert training.model().n_active == 0
+    report = training.step()
+    # Six epochs of the warm start, and the iterations.
+    assert report.passes > 6
+    assert report.objective == training.objective
+    assert report.n_active == training.model().n_active
+    while not report.converged:
+        last, report = report, training.step()
+        assert report.objective <= last.objective
+    assert training.converged
+
+
+@pytest.mark.parametrize("clusters", [2, 3, 7])
+def test_decoding_equals_enumeration(clusters):
+    problem, observations = random_problem(82, N_LABELS, [4, 1, 0, 5], n_bigram=0, n_values=4)
+    training = make_training(problem, clusters)
+    training.step()
+    model = CRFModel().from_bytes(training.model().to_bytes())
+    assert model.bounds == cluster_bounds(N_LABELS, clusters)
+    assert model.to_bytes() == training.model().to_bytes()
+    decoder = Decoder(model)
+    mu = dense_weights(training, problem, clusters)
+    expected = np.array(
+        [
+            np.exp(log_probabilities(mu[problem.unigram_tests(t)].sum(axis=0), model.bounds))
+            for t in range(problem.corpus.n_tokens)
+        ]
+    )
+    np.testing.assert_allclose(expected.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(decoder.marginals(observations), expected, atol=1e-12)
+    labels = decoder.viterbi(observations)
+    chosen = expected[np.arange(len(labels)), labels]
+    np.testing.assert_allclose(chosen, expected.max(axis=1), rtol=1e-12)
+    assert len(set(labels.tolist())) > 1
+
+
+def test_a_label_that_is_added_joins_the_last_cluster():
+    problem, observations = random_problem(83, N_LABELS, [4, 6], n_bigram=0)
+    training = make_training(problem, 3)
+    training.step()
+    model = training.model()
+    before = Decoder(model).marginals(observations)
+    model.add_label("new")
+    after = Decoder(CRFModel().from_bytes(model.to_bytes())).marginals(observations)
+    np.testing.assert_allclose(after[:, :4], before[:, :4], atol=1e-12)
+    np.testing.assert_allclose(after[:, 4:].sum(axis=1), before[:, 4:].sum(axis=1), atol=1e-12)
+    assert np.all(after[:, 7] > 0.0)
+
+
+def test_labels_without_tokens_have_no_weights():
+    problem, _ = make_problem()
+    problem.corpus.labels[problem.corpus.labels < 4] = 4
+    training = finished(make_training(problem, 3))
+    mu = dense_weights(training, problem, 3)
+    assert np.count_nonzero(mu[:, :4]) == 0
+    assert np.count_nonzero(mu[:, 4:7]) > 0
+
+
+@pytest.mark.parametrize("l1", [0.1, 0.0])
+@pytest.mark.parametrize("solver", ["owlqn", "gis", "scgis"])
+@pytest.mark.parametrize("n_steps", [1, 4, 12])
+def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1, n_steps):
+    """Whether some of its parts have converged or none."""
+    problem, _ = make_problem(missing=0.1)
+
+    def make_run(n_threads: int, clusters: int = 3) -> Training:
+        made = ALL_SOLVERS[solver](inner_iterations=2, tolerance=1e-2)
+        return make_training(problem, clusters, made, l1=l1, n_threads=n_threads)
+
+    whole, later = make_run(1), make_run(2)
+    for _ in range(n_steps):
+        whole.step()
+    whole.save(tmp_path / "run")
+    later.resume(tmp_path / "run")
+    assert later.model().to_bytes() == whole.model().to_bytes()
+    for _ in range(4):
+        assert later.step() == whole.step()
+    assert later.model().to_bytes() == whole.model().to_bytes()
+    with pytest.raises(SparseCRFError, match=r"SC316.*: clusters, weights kept differ"):
+        make_run(1, clusters=2).resume(tmp_path / "run")
+
+
+def test_training_continues_from_weights():
+    problem, _ = make_problem()
+    plain, first = (finished(make_training(problem, n, precise())) for n in (0, 3))
+    later = make_training(problem, 3, init=first.model())
+    assert later.objective == pytest.approx(first.objective, rel=1e-12)
+    assert later.model().to_bytes() == first.model().to_bytes()
+    # Weights of labels given their clusters are also those of labels, but not the other way round.
+    starts = [make_training(problem, n, init=m.model()) for n, m in ((3, plain), (0, first))]
+    for training, expected in zip(starts, (first, plain), strict=True):
+        assert training.model().n_active > 0
+        assert finished(training).objective == pytest.approx(expected.objective, rel=1e-4)
+    # Other clusters: their weights are left out.
+    other = make_training(problem, 2, init=first.model())
+    assert 0 < other.model().n_active < first.model().n_active
+    assert max(other.weights[0] % (N_LABELS + 2)) < N_LABELS
+
+
+def test_what_cannot_be_clustered_is_refused():
+    problem, _ = random_problem(84, 3, [4, 3])
+    for kind in ("chain", "memm"):
+        with pytest.raises(SparseCRFError, match=f"SC343.*{kind}"):
+            Training(problem.corpus, list("abc"), OWLQN(), l1=1, l2=0, kind=kind, clusters=2)
+        with pytest.raises(SparseCRFError, match=f"SC343.*{kind}"):
+            spacy.blank("en").add_pipe("sparse_crf", config={"model": kind, "clusters": 2})
+        with pytest.raises(SparseCRFError, match=f"SC343.*{kind}"):
+            CRFModel(["a"], kind=kind, bounds=(0, 1))
+    for clusters in (8, -1):
+        with pytest.raises(SparseCRFError, match=f"SC344.*7 labels.* {clusters} clusters"):
+            make_training(problem, clusters)
+    with pytest.raises(SparseCRFError, match="SC205.*clusters = -1"):
+        spacy.blank("en").add_pipe("sparse_crf", config={"model": "maxent", "clusters": -1})
+    with pytest.raises(SparseCRFError, match="SC344.*40000 labels"):
+        cluster_bounds(40_000, 30_000)
+
+
+@pytest.mark.parametrize("bounds", [[0], [0, 1], [1, 2], [0, 0, 2], [0, 3], [2, 0, 2]])
+def test_unsound_clusters_are_refused_even_with_a_fitting_digest(bounds):
+    meta, arrays = model_file.read(CRFModel(["a", "b"], kind="maxent", bounds=(0, 2)).to_bytes())
+    with pytest.raises(SparseCRFError, match="SC314.*clusters"):
+        CRFModel().from_bytes(model_file.write({**meta, "bounds": bounds}, arrays))
+
+
+@pytest.mark.parametrize("solver", ["OWLQN", "SCGIS"])
+def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, solver):
+    config = {
+        "model": "maxent",
+        "clusters": 2,
+        "n_threads": 1,
+        "features": {
+            "@crf_features": "spacy_sparsecrf.Templates.v1",
+            "templates": ["u:suffix(4)[0]", "u:lower[0]"],
+        },
+        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"},
+    }
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=config)
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    losses = run_steps(nlp, examples, 4)
+    assert losses[-1] < losses[0]
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert again.get_pipe("sparse_crf").model.bounds == (0, 2, 5)
+    docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
+    assert docs[0] == docs[1]
+    assert accuracy(again, corpus.dev) > 0.9

@@ -1,0 +1,276 @@
+"""Training on a corpus in files: the very weights that training in memory finds."""
+
+import copy
+import os
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
+
+import spacy_sparsecrf.corpus.arrays as arrays
+import spacy_sparsecrf.loss.workspace as workspace
+from spacy_sparsecrf.corpus.arrays import MEMORY, Files
+from spacy_sparsecrf.corpus.files import read_corpus
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.training.training import Training
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..corpus.file_cases import cut_small, full_disk, train
+from ..reference import Problem, random_problem
+from ..toy import examples_of, make_sentences, run_steps
+from .learning_cases import partial_problem
+
+PROBLEMS = {
+    "complete": lambda: random_problem(0, 5, [7, 0, 3, 1, 9, 4] * 12)[0],
+    "no start label": lambda: random_problem(1, 3, [4, 2, 6] * 20, start_label=False)[0],
+    "partial": lambda: partial_problem(2, 4, [5, 3, 0, 8] * 15),
+    "constrained": lambda: partial_problem(3, 4, [5, 3, 0, 8] * 15, constrained=True),
+}
+SOLVERS = ["OWLQN", "RPROP", "SGDL1", "AdaGrad"]
+DENSE_SOLVERS = ["OWLQN", "SGD", "SMD", "Hybrid", "Perceptron"]
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_small(monkeypatch)
+
+
+# The loss
+
+
+def losses(problem: Problem, directory: Path, **options: object) -> list[ChainLoss]:
+    rest = problem.n_labels, Workers(1)
+    return [
+        ChainLoss(replace(problem.corpus, store=store), *rest, legal=problem.legal, **options)
+        for store in (MEMORY, Files(directory))
+    ]
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, precision):
+    problem = PROBLEMS[case]()
+    rng = np.random.default_rng(0)
+    found = []
+    for loss in losses(problem, tmp_path, precision=precision):
+        assert len(loss.space.blocks) > 2
+        everything = loss.all_coordinates()
+        rng = np.random.default_rng(0)
+        chosen = everything[rng.random(len(everything)) < 0.4]
+        # Of some tests, all labels.
+        chosen = np.union1d(chosen, everything[: 3 * problem.n_labels])
+        theta = rng.normal(size=len(chosen))
+        working = loss.restrict(chosen)
+        value, gradient = working.value_and_grad(theta)
+        screened = loss.screen(working, theta, 0.01, 10**9)
+        curvature = working.curvature(gradient)
+        # That of other coordinates at the point that was evaluated last.
+        loss.screen(working, theta, 0.01, 10**9)
+        other = loss.restrict(everything)
+        more = other.curvature(np.zeros(len(everything)))
+        again = working.value_and_grad(0.5 * theta)
+        stochastic = loss.restrict(chosen, stochastic=True).value_and_grad(theta)
+        seen = loss.observed_coordinates(), loss.descent_coordinates()
+        found.append((value, gradient, *screened, curvature, more, *again, *stochastic, *seen))
+    assert len(found[0][2]) > 20
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_only_one_block_has_residuals(tmp_path: Path):
+    in_memory, in_files = (loss.space for loss in losses(PROBLEMS["complete"](), tmp_path))
+    n_tokens = in_memory.lattice.n_tokens
+    assert len(in_memory.residual) == n_tokens
+    assert len(in_files.residual) == len(in_files.alpha) < n_tokens / 3
+    np.testing.assert_array_equal(in_memory.test_counts, in_files.test_counts)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(
+    ("solver", "l1"),
+    [(name, 0.3) for name in SOLVERS] + [(name, 0.0) for name in DENSE_SOLVERS],
+)
+def test_models_are_the_same_bytes(tmp_path: Path, solver: str, l1: float, n_threads: int):
+    problem = PROBLEMS["complete"]()
+    names = [f"L{y}" for y in range(problem.n_labels)]
+    options = {"warm_start_epochs": 2} if solver == "OWLQN" and l1 else {}
+    found = []
+    for store in (MEMORY, Files(tmp_path)):
+        made = crf_solvers.get(f"spacy_sparsecrf.{solver}.v1")(**options)
+        l2 = 0.0 if solver == "Perceptron" else 0.01
+        penalty = {"l1": l1, "l2": l2, "n_threads": n_threads}
+        training = Training(replace(problem.corpus, store=store), names, made, **penalty)
+        reports = [training.step() for _ in range(4)]
+        found.append((reports, training.model().to_bytes()))
+    assert found[0] == found[1]
+    assert os.listdir(tmp_path) == []
+
+
+def peak_memory(problem: Problem, directory: Path | None) -> int:
+    """Bytes that a training run allocates at most at a time."""
+    names = [f"L{y}" for y in range(problem.n_labels)]
+    tracemalloc.start()
+    try:
+        store = MEMORY if directory is None else Files(directory)
+        solver = crf_solvers.get("spacy_sparsecrf.OWLQN.v1")(warm_start_epochs=1)
+        corpus = replace(problem.corpus, store=store)
+        training = Training(corpus, names, solver, l1=0.3, l2=0.01, n_threads=1)
+        training.step()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # A block is about as large as the small corpus, so that Python's objects count for little.
+    monkeypatch.setattr(workspace, "_BLOCK_BYTES", 1 << 18)
+    monkeypatch.setattr(arrays, "CHUNK", 256)
+    monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 20)
+    small, large = (random_problem(0, 4, [40] * n)[0] for n in (100, 2000))
+    # Kernels are compiled or loaded the first time, and what Python keeps for calls fills up.
+    peak_memory(large, tmp_path)
+    n_more = large.corpus.n_tokens - small.corpus.n_tokens
+    more = [peak_memory(large, where) - peak_memory(small, where) for where in (tmp_path, None)]
+    assert more[0] < 8 * n_more < 100 * n_more < more[1]
+
+
+@pytest.mark.parametrize("solver", ["SAG", "NewtonCG", "BCD", "SCGIS", "GIS"])
+def test_other_solvers_are_refused(tmp_path: Path, solver: str):
+    problem = PROBLEMS["complete"]()
+    names = [f"L{y}" for y in range(problem.n_labels)]
+    made = crf_solvers.get(f"spacy_sparsecrf.{solver}.v1")()
+    kind = "maxent" if solver in ("SCGIS", "GIS") else "chain"
+    l1 = 0.3 if made.supports_l1 else 0.0
+    corpus = replace(problem.corpus, store=Files(tmp_path))
+    with pytest.raises(SparseCRFError, match="SC347"):
+        Training(corpus, names, made, l1=l1, l2=0.1, kind=kind)
+
+
+# The component
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 512])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"learning": {"min_freq": 3, "observed_only": True}},
+        {"precision": "float32"},
+    ],
+)
+def test_a_component_learns_the_same(tmp_path: Path, monkeypatch, batch_size, config):
+    examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
+    in_memory = train(examples, None, **config)
+    monkeypatch.setattr("spacy_sparsecrf.pipeline.compiling.BATCH_SIZE", batch_size)
+    assert train(examples, tmp_path / "a" / "b", **config) == in_memory
+    assert os.listdir(tmp_path / "a" / "b") == ["encoded"]
+
+
+def test_missing_and_ambiguous_labels_are_learnt_alike(tmp_path: Path):
+    nlp = spacy.blank("en")
+    examples = examples_of(nlp, make_sentences(40, seed=1))
+    for example in examples[::3]:
+        example.reference[0].tag_ = ""
+        example.reference[1].tag_ += "|NN|VB"
+    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "tag"}
+    target["alternatives"] = "|"
+    assert train(examples, tmp_path, target=target) == train(examples, None, target=target)
+
+
+def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
+    examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
+    models = []
+    for corpus_dir in (None, tmp_path / "corpus", None):
+        nlp = spacy.blank("en")
+        pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+        path = tmp_path / "checkpoint"
+        pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir, checkpoint=path)
+        run_steps(nlp, examples, 2)
+        pipe.predict([examples[0].predicted])
+        models.append(pipe.model.to_bytes())
+    path.unlink()
+    pipe.initialize(lambda: examples, nlp=nlp)
+    run_steps(nlp, examples, 6)
+    pipe.predict([examples[0].predicted])
+    assert models[-1] == pipe.model.to_bytes()
+
+
+NEEDING_MEMORY = {
+    "maxent": ("SC346", {"model": "maxent"}),
+    "memm": ("SC346", {"model": "memm"}),
+    "constrained": ("SC346", {"learning": {"constrained": True}}),
+    "on batches": (
+        "SC346",
+        {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}},
+    ),
+    "solver": ("SC347", {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}}),
+}
+
+
+@pytest.mark.parametrize("setting", NEEDING_MEMORY)
+def test_settings_that_need_memory_are_refused_first(tmp_path: Path, setting: str):
+    code, config = NEEDING_MEMORY[setting]
+
+    def unread() -> Iterator[Example]:
+        raise AssertionError("examples were read")
+        yield
+
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config=config)
+    with pytest.raises(SparseCRFError, match=code):
+        pipe.initialize(unread, nlp=nlp, corpus_dir=tmp_path / "corpus")
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_full_disk_keeps_the_trained_model(tmp_path: Path):
+    examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 2)
+    before = pipe.to_bytes()
+    with full_disk(5000), pytest.raises(SparseCRFError, match="SC345"):
+        pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
+    assert pipe.to_bytes() == before
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_while_reading_leaves_nothing(tmp_path: Path):
+    examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
+
+    def failing() -> Iterator[Example]:
+        yield from examples
+        raise RuntimeError("made up")
+
+    pipe = spacy.blank("en").add_pipe("sparse_crf")
+    with pytest.raises(RuntimeError, match="made up"):
+        pipe.initialize(failing, corpus_dir=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["initialize"]["components"] = {"sparse_crf": {"corpus_dir": str(tmp_path / "corpus")}}
+    nlp = init_nlp(config)
+    assert nlp.get_pipe("sparse_crf")._session.training is not None
+    n_tokens = sum(len(words) for words, _ in corpus.train)
+    assert read_corpus(Files(tmp_path / "corpus")).n_tokens == n_tokens
+
+
+def test_pickles_and_copies_have_no_files(tmp_path: Path):
+    examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
+    run_steps(nlp, examples, 1)
+    assert copy.deepcopy(pipe).to_bytes() == pipe.to_bytes()

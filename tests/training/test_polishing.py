@@ -1,0 +1,176 @@
+"""Polishing: L-BFGS on the non-zero weights of a model, without l1."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.pipeline.session import Session
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.base import BatchSettings
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.training.run import polish
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import Problem, random_problem
+from ..solvers.in_use import SOLVERS_IN_USE
+
+NAMES = list("abcd")
+
+
+def sparse_problem() -> Problem:
+    problem, _ = random_problem(81, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    return problem
+
+
+def trained(solver: BatchSettings, **options) -> Training:
+    training = Training(sparse_problem().corpus, NAMES, solver, l1=0.5, l2=1e-3, **options)
+    training.step()
+    return training
+
+
+def test_polishing_keeps_the_active_set_and_lowers_the_loss():
+    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
+    coordinates, theta = weights = trained(OWLQN()).weights
+    assert 0 < len(coordinates) < loss.n_potential / 2
+    given = theta.copy()
+    polished_coordinates, polished = polish(loss, weights, 8, ElasticNet(0.0, 1e-5))
+    np.testing.assert_array_equal(polished_coordinates, coordinates)
+    np.testing.assert_array_equal(theta, given)
+    assert (polished != 0.0).all()
+    working = loss.restrict(coordinates)
+    before, after = working.value_and_grad(theta)[0], working.value_and_grad(polished)[0]
+    assert after < 0.95 * before
+
+
+def test_a_large_l2_holds_the_weights_back():
+    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
+    weights = trained(OWLQN()).weights
+    sizes = [
+        np.abs(polish(loss, weights, 30, ElasticNet(0.0, l2))[1]).sum() for l2 in (1e-5, 1.0, 100.0)
+    ]
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+def test_enough_iterations_reach_the_minimum_on_the_active_set():
+    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
+    coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, ElasticNet(0.0, 0.1))
+    _, gradient = loss.restrict(coordinates).value_and_grad(theta)
+    assert np.abs(gradient + 0.1 * theta).max() <= 1e-3
+
+
+@pytest.mark.parametrize("n_iterations", [0, 5])
+def test_nothing_to_polish(n_iterations):
+    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
+    nothing = np.empty(0, np.int64), np.empty(0)
+    assert polish(loss, nothing, n_iterations, ElasticNet(0.0, 0.1)) is nothing
+    weights = trained(OWLQN()).weights
+    assert polish(loss, weights, 0, ElasticNet(0.0, 0.1)) is weights
+
+
+@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
+def test_a_polished_model_has_the_weights_of_the_plain_one(solver):
+    plain = trained(solver(), dtype="float64").model()
+    polished = trained(solver(polish_iterations=5), dtype="float64").model()
+    for a, b in ((plain.unigram, polished.unigram), (plain.bigram, polished.bigram)):
+        np.testing.assert_array_equal(a.keys, b.keys)
+        np.testing.assert_array_equal(a.labels, b.labels)
+        np.testing.assert_array_equal(a.previous, b.previous)
+        assert np.abs(b.values).sum() > np.abs(a.values).sum()
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
+def test_models_of_every_solver_are_polished(name):
+    make = crf_solvers.get(name)
+    kind = "memm" if make.local_only else "chain"
+    penalty = {"l1": 0.5 if make.supports_l1 else 0.0, "l2": 1.0 if make.needs_l2 else 0.0}
+    problem = sparse_problem()
+    training = Training(problem.corpus, NAMES, make(polish_iterations=8), kind=kind, **penalty)
+    training.step()
+    coordinates, theta = training.weights
+    model = training.model()
+    assert model.n_active == len(coordinates) > 0
+    corpus = problem.corpus
+    if kind != "chain":
+        corpus = local_corpus(corpus, len(NAMES), pairs=True)
+    working = ChainLoss(corpus, len(NAMES), Workers(1)).restrict(coordinates)
+    after = Training(problem.corpus, NAMES, OWLQN(), l1=0.5, l2=0.0, kind=kind, init=model)
+    np.testing.assert_array_equal(after.weights[0], coordinates)
+    before, polished = (working.value_and_grad(w)[0] for w in (theta, after.weights[1]))
+    assert polished < before
+
+
+@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
+def test_training_goes_on_as_if_no_model_had_been_polished(solver):
+    plain, polished = trained(solver()), trained(solver(polish_iterations=5))
+    for _ in range(3):
+        polished.model()
+        assert polished.step() == plain.step()
+    for a, b in zip(polished.weights, plain.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[tuple[int, float]]:
+    """How many iterations each polishing has been asked for, and with which penalty."""
+    seen: list[tuple[int, float]] = []
+
+    def counted(loss, weights, n_iterations, penalty):
+        seen.append((n_iterations, penalty.l2))
+        return polish(loss, weights, n_iterations, penalty)
+
+    monkeypatch.setattr("spacy_sparsecrf.training.run.polish", counted)
+    return seen
+
+
+def test_the_component_polishes_once_a_step(calls):
+    session = Session()
+    session.begin("crf", trained(OWLQN(polish_iterations=3, polish_l2=0.5)), None)
+    first = session.take_model()
+    assert session.take_model() is None
+    assert calls == [(3, 0.5)]
+    session.advance("crf")
+    second = session.take_model()
+    assert second.to_bytes() != first.to_bytes()
+    assert calls == [(3, 0.5)] * 2
+
+
+def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
+    training = trained(OWLQN())
+    monkeypatch.setattr(ChainLoss, "restrict", None)
+    assert training.model().n_active == len(training.weights[0])
+
+
+@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
+def test_a_run_that_goes_on_polishes_to_the_same_model(tmp_path, solver):
+    whole = trained(solver(polish_iterations=5), n_threads=1)
+    whole.model()
+    whole.save(tmp_path / "run")
+    later = Training(
+        sparse_problem().corpus, NAMES, solver(polish_iterations=5), l1=0.5, l2=1e-3, n_threads=2
+    )
+    # Neither of these may leave a trace.
+    later.step()
+    later.model()
+    later.resume(tmp_path / "run")
+    for _ in range(2):
+        assert later.model().to_bytes() == whole.model().to_bytes()
+        assert later.step() == whole.step()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_polishing_does_not_depend_on_threads(n_threads):
+    expected = trained(OWLQN(polish_iterations=5), n_threads=1).model().to_bytes()
+    assert trained(OWLQN(polish_iterations=5), n_threads=n_threads).model().to_bytes() == expected
+
+
+@pytest.mark.parametrize("key", ["polish_iterations", "polish_l2"])
+@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
+def test_settings_out_of_range_are_refused_by_name(solver, key):
+    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
+        solver(**{key: -1})

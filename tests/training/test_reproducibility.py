@@ -1,0 +1,43 @@
+"""The same training gives the same files, whatever the process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+
+
+def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): replace(path.read_bytes())
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
+    corpus: Corpus, tmp_path: Path
+):
+    directories = []
+    for hash_seed, n_threads in (("1", 1), ("2", 2)):
+        output = tmp_path / hash_seed
+        command = [sys.executable, "-m", "spacy", "train", str(SHIPPED_CONFIG), *corpus.arguments]
+        command += ["--output", str(output), "--training.max_steps", "3"]
+        command += ["--components.sparse_crf.n_threads", str(n_threads)]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        setting = f"n_threads = {n_threads}".encode()
+        directories.append(
+            read_files(output / "model-last", lambda data, s=setting: data.replace(s, b""))
+        )
+    assert directories[0].keys() == directories[1].keys()
+    different = [name for name in directories[0] if directories[0][name] != directories[1][name]]
+    assert different == []
+    assert "sparse_crf/model" in directories[0]

@@ -1,0 +1,423 @@
+"""Training in stages: the problems of stages, their certificates, and going on."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.corpus.schedule import Descent, Kin, Stage
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.admitted import AdmittedPart
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import optimality
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.staged import StagedTraining, StageReport
+from spacy_sparsecrf.training.training import Training
+
+from ..features.reference_values import random_value_problem
+from ..reference import Problem, random_problem
+from .learning_cases import admitted_alone
+
+PENALTY = {"l1": 0.3, "l2": 0.1, "n_threads": 1}
+LABELS = list("abc")
+LENGTHS = [9, 8, 10, 3] * 5
+
+
+def make_problem(seed=50, **options) -> tuple[Problem, Observations]:
+    options = {"n_unigram": 3, "n_bigram": 3, "n_values": 5} | options
+    return random_problem(seed, 3, LENGTHS, **options)
+
+
+def make_kin(observations: Observations, corpus) -> Kin:
+    """Columns 1 and 4 are of stage 1, with columns 0 and 3 as parents where they are; 2 of stage 2,
+    with columns 0 and 1.
+    """
+    descents = []
+    for column, stage, parents in ((1, 1, [0]), (4, 1, [3]), (2, 2, [0, 1])):
+        hashes, first = np.unique(observations.hashes[:, column], return_index=True)
+        kept = hashes != 0
+        of_tests = observations.hashes[first[kept]][:, parents]
+        descents.append(Descent(stage, "u" if column < 3 else "b", hashes[kept], of_tests))
+    return Kin.of(corpus, descents)
+
+
+def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="tests", **options):
+    found, observations = make_problem() if problem is None else problem
+    stages = [Stage(("*",), n, require, admit) for n in steps]
+    reports: list[StageReport] = []
+    solver = OWLQN(inner_iterations=2, tolerance=1e-7, window=0.0) if solver is None else solver
+    kin = make_kin(observations, found.corpus)
+    run = StagedTraining(
+        found.corpus,
+        LABELS,
+        solver,
+        kin=kin,
+        stages=stages,
+        report=reports.append,
+        **(PENALTY | options),
+    )
+    return run, kin, reports
+
+
+def finish(run: Training, n: int = 300) -> Training:
+    for _ in range(n):
+        if run.step().converged:
+            return run
+    raise AssertionError(f"not converged in {n} outer iterations")
+
+
+def with_weights(run: Training, corpus) -> np.ndarray:
+    """The tests [U + B] that have weights, one weight after the other."""
+    n, n_unigram = len(LABELS), len(corpus.unigram_keys)
+    n_pairs = n * (n + int(corpus.start_label))
+    active = np.zeros(n_unigram + len(corpus.bigram_keys), np.bool_)
+    for c in run.weights[0].tolist():
+        base = n_unigram * n
+        active[c // n if c < base else n_unigram + (c - base) // n_pairs] = True
+    return active
+
+
+# The problem of some tests
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_reduced_corpus_is_that_of_hashes_without_the_tests(share, start_label):
+    problem, observations = make_problem(51, start_label=start_label)
+    corpus, rng = problem.corpus, np.random.default_rng(5)
+    keys = np.concatenate((corpus.unigram_keys, corpus.bigram_keys))
+    admitted = rng.random(len(keys)) < share
+    hashes = np.where(np.isin(observations.hashes, keys[admitted]), observations.hashes, 0)
+    builder = CorpusBuilder()
+    builder.add(replace(observations, hashes=hashes), corpus.labels)
+    expected, found = builder.build(), admitted_alone(corpus, admitted)
+    # Numbers and contexts may be in another order.
+    assert (np.diff(found.uni_indptr) == np.diff(expected.uni_indptr)).all()
+    np.testing.assert_array_equal(
+        found.unigram_keys[found.uni_indices], expected.unigram_keys[expected.uni_indices]
+    )
+    assert len(found.ctx_indptr) == len(expected.ctx_indptr)
+    assert len(found.bigram_keys) == len(expected.bigram_keys)
+    for t in range(corpus.n_tokens):
+        of_token = []
+        for one in (found, expected):
+            c = one.context[t]
+            tests = one.ctx_indices[one.ctx_indptr[c] : one.ctx_indptr[c + 1]]
+            of_token.append(one.bigram_keys[tests].tolist())
+        assert of_token[0] == of_token[1]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
+    problem, _ = random_value_problem(53, 3, LENGTHS, n_real=4, n_bigram=3, n_values=5)
+    corpus, rng = problem.corpus, np.random.default_rng(6)
+    n_unigram = len(corpus.unigram_keys)
+    admitted = rng.random(n_unigram + len(corpus.bigram_keys)) < share
+    # Two of four real values, where there are some tests.
+    admitted[corpus.value_tests] = np.array([False, True, True, False]) | (share == 1.0)
+    widths = 3, 9 + 3 * int(corpus.start_label)
+    part = admitted_alone(corpus, admitted)
+    assert len(part.value_tests) == part.values.shape[1] == (4 if share == 1.0 else 2)
+    np.testing.assert_array_equal(
+        part.unigram_keys[part.value_tests],
+        corpus.unigram_keys[corpus.value_tests][admitted[corpus.value_tests]],
+    )
+    places = np.repeat(admitted, np.repeat(widths, (n_unigram, len(corpus.bigram_keys))))
+    values = []
+    for own, theta in (
+        (corpus, np.where(places, problem.theta, 0.0)),
+        (part, problem.theta[places]),
+    ):
+        loss = ChainLoss(own, 3, Workers(1))
+        values.append(loss.restrict(loss.all_coordinates()).value_and_grad(theta))
+    assert values[1][0] == pytest.approx(values[0][0], rel=1e-12)
+    np.testing.assert_allclose(values[1][1], values[0][1][places], atol=1e-12)
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=12),
+    st.integers(0, 12),
+    st.integers(1, 4),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigram, n, start):
+    n_unigram, admitted = min(n_unigram, len(mask)), np.array(mask)
+    n_pairs = n * (n + start)
+    widths = np.where(np.arange(len(mask)) < n_unigram, n, n_pairs)
+    expected = np.flatnonzero(np.repeat(admitted, widths))
+    corpus = make_problem()[0].corpus
+    none = np.empty(0, np.int64)
+    part = AdmittedPart(corpus, n, np.flatnonzero(admitted), n_unigram, n, n_pairs, none)
+    assert part.permits is None
+    np.testing.assert_array_equal(part.outer(np.arange(len(expected))), expected)
+    inner = part.inner(np.arange(widths.sum()))
+    np.testing.assert_array_equal(inner[expected], np.arange(len(expected)))
+    assert (np.delete(inner, expected) == -1).all()
+
+
+# Stages
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+@pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(solver, kind):
+    problem, _ = made = make_problem()
+    both = [solver(tolerance=1e-7, window=0.0) for _ in range(2)]
+    run, _, reports = make_run("none", (1, 2, 0), both[0], made, kind=kind)
+    report = None
+    for _ in range(300):
+        report = run.step()
+        if report.converged:
+            break
+    full = finish(Training(problem.corpus, LABELS, both[1], kind=kind, **PENALTY))
+    assert report.converged and report.optimality <= 1e-7
+    assert run.objective == pytest.approx(full.objective, rel=1e-10)
+    np.testing.assert_array_equal(run.weights[0], full.weights[0])
+    np.testing.assert_allclose(run.weights[1], full.weights[1], atol=1e-5)
+    assert [one.number for one in reports] == [1, 1, 2, 2, 3, 3]
+    assert reports[-1].admitted == reports[-1].potential
+    assert run.n_potential == full.n_potential == reports[-1].potential[1]
+
+
+@pytest.mark.parametrize("admit", ["tests", "labels"])
+def test_real_values_enter_in_stages(admit):
+    made = random_value_problem(54, 3, LENGTHS, n_unigram=3, n_bigram=3, n_values=5, n_real=3)
+    problem, observations = made
+    corpus = problem.corpus
+    # The second and the third; the parent of the third is not there, and it never enters.
+    keys, unknown = observations.value_keys[1:], np.array([[7]], np.uint64)
+    descents = [
+        Descent(1, "u", keys[:1], np.empty((1, 0), np.uint64)),
+        Descent(1, "u", keys[1:], unknown),
+    ]
+    kin = Kin.of(corpus, descents)
+    solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
+    stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
+    run = StagedTraining(corpus, LABELS, solver, kin=kin, stages=stages, **PENALTY)
+    finish(run)
+    admitted = np.ones(len(kin.stage), np.bool_)
+    admitted[corpus.value_tests[2]] = False
+    alone = Training(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
+    assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
+    active = with_weights(run, corpus)
+    assert active[corpus.value_tests].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("require", ["all", "any"])
+def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
+    problem, _ = made = make_problem()
+    run, kin, reports = make_run(require, problem=made, l1=2.0)
+    corpus, admitted = problem.corpus, kin.stage == 0
+    active = np.zeros(len(admitted), np.bool_)
+    for stage in range(3):
+        if stage:
+            admitted |= kin.admitted(stage, require, active)
+        while sum(report.ended for report in reports) <= stage:
+            run.step()
+        active = with_weights(run, corpus)
+        assert not (active & ~admitted).any()
+        assert reports[-1].active == (active.sum(), len(run.weights[0]))
+        assert reports[-1].admitted[0] == admitted.sum()
+        assert reports[-1].potential[0] == (kin.stage <= stage).sum()
+        solver = OWLQN(tolerance=1e-7, window=0.0)
+        alone = Training(
+            admitted_alone(corpus, admitted), LABELS, solver, **(PENALTY | {"l1": 2.0})
+        )
+        assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
+        # The loss of the whole problem at these weights is the same: they are named as there.
+        model = run._names.model(*run.weights, "float64")
+        there = Training(corpus, LABELS, OWLQN(), init=model, **(PENALTY | {"l1": 2.0}))
+        assert there.objective == pytest.approx(run.objective, rel=1e-12)
+    assert run.converged
+    # Otherwise there was nothing to see.
+    assert 0 < admitted.sum() < len(admitted)
+    assert active[kin.stage > 0].any()
+
+
+def test_steps_end_a_stage_and_the_last_stage_ends_the_run():
+    run, _, reports = make_run("any", (2, 1, 3))
+    ends = [run.step().converged for _ in range(6)]
+    assert ends == [False] * 5 + [True]
+    assert [(r.number, r.ended) for r in reports] == [
+        (number, ended) for number, ended in itertools.product((1, 2, 3), (False, True))
+    ]
+    assert str(reports[1]).startswith("stage 1 of 3 ends: ")
+    assert run.progress.startswith("stage 3 of 3, objective ")
+
+
+def test_the_objective_goes_on_from_stage_to_stage():
+    run, _, reports = make_run("any", (3, 3, 3))
+    objectives = [run.step().objective for _ in range(9)]
+    assert all(a >= b for a, b in itertools.pairwise(objectives))
+    assert len(reports) == 6
+
+
+def test_a_stage_that_admits_nothing_changes_nothing():
+    run, kin, reports = make_run("all", (0, 0, 0), l1=60.0)
+    while not run.step().converged:
+        pass
+    assert reports[-1].number == 3
+    assert reports[-1].admitted[0] < reports[-1].potential[0]
+    assert reports[-1].active[1] < 10 and (kin.stage > 0).any()
+
+
+def test_tests_of_initial_weights_are_admitted_from_the_start():
+    problem, _ = made = make_problem()
+    full = finish(Training(problem.corpus, LABELS, OWLQN(), **PENALTY))
+    model = full._names.model(*full.weights, "float64")
+    run, kin, reports = make_run("all", problem=made, init=model)
+    assert run.objective == pytest.approx(full.objective, rel=1e-9)
+    run.step()
+    known = with_weights(full, problem.corpus)
+    assert reports[0].admitted[0] == (known | (kin.stage == 0)).sum() > (kin.stage == 0).sum()
+
+
+def test_a_path_is_refused():
+    run, _, _ = make_run()
+    with pytest.raises(SparseCRFError, match="SC339"):
+        run.largest_gradient()
+    with pytest.raises(SparseCRFError, match="SC339"):
+        run.change_l1(0.1)
+
+
+# Labels
+
+
+def slow_labels(kin: Kin, stage: int, require: str, active: set[tuple[int, int]]) -> set:
+    """What the tests of a stage are admitted with, (test, label), label None for all labels."""
+    found = set()
+    blocks = active | {(int(kin.twin[test]), label) for test, label in active}
+    # The number that stands for no test.
+    blocks -= {(len(kin.stage), label) for label in range(3)}
+    for test in np.flatnonzero(kin.stage == stage).tolist():
+        parents = kin.parents[kin.parent_ptr[test] : kin.parent_ptr[test + 1]].tolist()
+        if require == "none" or not parents:
+            found.add((test, None))
+            continue
+        enough = {"all": all, "any": any}[require]
+        found |= {(test, y) for y in range(3) if enough((p, y) in blocks for p in parents)}
+    return found
+
+
+@pytest.mark.parametrize("require", ["all", "any", "none"])
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_are_those_of_a_slow_twin(require, seed):
+    problem, observations = make_problem(60 + seed, n_values=8)
+    # Kinds that test the same: the last of the unigram tests are bigram tests, too.
+    columns = np.array([2, 3, 4, 5], np.int32)
+    builder = CorpusBuilder()
+    builder.add(replace(observations, bigram_columns=columns), problem.corpus.labels)
+    corpus = builder.build()
+    kin, rng = make_kin(observations, corpus), np.random.default_rng(seed)
+    assert (kin.twin < len(kin.stage)).any()
+    chosen = np.flatnonzero(rng.random(3 * len(kin.stage)) < 0.3)
+    active = set(zip((chosen // 3).tolist(), (chosen % 3).tolist(), strict=True))
+    n_found = 0
+    for stage in range(3):
+        whole, found = kin.admitted_labels(stage, require, chosen, 3)
+        pairs = {(code // 3, code % 3) for code in found.tolist()}
+        everything = {(test, None) for test in np.flatnonzero(whole).tolist()}
+        assert pairs | everything == slow_labels(kin, stage, require, active)
+        assert (np.diff(found) > 0).all()
+        n_found += len(found)
+    assert (n_found > 0) == (require != "none")
+
+
+def coordinates_of(pairs: set, corpus) -> np.ndarray:
+    """The coordinates of weights of pairs of a test and a label, None for all labels."""
+    n, n_unigram = 3, len(corpus.unigram_keys)
+    n_previous, found = n + int(corpus.start_label), []
+    for test, y in pairs:
+        for label in range(n) if y is None else [y]:
+            if test < n_unigram:
+                found.append(test * n + label)
+                continue
+            first = n_unigram * n + (test - n_unigram) * n_previous * n
+            found += [first + previous * n + label for previous in range(n_previous)]
+    return np.array(sorted(set(found)))
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+@pytest.mark.parametrize("require", ["all", "any"])
+@pytest.mark.parametrize("observed_only", [False, True])
+def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require, observed_only):
+    problem, _ = made = make_problem()
+    corpus, l1 = problem.corpus, 1.5
+    run, kin, reports = make_run(
+        require,
+        solver=solver(tolerance=1e-7, window=0.0),
+        problem=made,
+        l1=l1,
+        admit="labels",
+        observed_only=observed_only,
+    )
+    loss = ChainLoss(corpus, 3, Workers(1))
+    pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
+    for stage in range(3):
+        if stage:
+            tests = run._tests_of(run.weights[0])
+            active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
+            pairs |= slow_labels(kin, stage, require, active)
+        while sum(report.ended for report in reports) <= stage:
+            run.step()
+        own = coordinates_of(pairs, corpus)
+        if observed_only:
+            own = np.intersect1d(own, loss.observed_coordinates())
+        else:
+            assert reports[-1].admitted[1] == len(own)
+        assert np.isin(run.weights[0], own).all()
+        # The same minimum, on just these weights and without screening.
+        working, penalty = loss.restrict(own), ElasticNet(l1, 0.1)
+        alone = OWLQN(tolerance=1e-6)
+        state = alone.start(working, penalty, np.zeros(len(own)))
+        for _ in range(500):
+            if alone.step(working, penalty, state).converged:
+                break
+        assert optimality(penalty, state.theta, state.gradient) <= 1e-5
+        assert run.objective == pytest.approx(state.value, rel=1e-10)
+    assert {y for _, y in pairs} == {None, 0, 1, 2}
+    assert len(own) < run.n_potential
+
+
+# Going on
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("admit", ["tests", "labels"])
+def test_a_run_goes_on_through_stages_to_the_same_weights(tmp_path, solver, n_steps, admit):
+    made = make_problem()
+    options = {"steps": (2, 2, 3), "problem": made, "require": "any", "l1": 1.0, "admit": admit}
+    whole, _, _ = make_run(solver=solver(inner_iterations=2), **options)
+    for _ in range(n_steps):
+        whole.step()
+    whole.save(tmp_path / "run")
+    later, _, _ = make_run(solver=solver(inner_iterations=2), **options)
+    later.resume(tmp_path / "run")
+    assert later.progress == whole.progress
+    assert later.model().to_bytes() == whole.model().to_bytes()
+    while not whole.converged:
+        assert later.step() == whole.step()
+    assert later.converged
+    assert later.model().to_bytes() == whole.model().to_bytes()
+
+
+def test_the_run_of_another_schedule_is_refused(tmp_path):
+    run, _, _ = make_run("any", (2, 2, 2))
+    run.save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    run.step()
+    run.save(tmp_path / "run")
+    for options in ({"require": "all"}, {"steps": (2, 2, 3)}, {"admit": "labels"}):
+        other, _, _ = make_run(**({"require": "any", "steps": (2, 2, 2)} | options))
+        with pytest.raises(SparseCRFError, match="SC316.*schedule differ"):
+            other.resume(tmp_path / "run")

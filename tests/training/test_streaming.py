@@ -1,0 +1,342 @@
+"""Training on batches: against dense slow twins, against passes over a compiled corpus."""
+
+from __future__ import annotations
+
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.local import corpus_of_kind
+from spacy_sparsecrf.model.coordinates import WeightNames
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.streaming import DEFAULT_HORIZON, Stream
+
+from ..reference import Problem
+from ..solvers.test_sgd import clip, example_loss
+from ..solvers.test_smd import complex_step
+from .streaming_cases import (
+    LABELS,
+    NONE,
+    SOLVERS,
+    Case,
+    N,
+    has_repeated_tests,
+    make_case,
+    make_stream,
+)
+
+HORIZON = 7
+
+
+def assert_same(found: CRFModel, expected: CRFModel, atol: float = 1e-11) -> None:
+    for mine, other in ((found.unigram, expected.unigram), (found.bigram, expected.bigram)):
+        np.testing.assert_array_equal(mine.keys, other.keys)
+        np.testing.assert_array_equal(mine.indptr, other.indptr)
+        np.testing.assert_array_equal(mine.labels, other.labels)
+        np.testing.assert_array_equal(mine.previous, other.previous)
+        np.testing.assert_allclose(mine.values, other.values, atol=atol, rtol=1e-9)
+
+
+OPTIONS = [{}, {"start_label": False}, {"missing": 0.2}, {"n_bigram": 0}, {"n_unigram": 0}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.0), ElasticNet(0.3, 0.8)])
+def test_sgd_l1_equals_a_slow_twin(penalty, options):
+    if penalty.l2 > 0.0:
+        # How late a weight is shrunk depends on how pairs are evaluated, but with one bigram test
+        # in sequences of two tokens at least, and other tests once in each.
+        lengths = [4, 3, 5, 2, 4, 3, 4, 2, 5]
+        options = {"n_bigram": 1, **options, "lengths": lengths, "n_values": 60}
+    case = next(
+        case
+        for case in (make_case(seed, **options) for seed in count(5))
+        if penalty.l2 == 0.0 or not has_repeated_tests(case)
+    )
+    stream = make_stream(case, SGDL1(eta0=0.3, decay=0.6, seed=3, horizon=HORIZON), penalty)
+    theta, received = np.zeros_like(case.problem.theta), np.zeros_like(case.problem.theta)
+    shrunk, due, decayed, seen = np.zeros_like(theta), 0.0, 0.0, 0
+
+    def apply(k: int, w: float) -> None:
+        theta[k], received[k] = clip(w * np.exp(shrunk[k] - decayed), due, received[k])
+        shrunk[k] = decayed
+
+    for batch, (order, here, born) in zip(case.batches, case.born(3), strict=True):
+        for k in np.flatnonzero(here & born):
+            apply(k, theta[k])
+        total = 0.0
+        for i in order:
+            value, gradient = example_loss(case.problem, i, theta)
+            weight = case.problem.corpus.weights[i]
+            total += weight * value
+            eta = 0.3 * 0.6 ** (seen / HORIZON)
+            due += eta * penalty.l1 / HORIZON
+            decayed += eta * penalty.l2 / HORIZON
+            for k in np.flatnonzero(case.tests_of(np.array([i])) & born):
+                apply(k, theta[k] - eta * weight * gradient[k])
+            seen += 1
+        assert stream.learn(batch) == pytest.approx(total, rel=1e-9)
+        for k in np.flatnonzero(here & born):
+            apply(k, theta[k])
+        now = theta * np.exp(shrunk - decayed)
+        now = np.array([clip(w, due, q)[0] for w, q in zip(now, received, strict=True)])
+        assert_same(stream.model(), case.model_of(now))
+    assert 0 < np.count_nonzero(now) < len(now)
+
+
+def weighted_gradient(case: Case, members: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    weights = case.problem.corpus.weights
+    return sum(weights[i] * example_loss(case.problem, i, theta)[1] for i in members)
+
+
+def minibatches(order: np.ndarray, size: int) -> list[np.ndarray]:
+    return [order[i : i + size] for i in range(0, len(order), size)]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("average_from", [0, 1, 2])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("l2", [0.7, 20.0])
+def test_sgd_equals_a_slow_twin(schedule, average_from, batch, l2):
+    case, eta = make_case(), 0.1
+    solver = SGD(
+        schedule=schedule,
+        eta0=eta,
+        batch=batch,
+        decay=0.6,
+        average_from=average_from,
+        seed=2,
+        horizon=HORIZON,
+    )
+    stream = make_stream(case, solver, ElasticNet(0.0, l2))
+    theta, iterates, seen = np.zeros_like(case.problem.theta), [], 0
+    n_batches = -(-HORIZON // batch)
+    for encoded, order in zip(case.batches, case.orders(2), strict=True):
+        averaging = average_from and seen >= (average_from - 1) * HORIZON
+        k = seen
+        for members in minibatches(order, batch):
+            rate = {
+                "constant": eta,
+                "annealed": eta / (1 + k / HORIZON),
+                "exponential": eta * 0.6 ** (k / HORIZON),
+                "pegasos": eta * HORIZON / (l2 * (batch + k)),
+            }[schedule]
+            theta = theta - rate * weighted_gradient(case, members, theta)
+            theta = theta / (1 + rate * l2 / n_batches)
+            k += batch
+            if averaging:
+                iterates.append(theta)
+        seen += len(order)
+        stream.learn(encoded)
+        expected = np.mean(iterates, axis=0) if iterates else theta
+        assert_same(stream.model(), case.model_of(expected))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("penalty", [ElasticNet(0.2, 0.3), ElasticNet(0.2, 0.0), NONE])
+def test_adagrad_equals_a_slow_twin(penalty, batch):
+    case = make_case()
+    solver = AdaGrad(eta0=0.4, delta=0.5, batch=batch, seed=2, horizon=HORIZON)
+    stream = make_stream(case, solver, penalty)
+    theta, squares = np.zeros_like(case.problem.theta), np.zeros_like(case.problem.theta)
+    n = -(-HORIZON // batch)
+    share = ElasticNet(penalty.l1 / n, penalty.l2 / n)
+    for encoded, (order, _, born) in zip(case.batches, case.born(2), strict=True):
+        for members in minibatches(order, batch):
+            g = weighted_gradient(case, members, theta) * (born | (penalty.l1 == 0.0))
+            squares += g * g
+            rates = 0.4 / (0.5 + np.sqrt(squares))
+            theta = np.array(
+                [share.prox(theta[k] - rates[k] * g[k], rates[k]) for k in range(len(theta))]
+            )
+        stream.learn(encoded)
+        assert_same(stream.model(), case.model_of(theta))
+    assert np.count_nonzero(theta) > 0
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.7])
+@pytest.mark.parametrize("l2", [0.0, 0.4])
+def test_smd_equals_a_slow_twin(l2, decay):
+    case = make_case()
+    solver = SMD(eta0=0.2, mu=0.8, decay=decay, batch=2, seed=4, horizon=HORIZON)
+    stream = make_stream(case, solver, ElasticNet(0.0, l2))
+    theta, v = np.zeros_like(case.problem.theta), np.zeros_like(case.problem.theta)
+    gains, share = np.full_like(theta, 0.2), l2 / 4
+    for encoded, order in zip(case.batches, case.orders(4), strict=True):
+        for members in minibatches(order, 2):
+            parts = [complex_step(case.problem, i, theta, v) for i in members]
+            g = sum(part[0] for part in parts) + share * theta
+            curved = sum(part[1] for part in parts) + share * v
+            gains *= np.maximum(0.5, 1 - 0.8 * g * v)
+            theta = theta - gains * g
+            v = decay * v - gains * (g + decay * curved)
+        stream.learn(encoded)
+        assert_same(stream.model(), case.model_of(theta), atol=1e-10)
+
+
+def test_the_perceptron_equals_a_slow_twin():
+    # Start weights without ties; another order of sums would break ties otherwise.
+    case = make_case(seed=6)
+    start = 0.1 * case.problem.theta
+    stream = make_stream(case, AveragedPerceptron(seed=4), NONE, init=case.model_of(start))
+    theta, iterates = start.copy(), []
+    for encoded, order in zip(case.batches, case.orders(4), strict=True):
+        wrong = 0
+        for i in order:
+            there = Problem(case.problem.corpus, N, theta)
+            tokens = there.sequences()[i]
+            gold = tuple(there.corpus.labels[tokens.start : tokens.stop])
+            best = there.best_path(tokens)
+            change = there.counts(tokens, gold) - there.counts(tokens, best)
+            theta = theta + there.corpus.weights[i] * change
+            wrong += sum(a != b for a, b in zip(gold, best, strict=True))
+            iterates.append(theta)
+        assert stream.learn(encoded) == wrong
+        assert_same(stream.model(), case.model_of(np.mean(iterates, axis=0)))
+    assert wrong > 0
+
+
+@pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
+@pytest.mark.parametrize("name", ["sgd-l1", "asg", "adagrad", "smd", "perceptron"])
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+def test_a_batch_of_the_whole_corpus_is_a_pass_of_the_solver(name, kind):
+    make, penalty = SOLVERS[name]
+    case = make_case(missing=0.2)
+    corpus, solver = case.problem.corpus, make(seed=1)
+    options = {"l1": penalty.l1, "l2": penalty.l2, "dtype": "float64", "kind": kind}
+    stream = Stream(corpus, LABELS, solver, whole=True, **options)
+    stream.learn(corpus)
+    loss = ChainLoss(corpus_of_kind(corpus, N, kind), N, Workers(1))
+    dense = penalty.l1 == 0.0
+    coordinates = loss.all_coordinates() if dense else loss.descent_coordinates()
+    working = loss.restrict(coordinates, stochastic=True)
+    state = solver.start(working, penalty, np.zeros(len(coordinates)))
+    solver.step(working, penalty, state)
+    keys = corpus.unigram_keys, corpus.bigram_keys
+    names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, kind)
+    expected = names.model(coordinates, state.theta, "float64")
+    assert expected.n_active > 0
+    assert_same(stream.model(), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["maxent", "memm"])
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+def test_per_position_models_learn_from_batches(kind):
+    """Of one minibatch each, whose order does not matter."""
+    case, l2 = make_case(missing=0.1), 0.5
+    solver = SGD(schedule="constant", eta0=0.1, batch=1000, horizon=1000)
+    stream = make_stream(case, solver, ElasticNet(0.0, l2), kind=kind)
+    corpus = corpus_of_kind(case.problem.corpus, N, kind)
+    theta = np.zeros(corpus.n_potential(N))
+    tokens = np.arange(corpus.n_tokens)
+    usable = case.problem.corpus.labels >= 0
+    if kind == "memm":
+        previous = np.roll(case.problem.corpus.labels, 1)
+        previous[case.problem.corpus.offsets[:-1]] = 0
+        usable &= previous >= 0
+    origin = np.flatnonzero(usable)
+    for batch, (first, last) in zip(case.batches, pairwise(case.bounds), strict=True):
+        begin, end = case.problem.corpus.offsets[[first, last]]
+        members = tokens[(origin >= begin) & (origin < end)]
+        there = Problem(corpus, N, theta)
+        gradient = sum(corpus.weights[i] * example_loss(there, i, theta)[1] for i in members)
+        theta = (theta - 0.1 * gradient) / (1 + 0.1 * l2)
+        stream.learn(batch)
+    assert_same(stream.model(), dataclass_model(case, theta, kind))
+
+
+def dataclass_model(case: Case, theta: np.ndarray, kind: str) -> CRFModel:
+    corpus = case.problem.corpus
+    keys = corpus.unigram_keys, corpus.bigram_keys
+    names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, kind)
+    return names.model(np.arange(len(theta)), theta, "float64")
+
+
+@pytest.mark.parametrize("l1", [0.2, 0.0])
+def test_weights_to_start_from(l1):
+    case = make_case()
+    first = make_stream(case, AdaGrad(eta0=0.3), ElasticNet(l1, 0.1))
+    for batch in case.batches:
+        first.learn(batch)
+    start = first.model()
+    stream = make_stream(case, AdaGrad(eta0=0.3), ElasticNet(l1, 0.1), init=start)
+    assert stream.model().to_bytes() == start.to_bytes()
+    loss = stream.learn(case.batches[0])
+    assert 0.0 < loss < 0.9 * make_stream(case, AdaGrad(eta0=0.3), NONE).learn(case.batches[0])
+
+
+def test_the_horizon_is_the_setting_or_what_is_known():
+    case = make_case(missing=0.1)
+    complete = make_case()
+    found = [
+        make_stream(case, SGDL1(horizon=3), NONE)._terms.horizon,
+        make_stream(case, SGDL1(), NONE)._terms.horizon,
+        make_stream(case, SGDL1(horizon=3), NONE, whole=True)._terms.horizon,
+        make_stream(case, SGDL1(), NONE, whole=True)._terms.horizon,
+        make_stream(complete, SGDL1(), NONE, whole=True, kind="memm")._terms.horizon,
+    ]
+    assert found == [3, DEFAULT_HORIZON, 3, 3, 12]
+
+
+def test_a_batch_without_gold_labels_changes_nothing():
+    case = make_case()
+    stream = make_stream(case, SGDL1(), ElasticNet(0.1, 0.0))
+    stream.learn(case.batches[0])
+    before = stream.model().to_bytes()
+    case.batches[1].labels[:] = -1
+    assert stream.learn(case.batches[1]) == 0.0
+    assert stream.model().to_bytes() == before
+
+
+def test_weights_without_bounds_are_refused_and_not_kept():
+    case = make_case()
+    stream = make_stream(case, SGD(eta0=0.1), NONE)
+    stream.learn(case.batches[0])
+    before = stream.model().to_bytes()
+    case.batches[1].weights[:] = np.inf
+    with pytest.raises(SparseCRFError, match="SC338.*SGD"), np.errstate(all="ignore"):
+        stream.learn(case.batches[1])
+    assert stream.model().to_bytes() == before
+    assert np.isfinite(stream.learn(case.batches[2]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "needed"),
+    [("inner_iterations", 1), ("warm_start_epochs", 0), ("polish_iterations", 0)],
+)
+@pytest.mark.parametrize("name", ["sgd-l1", "sgd", "adagrad", "smd", "perceptron"])
+def test_settings_of_passes_are_refused(name, setting, needed):
+    make, penalty = SOLVERS[name]
+    with pytest.raises(SparseCRFError, match=rf"SC382.*{setting} = 3 .*{setting} = {needed};"):
+        make_stream(make_case(), make(**{setting: 3}), penalty)
+
+
+def test_what_cannot_be_learnt_from_batches_is_refused():
+    case = make_case()
+    with pytest.raises(SparseCRFError, match=r"SC383.*clusters = 2\..*clusters = 0"):
+        make_stream(case, SGDL1(), NONE, kind="maxent", clusters=2)
+    with pytest.raises(SparseCRFError, match="SC308.*SGD"):
+        make_stream(case, SGD(), ElasticNet(0.1, 0.0))
+    with pytest.raises(SparseCRFError, match="SC336.*Perceptron"):
+        make_stream(case, AveragedPerceptron(), ElasticNet(0.0, 0.1))
+    with pytest.raises(SparseCRFError, match="SC306.*horizon"):
+        SGDL1(horizon=-1)
+
+
+def test_pairs_are_left_out_of_a_maxent_model_with_one_warning():
+    case = make_case()
+    with pytest.warns(SparseCRFWarning, match="SCW340") as found:
+        stream = make_stream(case, SGDL1(), NONE, kind="maxent")
+    assert len(found) == 1
+    stream.learn(case.batches[0])
+    assert stream.model().bigram.n_active == 0

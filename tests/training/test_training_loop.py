@@ -1,0 +1,367 @@
+"""A batch solver in spaCy's training loop, and in a user's own."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.batchers import configure_one_step_per_epoch
+
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+
+SMALL_TAGGER = {
+    "@architectures": "spacy.Tagger.v2",
+    "tok2vec": {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        "pretrained_vectors": None,
+        "width": 16,
+        "depth": 1,
+        "embed_size": 100,
+        "window_size": 1,
+        "maxout_pieces": 2,
+        "subword_features": True,
+    },
+}
+
+
+def run_training(config: Any, output: Path | None = None) -> tuple[Language, list[list[str]]]:
+    """Train as `spacy train` does; the pipeline, and the rows of the log, split."""
+    nlp = init_nlp(config)
+    log = io.StringIO()
+    train(nlp, output, stdout=log, stderr=io.StringIO())
+    rows = [line.split() for line in log.getvalue().splitlines()]
+    return nlp, [row for row in rows if row and row[0].isdigit()]
+
+
+def config_for(corpus: Corpus, **training: Any) -> Any:
+    """The shipped config with the toy corpus."""
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["components"]["sparse_crf"]["n_threads"] = 1
+    config["training"].update(training)
+    return config
+
+
+def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: bool = True) -> Any:
+    """The config with a component of a saved pipeline beside `sparse_crf`."""
+    config["components"][name] = {"source": str(path), "component": "sparse_crf"}
+    names = config["nlp"]["pipeline"]
+    config["nlp"]["pipeline"] = [name, *names] if first else [*names, name]
+    config["training"]["frozen_components"] = [name] if frozen else []
+    return config
+
+
+# spaCy's loop
+
+
+def test_a_row_of_the_log_is_an_iteration_and_its_loss_the_objective(corpus: Corpus):
+    nlp, rows = run_training(config_for(corpus, patience=0, max_steps=4))
+    assert [(int(row[0]), int(row[1])) for row in rows] == [(i, i) for i in range(5)]
+    losses = [float(row[2]) for row in rows]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > losses[-1] > 0
+    assert accuracy(nlp, corpus.dev) > 0.95
+
+
+def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus: Corpus, tmp_path: Path):
+    _, rows = run_training(config_for(corpus, patience=3), tmp_path)
+    scores = [float(row[3]) for row in rows]
+    assert len(rows) == scores.index(max(scores)) + 1 + 3
+    best = spacy.load(tmp_path / "model-best")
+    assert best.meta["performance"]["tag_acc"] == pytest.approx(accuracy(best, corpus.dev))
+    assert 100 * best.meta["performance"]["tag_acc"] == pytest.approx(max(scores), abs=0.01)
+
+
+def test_an_untouched_training_block_trains_every_step(corpus: Corpus, tmp_path: Path):
+    blank = spacy.blank("en")
+    blank.add_pipe("sparse_crf", config={"n_threads": 1})
+    config = blank.config.copy()
+    config["paths"].update(train=corpus.train_path, dev=corpus.dev_path)
+    config["training"]["max_steps"] = 4
+    assert config["training"]["eval_frequency"] == 200
+    nlp, rows = run_training(config, tmp_path)
+    assert len(rows) == 1
+    own = spacy.blank("en")
+    own.add_pipe("sparse_crf", config={"n_threads": 1})
+    examples = examples_of(own, corpus.train)
+    own.initialize(lambda: examples)
+    losses = run_steps(own, examples, 5)
+    assert nlp.update(examples[:1])["sparse_crf"] == own.update(examples[:1])["sparse_crf"]
+    assert float(rows[0][2]) == pytest.approx(losses[0], abs=0.01)
+    assert (tmp_path / "model-last" / "sparse_crf" / "model").exists()
+
+
+def test_accumulating_gradients_makes_one_step_an_update(corpus: Corpus):
+    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 12}
+    settings = {"batcher": batcher, "patience": 0, "max_steps": 2}
+    _, once = run_training(config_for(corpus, **settings))
+    _, thrice = run_training(config_for(corpus, accumulate_gradient=3, **settings))
+    assert [row[2] for row in once] == [row[2] for row in thrice]
+
+
+def test_streaming_the_corpus_is_refused(corpus: Corpus):
+    with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0"):
+        init_nlp(config_for(corpus, max_epochs=-1))
+
+
+def test_other_pipes_may_use_averages(corpus: Corpus, tmp_path: Path):
+    config = config_for(corpus, patience=0, max_steps=2)
+    config["training"]["optimizer"]["use_averages"] = True
+    config["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": 40}
+    config["components"]["tagger"] = {"factory": "tagger", "model": SMALL_TAGGER}
+    config["components"]["sparse_crf"]["overwrite"] = True
+    config["nlp"]["pipeline"] = ["tagger", "sparse_crf"]
+    nlp, _ = run_training(config, tmp_path)
+    saved = spacy.load(tmp_path / "model-last")
+    weights = [pipe.model.to_bytes() for pipe in map(get_crf, (nlp, saved))]
+    assert weights[0] == weights[1]
+    tagger = [each.get_pipe("tagger").model.to_bytes() for each in (nlp, saved)]
+    assert tagger[0] != tagger[1]  # the averages were in use
+    assert accuracy(saved, corpus.dev) > 0.9
+
+
+def get_crf(nlp: Language) -> Any:
+    return nlp.get_pipe("sparse_crf")
+
+
+def test_use_params_yields_once_and_keeps_the_weights(trained: Language):
+    pipe = get_crf(trained)
+    before = pipe.model.to_bytes()
+    with trained.use_params({(1, "W"): None}):
+        assert pipe.model.to_bytes() == before
+    assert len(list(pipe.use_params({}))) == 1
+
+
+# Frozen and sourced components
+
+
+def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tmp_path: Path):
+    config = config_for(corpus, patience=0, max_steps=2)
+    with_sourced(config, "frozen", trained_dir, frozen=True)
+    config["components"]["sparse_crf"]["overwrite"] = True
+    nlp, _ = run_training(config, tmp_path)
+    original = (trained_dir / "sparse_crf" / "model").read_bytes()
+    assert nlp.get_pipe("frozen").model.to_bytes() == original
+    assert (tmp_path / "model-last" / "frozen" / "model").read_bytes() == original
+    assert accuracy(spacy.load(tmp_path / "model-last"), corpus.dev) > 0.9
+
+
+def test_a_sourced_component_that_is_not_frozen_names_the_remedy(corpus: Corpus, trained_dir: Path):
+    config = with_sourced(config_for(corpus), "sourced", trained_dir, frozen=False)
+    with pytest.raises(SparseCRFError, match=r"SC202.*initialize\.components\.sourced.*init_w"):
+        run_training(config)
+
+
+def test_a_component_sourced_in_code_predicts_alike(trained: Language, corpus: Corpus):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", source=trained)
+    predicted = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, trained)]
+    assert predicted[0] == predicted[1]
+
+
+# Annotating components
+
+
+def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained_dir: Path):
+    config = config_for(corpus, patience=0, max_steps=3, annotating_components=["first"])
+    with_sourced(config, "first", trained_dir, frozen=True)
+    block = config["components"]["sparse_crf"]
+    block["features"]["templates"] = ["u:tag[0]"]
+    block["overwrite"] = True
+    nlp, _ = run_training(config)
+    assert accuracy(nlp, corpus.dev) > 0.95
+    nlp.disable_pipe("first")
+    with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag"):
+        assert accuracy(nlp, corpus.dev) < 0.6
+
+
+def test_the_examples_given_to_initialize_are_not_annotated(corpus: Corpus, trained: Language):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", name="first", source=trained)
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp.config["training"]["annotating_components"] = ["first"]
+    examples = examples_of(nlp, corpus.train)
+    with nlp.select_pipes(disable=["first"]):
+        nlp.initialize(lambda: examples)
+    assert not any(example.predicted.has_annotation("TAG") for example in examples)
+
+
+def test_sentence_boundaries_of_an_annotating_component_cut_sequences(corpus: Corpus):
+    config = config_for(corpus, patience=0, max_steps=1, annotating_components=["sentencizer"])
+    config["components"]["sentencizer"] = {"factory": "sentencizer"}
+    config["nlp"]["pipeline"] = ["sentencizer", "sparse_crf"]
+    nlp, _ = run_training(config)
+    assert get_crf(nlp).cfg["sequences"] == "sents"
+
+
+def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Corpus):
+    config = config_for(corpus, annotating_components=["tagger"])
+    config["components"]["tagger"] = {"factory": "tagger", "model": SMALL_TAGGER}
+    config["nlp"]["pipeline"] = ["tagger", "sparse_crf"]
+    with pytest.warns(SparseCRFWarning, match="SCW203"):
+        init_nlp(config)
+
+
+# Continuing
+
+
+def converged(nlp: Language, corpus: Corpus) -> list[float]:
+    examples = examples_of(nlp, corpus.train)
+    get_crf(nlp).initialize(lambda: examples, nlp=nlp)
+    losses = run_steps(nlp, examples, 30)
+    assert losses[-1] == losses[-2]
+    return losses
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [("float64", 1e-12), ("float32", 1e-6)])
+def test_init_weights_continues_at_the_saved_objective(
+    corpus: Corpus, tmp_path: Path, dtype: str, precision: float
+):
+    settings = {"n_threads": 1, "dtype": dtype}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config=settings)
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    saved = run_steps(nlp, examples, 2)[-1]
+    nlp.to_disk(tmp_path / "saved")
+    final = run_steps(nlp, examples, 30)[-1]
+    for path in ("saved", "saved/sparse_crf", "saved/sparse_crf/model"):
+        other = spacy.blank("en")
+        pipe = other.add_pipe("sparse_crf", config=settings)
+        pipe.initialize(lambda: examples, nlp=other, init_weights=tmp_path / path)
+        assert pipe.model.to_bytes() == get_crf(spacy.load(tmp_path / "saved")).model.to_bytes()
+        assert pipe._session.training.objective == pytest.approx(saved, rel=precision)
+    assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
+
+
+def test_init_weights_works_from_the_config(corpus: Corpus, trained_dir: Path):
+    config = config_for(corpus, patience=0, max_steps=1)
+    config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
+    _, rows = run_training(config)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    assert float(rows[0][2]) < run_steps(nlp, examples, 1)[0]
+
+
+def test_init_weights_without_a_corpus_are_the_model(trained_dir: Path, corpus: Corpus):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf")
+    nlp.config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
+    nlp.initialize()
+    assert accuracy(nlp, corpus.dev) > 0.95
+
+
+def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
+    corpus: Corpus, trained_dir: Path
+):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    few = [(words, ["AA" if tag == "NN" else tag for tag in tags]) for words, tags in corpus.dev]
+    pipe.initialize(lambda: examples_of(nlp, few), nlp=nlp, init_weights=trained_dir)
+    assert pipe.labels == ("AA", "DT", "IN", "JJ", "NN", "VB")
+    with pytest.raises(SparseCRFError, match="SC208.*NN"):
+        nlp.add_pipe("sparse_crf", name="other").initialize(
+            lambda: examples_of(nlp, few),
+            labels=["AA", "DT", "IN", "JJ", "VB"],
+            init_weights=trained_dir / "sparse_crf",
+        )
+
+
+# A user's own loop
+
+
+def test_updates_lower_the_objective_until_they_are_free(nlp: Language, corpus: Corpus):
+    losses = converged(nlp, corpus)
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > losses[-1]
+    assert accuracy(nlp, corpus.train) > 0.99
+
+
+def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    pipe = get_crf(nlp)
+    losses: dict[str, float] = {}
+    first = pipe.update(examples[:5], losses=losses)["sparse_crf"]
+    assert pipe.update(examples[5:10], losses=losses)["sparse_crf"] == first
+    assert losses == {"sparse_crf": first}
+    pipe.finish_update(None)
+    assert pipe.update(examples[:5])["sparse_crf"] < first
+
+
+def test_half_the_precision_trains_nearly_the_same_model(corpus: Corpus):
+    losses = {}
+    for precision in ("float64", "float32"):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sparse_crf", config={"precision": precision})
+        examples = examples_of(nlp, corpus.train)
+        nlp.initialize(lambda found=examples: found)
+        losses[precision] = run_steps(nlp, examples, 5)[-1]
+    assert losses["float32"] == pytest.approx(losses["float64"], rel=1e-3)
+
+
+def test_the_batch_does_not_matter(corpus: Corpus):
+    objectives = []
+    for size in (1, 50):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+        examples = examples_of(nlp, corpus.train)
+        nlp.initialize(lambda examples=examples: examples)
+        objectives.append([nlp.update(examples[:size], drop=0.5)["sparse_crf"] for _ in range(3)])
+    assert objectives[0] == objectives[1]
+
+
+def test_rehearse_leaves_the_weights_alone(trained: Language, corpus: Corpus):
+    before = get_crf(trained).model.to_bytes()
+    optimizer = trained.resume_training()
+    losses = trained.rehearse(examples_of(trained, corpus.dev), sgd=optimizer)
+    assert losses == {"sparse_crf": 0.0}
+    assert get_crf(trained).model.to_bytes() == before
+
+
+def test_initialize_reads_the_examples_once(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    reads = []
+
+    def get_examples() -> list[Example]:
+        reads.append(1)
+        return examples
+
+    get_crf(nlp).initialize(get_examples, nlp=nlp)
+    assert reads == [1]
+
+
+def test_initialize_reads_generators(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    get_crf(nlp).initialize(lambda: iter(examples), nlp=nlp)
+    assert run_steps(nlp, examples, 1)[0] > 0
+
+
+def test_the_batcher_makes_an_epoch_a_step():
+    batcher = configure_one_step_per_epoch()
+    assert list(batcher(["a", "b", "c"])) == [["a"]]
+    with pytest.raises(SparseCRFError, match="SC218"):
+        list(batcher([]))
+
+
+def test_a_non_finite_objective_never_reaches_the_losses(
+    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    training = get_crf(nlp)._session.training
+    monkeypatch.setattr(type(training), "objective", property(lambda self: float("nan")))
+    losses: dict[str, float] = {}
+    with pytest.raises(SparseCRFError, match="SC209"):
+        nlp.update(examples[:1], losses=losses)
+    assert losses == {}
