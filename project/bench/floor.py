@@ -96,8 +96,10 @@ def compile_floor(n_labels: int, directory: Path) -> Callable[[Chains], None] | 
         return None
     path = directory / f"floor-{n_labels}.so"
     sizes = f"-DLABELS={n_labels}", f"-DPADDED={-(-n_labels // 8) * 8}"
-    command = [compiler, *FLAGS, "-shared", "-fPIC", *sizes, str(SOURCE), "-o", str(path), "-lm"]
-    subprocess.run(command, check=True)
+    compiled = path.with_suffix(".o")
+    subprocess.run([compiler, *FLAGS, "-fPIC", *sizes, "-c", SOURCE, "-o", compiled], check=True)
+    # gcc links -ffast-math with code that switches subnormal numbers off in the whole process.
+    subprocess.run([compiler, "-shared", compiled, "-o", path, "-lm"], check=True)
     function = ctypes.CDLL(str(path)).forward_backward
     function.argtypes = [ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 7]
     function.restype = None

@@ -91,6 +91,7 @@ def test_plain_c_and_the_package_agree(n_labels: int, tmp_path: Path) -> None:
         expected = np.exp(log_alpha + log_beta - log_z)
         np.testing.assert_allclose(marginals, expected, rtol=1e-10, atol=1e-14)
     assert not chains.marginals[:, n_labels:].any()
+    assert np.nextafter(np.zeros(1), 1.0)[0] * 2.0 > 0.0, "subnormal numbers are off from now on"
 
 
 def log_vectors(scores: np.ndarray, log_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
