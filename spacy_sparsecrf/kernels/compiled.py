@@ -16,6 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from .caching import KernelCache
+from .linking import InnerCompiler, KernelCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -41,7 +42,7 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     if function is None:
         return partial(kernel, allocates=allocates, **options)
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates, **_OPTIONS, **options}
-    compiled: Any = njit(**settings)(function)
+    compiled: Any = njit(pipeline_class=KernelCompiler, **settings)(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
         compiled._cache = compiled.cache = KernelCache(function)
     return compiled
@@ -62,7 +63,7 @@ def inner(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(inner, **options)
-    return register_jitable(**_OPTIONS, **options)(function)
+    return register_jitable(pipeline_class=InnerCompiler, **_OPTIONS, **options)(function)
 
 
 def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:

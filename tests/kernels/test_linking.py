@@ -1,0 +1,60 @@
+"""Functions that only kernels call are part of kernels, and nothing by themselves."""
+
+import numpy as np
+import pytest
+from numba.core.codegen import JITCodeLibrary
+
+from spacy_sparsecrf.kernels.compiled import inner, kernel
+
+
+@inner
+def double(x: float) -> float:
+    return 2.0 * x
+
+
+@inner
+def increase(x: float) -> float:
+    return double(x) + 1.0
+
+
+@inner
+def largest(row: np.ndarray) -> float:
+    found = -np.inf
+    for x in row:
+        found = max(found, increase(x))
+    return found
+
+
+def test_a_kernel_holds_what_it_calls_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`double` is needed by two callers, of which one comes before the other's callee."""
+    made: list[str] = []
+    make = JITCodeLibrary._finalize_specific
+    monkeypatch.setattr(
+        JITCodeLibrary, "_finalize_specific", lambda self: (made.append(self.name), make(self))
+    )
+
+    @kernel
+    def scale(row: np.ndarray) -> float:
+        return largest(row) * double(row[0])
+
+    row = np.array([0.5, 3.0, -1.0])
+    assert scale(row) == 7.0 * 1.0
+    assert any(name.endswith("scale") for name in made)
+    assert not {"double", "increase", "largest"} & set(made)
+    assert increase(3.0) == 7.0  # called from Python they are Python
+
+
+def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
+    @inner
+    def check(x: float) -> float:
+        if x < 0.0:
+            raise ValueError("negative")
+        return x
+
+    @kernel
+    def checked(x: float) -> float:
+        return check(x)
+
+    assert checked(2.0) == 2.0
+    with pytest.raises(ValueError, match="negative"):
+        checked(-2.0)
