@@ -6,7 +6,7 @@ import numpy as np
 
 from .blocks import Block, Blocks, BlockSpace, Kept, measure_block, refresh_block, visit_block
 from .compiled import fill, inner, kernel, position
-from .layout import Potentials, Tables
+from .layout import Floats, Ints, Potentials, Tables
 
 # A step must bring this share of the decrease that the gradient promises (Tseng & Yun 2009).
 _ARMIJO = 0.1
@@ -31,18 +31,14 @@ class Settings(NamedTuple):
 class Weights(NamedTuple):
     """The weights [K]: theta; kappa, alike for a block's weights of one kind; observed counts."""
 
-    theta: np.ndarray
-    kappa: np.ndarray
-    observed: np.ndarray
+    theta: Floats
+    kappa: Floats
+    observed: Floats
 
 
 @kernel
 def order_levels(
-    block_ptr: np.ndarray,
-    block_tokens: np.ndarray,
-    sequence_of: np.ndarray,
-    last_level: np.ndarray,
-    level: np.ndarray,
+    block_ptr: Ints, block_tokens: Ints, sequence_of: Ints, last_level: Ints, level: Ints
 ) -> None:
     """Give each block the lowest level above those of all earlier blocks with a common sequence.
 
@@ -69,7 +65,7 @@ def _slope(weight: float, smooth: float, l1: float) -> float:
 
 @inner
 def _propose(
-    part: np.ndarray, kappa: float, settings: Settings, theta: np.ndarray, space: BlockSpace
+    part: Ints, kappa: float, settings: Settings, theta: Floats, space: BlockSpace
 ) -> tuple[bool, float]:
     """Minimise the model of the weights part[0]:part[1] (Lavergne 2010, equations 9 to 11).
 
@@ -107,9 +103,7 @@ def _rise(old: float, new: float, settings: Settings) -> float:
 
 
 @inner
-def _change_of_rest(
-    part: np.ndarray, settings: Settings, weights: Weights, old: np.ndarray
-) -> float:
+def _change_of_rest(part: Ints, settings: Settings, weights: Weights, old: Floats) -> float:
     """Change of the objective without log Z: penalties, less the scores of gold labels."""
     total, theta = 0.0, weights.theta
     for k in range(part[0], part[1]):
@@ -122,11 +116,11 @@ def _begin_part(
     i: int,
     row: int,
     origin: int,
-    row_ptr: np.ndarray,
+    row_ptr: Ints,
     settings: Settings,
     weights: Weights,
     space: BlockSpace,
-    parts: np.ndarray,
+    parts: Ints,
 ) -> float:
     """Find the weights of a row, parts[i], none for -1, and clear their sums.
 
@@ -146,7 +140,7 @@ def _begin_part(
 
 
 @inner
-def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: np.ndarray) -> Block:
+def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: Ints) -> Block:
     """Block b, whose weights are `parts`, see `_descend_block`; padded: Yp."""
     split, n_inner = tables.unigrams.split, tables.sequences.n_labels * padded
     labels = tables.unigrams.row_labels[parts[0, 0] : parts[0, 1]]
@@ -160,8 +154,8 @@ def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: np.ndarra
 def _descend_block(
     b: int,
     block: Block,
-    parts: np.ndarray,
-    kappas: np.ndarray,
+    parts: Ints,
+    kappas: Floats,
     blocks: Blocks,
     tables: Tables,
     settings: Settings,
@@ -201,7 +195,7 @@ def _descend_block(
 
 @kernel
 def descend_blocks(
-    order: np.ndarray,
+    order: Ints,
     blocks: Blocks,
     tables: Tables,
     settings: Settings,

@@ -13,7 +13,7 @@ import numpy as np
 
 from .chain import backward_product, forward_product, log_partition, settle, start_vector
 from .compiled import fill, inner, kernel
-from .layout import Potentials, Sequences, Tables, Unigrams, Vectors
+from .layout import Floats, Ints, Potentials, Sequences, Tables, Unigrams, Vectors
 from .pairs import build_entries, build_matrices
 from .scores import evidence_of, score_token
 
@@ -26,15 +26,15 @@ class Blocks(NamedTuple):
     CSR, contexts with entries that depend on it.
     """
 
-    unigram: np.ndarray
-    bigram: np.ndarray
-    ptr: np.ndarray
-    tokens: np.ndarray
-    sequence_of: np.ndarray
-    mat_ptr: np.ndarray
-    matrices: np.ndarray
-    ctx_ptr: np.ndarray
-    contexts: np.ndarray
+    unigram: Ints
+    bigram: Ints
+    ptr: Ints
+    tokens: Ints
+    sequence_of: Ints
+    mat_ptr: Ints
+    matrices: Ints
+    ctx_ptr: Ints
+    contexts: Ints
 
 
 class Kept(NamedTuple):
@@ -45,11 +45,11 @@ class Kept(NamedTuple):
     before alpha_end[s], beta from beta_begin[s] on; partial: [S] float64, see `_partial_log_z`.
     """
 
-    evidence: np.ndarray
+    evidence: Floats
     vectors: Vectors
-    alpha_end: np.ndarray
-    beta_begin: np.ndarray
-    partial: np.ndarray
+    alpha_end: Ints
+    beta_begin: Ints
+    partial: Floats
 
 
 class BlockSpace(NamedTuple):
@@ -61,13 +61,13 @@ class BlockSpace(NamedTuple):
     backward steps went over.
     """
 
-    old: np.ndarray
-    gradient: np.ndarray
-    curvature: np.ndarray
-    product: np.ndarray
-    parts: np.ndarray
-    kappas: np.ndarray
-    counts: np.ndarray
+    old: Floats
+    gradient: Floats
+    curvature: Floats
+    product: Floats
+    parts: Ints
+    kappas: Floats
+    counts: Ints
 
 
 class Block(NamedTuple):
@@ -78,22 +78,22 @@ class Block(NamedTuple):
     after the start label; all uint32.
     """
 
-    tokens: np.ndarray
+    tokens: Ints
     unigram: int
-    labels: np.ndarray
+    labels: Ints
     bigram: int
-    places: np.ndarray
-    starts: np.ndarray
+    places: Ints
+    starts: Ints
 
 
 @kernel
 def weigh_tokens(
-    tokens: np.ndarray,
+    tokens: Ints,
     sequences: Sequences,
     unigrams: Unigrams,
-    theta: np.ndarray,
-    evidence: np.ndarray,
-    scales: np.ndarray,
+    theta: Floats,
+    evidence: Floats,
+    scales: Floats,
 ) -> None:
     """Exponentiate the unigram scores of some tokens: evidence[t] = exp(scores_t - scales[t]).
 
@@ -109,12 +109,7 @@ def weigh_tokens(
 
 @inner
 def refresh_block(
-    b: int,
-    blocks: Blocks,
-    tables: Tables,
-    theta: np.ndarray,
-    potentials: Potentials,
-    kept: Kept,
+    b: int, blocks: Blocks, tables: Tables, theta: Floats, potentials: Potentials, kept: Kept
 ) -> None:
     """Evaluate anew the evidence and the potentials that depend on the weights of block b.
 
@@ -164,7 +159,7 @@ def _extend_forward(
 
 
 @inner
-def _normalise(row: np.ndarray) -> None:
+def _normalise(row: Floats) -> None:
     """Divide a row by its sum."""
     total = 0.0
     for value in row:
@@ -176,12 +171,7 @@ def _normalise(row: np.ndarray) -> None:
 
 @inner
 def _extend_backward(
-    s: int,
-    first: int,
-    tables: Tables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
+    s: int, first: int, tables: Tables, potentials: Potentials, kept: Kept, space: BlockSpace
 ) -> None:
     """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
 
@@ -209,7 +199,7 @@ def _extend_backward(
 
 
 @inner
-def _overlap(alpha: np.ndarray, beta: np.ndarray) -> float:
+def _overlap(alpha: Floats, beta: Floats) -> float:
     """Sum alpha_t(y) beta_t(y): Z, up to the factors taken out, from any token t."""
     total = 0.0
     for y in range(len(alpha)):
@@ -234,13 +224,13 @@ def _partial_log_z(
 @inner
 def _count_labels(
     first: int,
-    labels: np.ndarray,
-    alpha: np.ndarray,
-    beta: np.ndarray,
+    labels: Ints,
+    alpha: Floats,
+    beta: Floats,
     inverse: float,
     weight: float,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
+    gradient: Floats,
+    curvature: Floats,
 ) -> None:
     """Count the weights from `first` on at one token: p(y) = alpha(y) beta(y) * inverse.
 
@@ -259,16 +249,16 @@ def _count_labels(
 @inner
 def _count_pairs(
     first: int,
-    places: np.ndarray,
-    matrix: np.ndarray,
-    ent_place: np.ndarray,
-    value: np.ndarray,
-    before: np.ndarray,
-    after: np.ndarray,
+    places: Ints,
+    matrix: Floats,
+    ent_place: Ints,
+    value: Floats,
+    before: Floats,
+    after: Floats,
     inverse: float,
     weight: float,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
+    gradient: Floats,
+    curvature: Floats,
 ) -> None:
     """Count the bigram weights from `first` on, at `places`, as `_count_labels` does others.
 
@@ -292,7 +282,7 @@ def _count_pairs(
 
 @inner
 def _count_visit(
-    own: np.ndarray,
+    own: Ints,
     s: int,
     block: Block,
     tables: Tables,
@@ -330,7 +320,7 @@ def _count_visit(
 
 
 @inner
-def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
+def _end_of_visit(tokens: Ints, j: int, end: int) -> int:
     """Index after the last of tokens[j:] before token `end`."""
     while j < len(tokens) and tokens[j] < end:
         j += 1
@@ -340,7 +330,7 @@ def _end_of_visit(tokens: np.ndarray, j: int, end: int) -> int:
 @inner
 def visit_block(
     block: Block,
-    sequence_of: np.ndarray,
+    sequence_of: Ints,
     tables: Tables,
     potentials: Potentials,
     kept: Kept,
@@ -372,7 +362,7 @@ def visit_block(
 @inner
 def measure_block(
     block: Block,
-    sequence_of: np.ndarray,
+    sequence_of: Ints,
     tables: Tables,
     potentials: Potentials,
     kept: Kept,

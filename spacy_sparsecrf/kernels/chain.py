@@ -16,7 +16,7 @@ recursions know no test, weight or row.
 import numpy as np
 
 from .compiled import fill, inner
-from .layout import Contexts, Potentials, Vectors
+from .layout import Contexts, Floats, Ints, Potentials, Vectors
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
@@ -24,7 +24,7 @@ _LARGE = 1e8
 
 
 @inner(fastmath={"contract"})
-def advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+def advance(alpha: Floats, matrix: Floats, n_labels: int, out: Floats) -> None:
     """Forward product: out[y] = sum_y' alpha[y'] matrix[y', y], four y' at a time."""
     padded = len(out)
     for y in range(padded):
@@ -43,7 +43,7 @@ def advance(alpha: np.ndarray, matrix: np.ndarray, n_labels: int, out: np.ndarra
 
 
 @inner(fastmath={"contract", "reassoc"})
-def retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -> None:
+def retreat(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
     """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
     padded = len(v)
     zero = matrix.dtype.type(0)
@@ -65,7 +65,7 @@ def retreat(matrix: np.ndarray, v: np.ndarray, n_labels: int, out: np.ndarray) -
 
 
 @inner(fastmath={"reassoc"})
-def _sum(row: np.ndarray, n: int) -> float:
+def _sum(row: Floats, n: int) -> float:
     """Sum of row[:n]."""
     total = 0.0
     for i in range(n):
@@ -74,7 +74,7 @@ def _sum(row: np.ndarray, n: int) -> float:
 
 
 @inner
-def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: np.ndarray) -> None:
+def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: Floats) -> None:
     """Copy the matrix of context c to scratch and write the values of its entries into it."""
     # A loop: an assignment of slices takes long to compile.
     source, copy = potentials.psi[contexts.matrix_of[c]].reshape(-1), scratch.reshape(-1)
@@ -85,18 +85,14 @@ def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: np.ndar
 
 
 @inner
-def mend_forward(
-    c: int, alpha: np.ndarray, contexts: Contexts, change: np.ndarray, out: np.ndarray
-) -> None:
+def mend_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Mend a forward product with a matrix by a context's entries."""
     for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
         out[contexts.ent_label[e]] += alpha[contexts.ent_previous[e]] * change[e]
 
 
 @inner
-def mend_backward(
-    c: int, v: np.ndarray, contexts: Contexts, change: np.ndarray, out: np.ndarray
-) -> None:
+def mend_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Mend a backward product with a matrix by a context's entries."""
     # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
     e, last = contexts.ent_ptr[c], contexts.ent_start[c]
@@ -112,12 +108,12 @@ def mend_backward(
 @inner
 def forward_product(
     c: int,
-    alpha: np.ndarray,
+    alpha: Floats,
     n_labels: int,
     contexts: Contexts,
     potentials: Potentials,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Floats,
+    out: Floats,
 ) -> None:
     """Multiply alpha by the Psi of context c. alpha, out: [Yp]; scratch: [Y + 1, Yp]."""
     m = contexts.matrix_of[c]
@@ -136,12 +132,12 @@ def forward_product(
 @inner
 def backward_product(
     c: int,
-    v: np.ndarray,
+    v: Floats,
     n_labels: int,
     contexts: Contexts,
     potentials: Potentials,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Floats,
+    out: Floats,
 ) -> None:
     """Multiply the Psi of context c by v; the padding of `out` is left as it is."""
     m = contexts.matrix_of[c]
@@ -158,7 +154,7 @@ def backward_product(
 
 @inner
 def start_vector(
-    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, out: np.ndarray
+    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, out: Floats
 ) -> None:
     """What stands for the forward product at a first token: the start row and its entries."""
     start = potentials.psi[contexts.matrix_of[c], n_labels]
@@ -169,7 +165,7 @@ def start_vector(
 
 
 @inner(fastmath={"contract", "reassoc"})
-def settle(alpha: np.ndarray, evidence: np.ndarray) -> float:
+def settle(alpha: Floats, evidence: Floats) -> float:
     """Multiply a forward vector by its token's evidence, and divide both by the sum, returned."""
     total = 0.0
     for y in range(len(alpha)):
@@ -183,7 +179,7 @@ def settle(alpha: np.ndarray, evidence: np.ndarray) -> float:
 
 
 @inner
-def finish(n_labels: int, alpha: np.ndarray, beta: np.ndarray, backward: np.ndarray) -> None:
+def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None:
     """Backward *= beta, then beta *= alpha: the marginals of a token."""
     fill(beta, n_labels, len(beta), 1.0)
     for y in range(len(beta)):
@@ -193,11 +189,7 @@ def finish(n_labels: int, alpha: np.ndarray, beta: np.ndarray, backward: np.ndar
 
 @inner
 def go_forward(
-    n_labels: int,
-    context: np.ndarray,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
+    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
 ) -> None:
     """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
 
@@ -216,11 +208,7 @@ def go_forward(
 
 @inner
 def go_back(
-    n_labels: int,
-    context: np.ndarray,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
+    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
 ) -> None:
     """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `go_forward`'s.
 
@@ -241,7 +229,7 @@ def go_back(
 def log_partition(
     first: int,
     last: int,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     vectors: Vectors,
@@ -259,11 +247,7 @@ def log_partition(
 
 @inner
 def infer(
-    n_labels: int,
-    context: np.ndarray,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
+    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
 ) -> float:
     """Run forward and back over one sequence, whose evidence and scales are in `vectors`.
 

@@ -16,6 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from .caching import KernelCache
+from .layout import Floats, Ints
 from .linking import InnerCompiler, KernelCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -124,7 +125,7 @@ def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
 
 
 @inner
-def position(places: np.ndarray, place: int) -> int:
+def position(places: Ints, place: int) -> int:
     """The first index at which ascending places are not below a place.
 
     `np.searchsorted` does the same, but takes half a second to compile.
@@ -140,7 +141,7 @@ def position(places: np.ndarray, place: int) -> int:
 
 
 @inner
-def add_at(places: np.ndarray, place: int, amount: float, totals: np.ndarray) -> None:
+def add_at(places: Ints, place: int, amount: float, totals: Floats) -> None:
     """Add an amount to the total of a place, if that is among ascending places."""
     found = position(places, place)
     if found < len(places) and places[found] == place:

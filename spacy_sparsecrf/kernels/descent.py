@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compiled import fill, inner, kernel, position, prefetch
-from .layout import Contexts, Tables, Unigrams, Vectors, Visit
+from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
 from .pair_expectations import add_outer_products, add_starts
 
 # How many rows ahead what a weight has paid is asked for.
@@ -20,10 +20,10 @@ class Paid(NamedTuple):
     shrunk by; due: [2] float64, cumulated l1 and l2 rates.
     """
 
-    theta: np.ndarray
-    received: np.ndarray
-    shrunk: np.ndarray
-    due: np.ndarray
+    theta: Floats
+    received: Floats
+    shrunk: Floats
+    due: Floats
 
 
 @inner
@@ -35,7 +35,7 @@ def _decay(x: float) -> float:
 
 
 @inner
-def _penalise(k: int, weight: float, theta: np.ndarray, received: np.ndarray, due: float) -> None:
+def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float) -> None:
     """Apply to theta[k] := weight the l1 penalty that is due, and enter it at received[k].
 
     Both signs at once, without a branch, so that loops over weights vectorise: the penalty is the
@@ -49,7 +49,7 @@ def _penalise(k: int, weight: float, theta: np.ndarray, received: np.ndarray, du
 
 
 @kernel
-def penalise(row_ptr: np.ndarray, paid: Paid) -> None:
+def penalise(row_ptr: Ints, paid: Paid) -> None:
     """Apply to all weights the penalties that have been due since they were last seen.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
@@ -68,7 +68,7 @@ def penalise(row_ptr: np.ndarray, paid: Paid) -> None:
 
 @inner
 def update_rows(
-    t: int, n_labels: int, unigrams: Unigrams, residual: np.ndarray, step: float, paid: Paid
+    t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the unigram weights of token t, then apply the penalties due.
 
@@ -96,7 +96,7 @@ def update_rows(
 
 @inner
 def _add_masses(
-    t: int, begin: int, end: int, contexts: Contexts, vectors: Vectors, sums: np.ndarray
+    t: int, begin: int, end: int, contexts: Contexts, vectors: Vectors, sums: Floats
 ) -> None:
     """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
     alpha, backward = vectors.alpha, vectors.backward
@@ -115,7 +115,7 @@ def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
 
 @inner
 def _add_products(
-    first: int, last: int, n_labels: int, tokens: np.ndarray, vectors: Vectors, total: np.ndarray
+    first: int, last: int, n_labels: int, tokens: Ints, vectors: Vectors, total: Floats
 ) -> None:
     """Add the outer products of a sequence's tokens first:last, of the first its backward row."""
     middle = max(first, 1)
@@ -129,8 +129,8 @@ def pair_residual(
     last: int,
     has_copy: bool,
     n_labels: int,
-    labels: np.ndarray,
-    context: np.ndarray,
+    labels: Ints,
+    context: Ints,
     contexts: Contexts,
     visit: Visit,
 ) -> None:
@@ -168,7 +168,7 @@ def entry_residual(
     last: int,
     has_copy: bool,
     n_labels: int,
-    labels: np.ndarray,
+    labels: Ints,
     c: int,
     contexts: Contexts,
     visit: Visit,
@@ -208,7 +208,7 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
 
 
 @inner
-def _update_matrix(m: int, tables: Tables, residual: np.ndarray, step: float, paid: Paid) -> None:
+def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
     """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, flat = tables.bigrams, residual.reshape(-1)
     for j in range(bigrams.mat_ptr[m], bigrams.mat_ptr[m + 1]):
@@ -219,7 +219,7 @@ def _update_matrix(m: int, tables: Tables, residual: np.ndarray, step: float, pa
 
 @inner
 def _update_entries(
-    begin: int, end: int, tables: Tables, residual: np.ndarray, step: float, paid: Paid
+    begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
     ptr, weights = tables.bigrams.ent_weight_ptr, tables.bigrams.ent_weights

@@ -14,7 +14,7 @@ from .chain import infer
 from .compiled import fill, inner
 from .example import leave_factors
 from .exp import exp_shifted
-from .layout import Contexts, Factors, Grouped, Groups, Visit
+from .layout import Contexts, Factors, Floats, Grouped, Groups, Ints, Visit
 from .pairs import score_pairs
 from .scores import evidence_of, score_token
 
@@ -31,8 +31,8 @@ class ChainSpace(NamedTuple):
     matrices for the mask, and for as many groups as a sequence has.
     """
 
-    mask: np.ndarray
-    context: np.ndarray
+    mask: Floats
+    context: Ints
     contexts: Contexts
     visit: Visit
 
@@ -43,7 +43,7 @@ class Moves(NamedTuple):
     change: [K] zeros; way, trial, fresh: the direction, log-potentials and residuals of a trial.
     """
 
-    change: np.ndarray
+    change: Floats
     way: Factors
     trial: Factors
     fresh: Factors
@@ -64,7 +64,7 @@ def first_factors(like: Factors, factors: Factors) -> Factors:
 
 
 @inner
-def _axpy(factor: float, way: np.ndarray, base: np.ndarray, out: np.ndarray) -> None:
+def _axpy(factor: float, way: Floats, base: Floats, out: Floats) -> None:
     for i in range(len(out)):
         out[i] = base[i] + factor * way[i]
 
@@ -77,7 +77,7 @@ def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
 
 
 @inner
-def _dot(one: np.ndarray, other: np.ndarray) -> float:
+def _dot(one: Floats, other: Floats) -> float:
     total = 0.0
     for i in range(len(one)):
         total += one[i] * other[i]
@@ -92,7 +92,7 @@ def dot(one: Factors, other: Factors) -> float:
 
 
 @inner
-def _lowest(block: np.ndarray, n_labels: int) -> float:
+def _lowest(block: Floats, n_labels: int) -> float:
     """What is WIDEST below the largest of block[:, :n_labels]."""
     top = -np.inf
     for row in block:
@@ -102,7 +102,7 @@ def _lowest(block: np.ndarray, n_labels: int) -> float:
 
 
 @inner
-def _narrow(block: np.ndarray, n_labels: int) -> None:
+def _narrow(block: Floats, n_labels: int) -> None:
     """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
     low = _lowest(block, n_labels)
     for row in block:
@@ -120,7 +120,7 @@ def narrow(n_labels: int, factors: Factors) -> None:
 
 
 @inner
-def _is_wide(block: np.ndarray, n_labels: int) -> bool:
+def _is_wide(block: Floats, n_labels: int) -> bool:
     """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
     low = _lowest(block, n_labels)
     for row in block:
@@ -142,9 +142,7 @@ def is_wide(n_labels: int, factors: Factors) -> bool:
 
 
 @inner
-def score_chain(
-    s: int, grouped: Grouped, theta: np.ndarray, matrix: np.ndarray, scores: Factors
-) -> None:
+def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores: Factors) -> None:
     """The log-potentials of sequence s at weights theta [K].
 
     matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
@@ -171,7 +169,7 @@ def score_chain(
 
 
 @inner
-def _exponentiate(n_labels: int, pairs: np.ndarray, space: ChainSpace) -> None:
+def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
     """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
     mask, psi, shift = space.mask, space.visit.potentials.psi, space.visit.potentials.shift
     padded = psi.shape[2]
@@ -193,7 +191,7 @@ def _exponentiate(n_labels: int, pairs: np.ndarray, space: ChainSpace) -> None:
 
 
 @inner
-def _place(s: int, groups: Groups, context: np.ndarray) -> None:
+def _place(s: int, groups: Groups, context: Ints) -> None:
     """The matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
     first = groups.seq_ptr[s]
     for i in range(len(context)):

@@ -12,8 +12,10 @@ from .layout import (
     Bigrams,
     Contexts,
     Factors,
+    Floats,
     Grouped,
     Groups,
+    Ints,
     OwnRows,
     Potentials,
     Tables,
@@ -33,7 +35,7 @@ _LARGE = 1e8
 
 
 @inner
-def _observe_part(s: int, part: int, tables: Tables, theta: np.ndarray, vectors: Vectors) -> None:
+def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vectors) -> None:
     """Leave in `vectors` the evidence of `infer_part`."""
     sequences = tables.sequences
     begin, at = sequences.offsets[s], sequences.offsets[part]
@@ -47,7 +49,7 @@ def _observe_part(s: int, part: int, tables: Tables, theta: np.ndarray, vectors:
 
 @inner
 def infer_part(
-    s: int, part: int, tables: Tables, theta: np.ndarray, visit: Visit, vectors: Vectors
+    s: int, part: int, tables: Tables, theta: Floats, visit: Visit, vectors: Vectors
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
@@ -62,7 +64,7 @@ def infer_part(
 
 @inner
 def infer_example(
-    s: int, number: int, tables: Tables, theta: np.ndarray, pair_theta: np.ndarray, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: Visit
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its constrained copy.
 
@@ -100,11 +102,7 @@ def infer_example(
 
 @inner
 def path_loss(
-    labels: np.ndarray,
-    context: np.ndarray,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
+    labels: Ints, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
 ) -> float:
     """-log p(y | x) of a sequence's gold labels [T], as the product of p(y_t | y_{t-1})."""
     padded, start = potentials.psi.shape[2], potentials.psi.shape[1] - 1
@@ -126,7 +124,7 @@ def path_loss(
 
 
 @inner
-def forward_loss(s: int, part: int, tables: Tables, theta: np.ndarray, visit: Visit) -> float:
+def forward_loss(s: int, part: int, tables: Tables, theta: Floats, visit: Visit) -> float:
     """-log p(y | x) of a sequence's gold labels, or log Z without any, by going forward alone.
 
     Arguments: see `infer_part`. With evidence E_t / n_t as it is left, p(y | x) is the product of
@@ -154,7 +152,7 @@ def forward_loss(s: int, part: int, tables: Tables, theta: np.ndarray, visit: Vi
 
 @inner
 def example_loss(
-    s: int, number: int, tables: Tables, theta: np.ndarray, pair_theta: np.ndarray, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: Visit
 ) -> float:
     """The loss of `infer_example`, which see for the arguments, without its residuals."""
     sequences = tables.sequences
@@ -175,9 +173,7 @@ def example_loss(
 
 
 @inner
-def _weigh_pairs(
-    weight: float, matrix: np.ndarray, products: np.ndarray, residual: np.ndarray
-) -> None:
+def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
     """Leave weight * matrix * products in `residual` [Y, Yp]; the others have a row more."""
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
@@ -189,8 +185,8 @@ def leave_factors(
     s: int,
     weight: float,
     has_copy: bool,
-    labels: np.ndarray,
-    context: np.ndarray,
+    labels: Ints,
+    context: Ints,
     groups: Groups,
     contexts: Contexts,
     visit: Visit,
@@ -230,7 +226,7 @@ def leave_factors(
 
 @inner
 def _scatter_nodes(
-    first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: np.ndarray, sums: np.ndarray
+    first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: Floats, sums: Floats
 ) -> None:
     """Add residuals [T, Yp] of tokens first:last to sums [K] of their unigram weights."""
     row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
@@ -249,13 +245,13 @@ def _scatter_nodes(
 
 @inner
 def _scatter_pairs(
-    rows: np.ndarray,
+    rows: Ints,
     n_labels: int,
     n_previous: int,
-    row_ptr: np.ndarray,
-    places: np.ndarray,
-    residual: np.ndarray,
-    sums: np.ndarray,
+    row_ptr: Ints,
+    places: Ints,
+    residual: Floats,
+    sums: Floats,
 ) -> None:
     """Add residuals [Y, Yp] to the sums of the weights of bigram rows, but of start pairs."""
     flat = residual.reshape(-1)
@@ -274,7 +270,7 @@ def _scatter_pairs(
 
 @inner
 def _scatter_starts(
-    rows: np.ndarray, base: int, bigrams: Bigrams, residual: np.ndarray, sums: np.ndarray
+    rows: Ints, base: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
     """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start.
 
@@ -290,7 +286,7 @@ def _scatter_starts(
 
 
 @inner
-def scatter(s: int, grouped: Grouped, residuals: Factors, sums: np.ndarray) -> None:
+def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
     tables, groups, context_rows = grouped.tables, grouped.groups, grouped.context_rows
     sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
@@ -308,7 +304,7 @@ def scatter(s: int, grouped: Grouped, residuals: Factors, sums: np.ndarray) -> N
 
 
 @inner
-def square_norm(s: int, own_rows: OwnRows, vector: np.ndarray) -> float:
+def square_norm(s: int, own_rows: OwnRows, vector: Floats) -> float:
     """Sum of the squares of a vector [K] over the weights that sequence s has."""
     norm, weight_ptr = 0.0, own_rows.weight_ptr
     for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:

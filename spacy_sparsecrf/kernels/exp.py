@@ -7,6 +7,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .compiled import inner, kernel
+from .layout import Floats
 
 _LOG2E = 1.4426950408889634
 # ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).
@@ -41,7 +42,7 @@ _float_of: Any = intrinsic(_type_float)
 
 
 @kernel(fastmath={"contract"})
-def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
+def exp_shifted(row: Floats, n: int, shift: float) -> None:
     """Replace row[:n] by exp(row[:n] - shift), accurate to a few units in the last place.
 
     row: [>= n] float64, or float32, then computed in float64; n: a multiple of 8 lets the loop
@@ -72,7 +73,7 @@ def exp_shifted(row: np.ndarray, n: int, shift: float) -> None:
 
 
 @inner
-def largest(row: np.ndarray) -> float:
+def largest(row: Floats) -> float:
     """Largest element of a row, whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.
     a, b, c, d = row[0], row[1], row[2], row[3]

@@ -4,11 +4,9 @@ The *residual* of a token is its marginals less its gold label, times its weight
 sum of residuals: scattered to few heads while a chunk goes by, gathered for all other weights.
 """
 
-import numpy as np
-
 from .chain import log_partition
 from .compiled import add_at, fill, inner, kernel, prefetch
-from .layout import Columns, Contexts, Potentials, Sequences, Unigrams, Vectors, Walk
+from .layout import Columns, Contexts, Floats, Ints, Potentials, Sequences, Unigrams, Vectors, Walk
 from .scores import evidence_of, score_token
 from .waves import waves_back, waves_forward
 
@@ -22,7 +20,7 @@ def _observe(
     end: int,
     sequences: Sequences,
     unigrams: Unigrams,
-    theta: np.ndarray,
+    theta: Floats,
     vectors: Vectors,
     scored: bool,
 ) -> None:
@@ -44,7 +42,7 @@ def _infer_run(
     potentials: Potentials,
     vectors: Vectors,
     walk: Walk,
-    log_z: np.ndarray,
+    log_z: Floats,
 ) -> None:
     """Forward-backward over sequences head:tail, whose evidence is in `vectors`."""
     offsets, n_labels = sequences.offsets, sequences.n_labels
@@ -80,7 +78,7 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
 
 
 @inner
-def add_to_heads(t: int, row: np.ndarray, unigrams: Unigrams, head_sums: np.ndarray) -> None:
+def add_to_heads(t: int, row: Floats, unigrams: Unigrams, head_sums: Floats) -> None:
     """Add a row [Yp] of token t to the sums [H, Yp] of its heads."""
     heads, head_ptr = unigrams.heads, unigrams.head_ptr
     for j in range(head_ptr[t], head_ptr[t + 1]):
@@ -95,8 +93,8 @@ def leave_residuals(
     last: int,
     sequences: Sequences,
     unigrams: Unigrams,
-    residual: np.ndarray,
-    head_sums: np.ndarray,
+    residual: Floats,
+    head_sums: Floats,
 ) -> None:
     """Turn weighted marginals into residuals, and add those of heads to their sums.
 
@@ -119,13 +117,13 @@ def infer_chunk(
     sequences: Sequences,
     unigrams: Unigrams,
     contexts: Contexts,
-    theta: np.ndarray,
+    theta: Floats,
     potentials: Potentials,
     vectors: Vectors,
     walk: Walk,
-    log_z: np.ndarray,
+    log_z: Floats,
     residuals: bool,
-    head_sums: np.ndarray,
+    head_sums: Floats,
 ) -> None:
     """Go through sequences first:last once: evidence, chain, residuals, sums of heads.
 
@@ -150,9 +148,9 @@ def gather_unigrams(
     n_labels: int,
     unigrams: Unigrams,
     columns: Columns,
-    residual: np.ndarray,
-    total: np.ndarray,
-    gradient: np.ndarray,
+    residual: Floats,
+    total: Floats,
+    gradient: Floats,
 ) -> None:
     """Add to the gradient of the unigram weights of rows first:last: sum_t residual[t, y].
 
@@ -184,9 +182,7 @@ def gather_unigrams(
 
 
 @inner
-def add_rows(
-    residual: np.ndarray, tokens: np.ndarray, first: int, last: int, total: np.ndarray
-) -> None:
+def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
     """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
 
     They are added one by one, so that sums do not depend on where tokens are cut into parts.
@@ -221,8 +217,8 @@ def unigram_curvature(
     sequences: Sequences,
     unigrams: Unigrams,
     columns: Columns,
-    residual: np.ndarray,
-    curvature: np.ndarray,
+    residual: Floats,
+    curvature: Floats,
 ) -> None:
     """Variance of the unigram weights of rows first:last: sum_t w p(y_t = y) (1 - p(y_t = y)).
 
@@ -256,7 +252,7 @@ def count_gold(
     sequences: Sequences,
     unigrams: Unigrams,
     columns: Columns,
-    counts: np.ndarray,
+    counts: Floats,
 ) -> None:
     """Count the gold labels of rows first:last: counts[k] += weights of tokens with its label."""
     labels, row_ptr = sequences.labels, unigrams.row_ptr

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .compiled import inner, kernel
-from .layout import HashPlan, Tokens
+from .layout import HashPlan, Ints, Tokens
 
 # Values that stand for tokens outside the sequence, mixed with the distance from it.
 _BEFORE = np.uint64(0x9E3779B97F4A7C15)
@@ -22,7 +22,7 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @kernel
-def cut(ends: np.ndarray, starts: np.ndarray, sentences: bool, offsets: np.ndarray) -> int:
+def cut(ends: Ints, starts: Ints, sentences: bool, offsets: Ints) -> int:
     """Cut the concatenated tokens of Docs into sequences.
 
     ends: [D] int64, where each Doc ends; an empty Doc gives no sequence.
@@ -45,7 +45,7 @@ def cut(ends: np.ndarray, starts: np.ndarray, sentences: bool, offsets: np.ndarr
 
 
 @kernel
-def glue(ends: np.ndarray, spaces: np.ndarray, column: int) -> None:
+def glue(ends: Ints, spaces: Ints, column: int) -> None:
     """Turn "white space follows" into "glued to the next token of the Doc", in place.
 
     ends: [D] int64, where each Doc ends; spaces: [N, A] uint64, of which one column counts.
@@ -66,7 +66,7 @@ def edge_value(distance: int) -> np.uint64:
 
 
 @kernel
-def fill_edges(edges: np.ndarray) -> None:
+def fill_edges(edges: Ints) -> None:
     """Give each distance from a sequence a value of its own on either side.
 
     edges: [K, 2, E] uint64, out, the same for every k.
@@ -114,7 +114,7 @@ def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashP
 
 
 @kernel
-def hash_tests(tokens: Tokens, plan: HashPlan, hashes: np.ndarray) -> None:
+def hash_tests(tokens: Tokens, plan: HashPlan, hashes: Ints) -> None:
     """Hash every template at every token, see `hash_test`. hashes: [N, P] uint64, out."""
     for s in range(len(tokens.offsets) - 1):
         first, last = tokens.offsets[s], tokens.offsets[s + 1]
@@ -123,7 +123,7 @@ def hash_tests(tokens: Tokens, plan: HashPlan, hashes: np.ndarray) -> None:
                 hashes[t, p] = hash_test(p, t, first, last, tokens, plan)
 
 
-def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:
+def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:
     """Build an open-addressing table from keys to their positions, for `lookup`.
 
     keys: [K] uint64, distinct; any order, any values.
@@ -138,7 +138,7 @@ def build_table(keys: np.ndarray, capacity: int = 0) -> np.ndarray:
 
 
 @kernel
-def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
+def insert(slots: Ints, keys: Ints, first: int, last: int) -> None:
     """Enter keys[first:last] into a table that keys[:first] are in, by linear probing.
 
     slots: [C] int32, C a power of two >= 2 * last, changed.
@@ -153,7 +153,7 @@ def insert(slots: np.ndarray, keys: np.ndarray, first: int, last: int) -> None:
 
 
 @inner
-def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
+def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
     """Find one key in a table; the arguments are those of `lookup`."""
     mask = np.uint64(len(slots) - 1)
     slot = mix(query) & mask
@@ -165,7 +165,7 @@ def find(slots: np.ndarray, keys: np.ndarray, query: np.uint64) -> int:
 
 
 @kernel
-def lookup(slots: np.ndarray, keys: np.ndarray, queries: np.ndarray, positions: np.ndarray) -> int:
+def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
     """Find keys in a table.
 
     slots: [C] int32, of `build_table`; needs a free slot, as any table with load < 1 has.

@@ -6,14 +6,14 @@ derivatives (see `tangents`), which are gathered or scattered as residuals are.
 
 from typing import NamedTuple
 
-import numpy as np
-
 from .compiled import fill, inner, kernel
 from .descent import entries_of
 from .expectations import add_to_heads
 from .layout import (
     Bigrams,
     Contexts,
+    Floats,
+    Ints,
     Potentials,
     Sequences,
     Slopes,
@@ -72,7 +72,7 @@ def recover_chunk(
     contexts: Contexts,
     potentials: Potentials,
     vectors: Vectors,
-    beta: np.ndarray,
+    beta: Floats,
 ) -> None:
     """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
@@ -99,13 +99,13 @@ def differentiate_chunk(
     sequences: Sequences,
     unigrams: Unigrams,
     contexts: Contexts,
-    direction: np.ndarray,
+    direction: Floats,
     potentials: Potentials,
     slopes: Slopes,
     vectors: Vectors,
     tangents: Tangents,
     scored: bool,
-    head_sums: np.ndarray,
+    head_sums: Floats,
 ) -> None:
     """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
 
@@ -140,7 +140,7 @@ def _differentiate_part(
     s: int,
     weight: float,
     tables: Tables,
-    direction: np.ndarray,
+    direction: Floats,
     potentials: Potentials,
     slopes: Slopes,
     vectors: Vectors,
@@ -165,10 +165,10 @@ def _add_pair_changes(
     first: int,
     last: int,
     n_labels: int,
-    slope: np.ndarray,
+    slope: Floats,
     vectors: Vectors,
     tangents: Tangents,
-    total: np.ndarray,
+    total: Floats,
 ) -> None:
     """Add to total[y', y] the derivatives of p(y', y) of tokens first:last, over Psi[y', y].
 
@@ -258,12 +258,7 @@ def _change_entries(
 
 @inner
 def _scatter(
-    rows: np.ndarray,
-    row_ptr: np.ndarray,
-    places: np.ndarray,
-    values: np.ndarray,
-    weight: float,
-    product: np.ndarray,
+    rows: Ints, row_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
 ) -> None:
     """product[k] += weight * values[place of k] for the weights k of rows."""
     for row in rows:
@@ -273,7 +268,7 @@ def _scatter(
 
 @inner
 def _scatter_entries(
-    begin: int, end: int, bigrams: Bigrams, values: np.ndarray, weight: float, product: np.ndarray
+    begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
 ) -> None:
     """product[k] += weight * values[e - begin] for the weights k of entries begin:end."""
     for e in range(begin, end):
@@ -282,7 +277,7 @@ def _scatter_entries(
 
 
 @inner
-def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: np.ndarray) -> None:
+def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: Floats) -> None:
     """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
 
     product: of bigram weights.
@@ -313,8 +308,8 @@ def add_product(
     s: int,
     number: int,
     tables: Tables,
-    direction: np.ndarray,
-    product: np.ndarray,
+    direction: Floats,
+    product: Floats,
     visit: Visit,
     turn: Turn,
 ) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from .compiled import fill, inner, kernel
 from .hashing import mix
+from .layout import Floats, Ints
 
 
 @inner
-def _hash_row(row: np.ndarray) -> np.uint64:
+def _hash_row(row: Ints) -> np.uint64:
     """Scramble a row of 64-bit numbers."""
     h = np.uint64(0)
     for value in row:
@@ -22,7 +23,7 @@ def _hash_row(row: np.ndarray) -> np.uint64:
 
 
 @inner
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
+def _same(a: Ints, b: Ints) -> bool:
     """Whether two rows have the same numbers."""
     for i in range(len(a)):  # noqa: SIM110 (numba has no generators in any())
         if a[i] != b[i]:
@@ -31,7 +32,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 @kernel
-def enter_all(slots: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
+def enter_all(slots: Ints, rows: Ints, n_rows: int) -> None:
     """Enter distinct rows into an empty table, by linear probing.
 
     slots: [C] int32, all -1, C a power of two >= 2 * n_rows; rows: [>= n_rows, W] uint64.
@@ -46,12 +47,7 @@ def enter_all(slots: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
 
 @kernel
 def number_rows(
-    slots: np.ndarray,
-    rows: np.ndarray,
-    counts: np.ndarray,
-    n_rows: int,
-    queries: np.ndarray,
-    numbers: np.ndarray,
+    slots: Ints, rows: Ints, counts: Ints, n_rows: int, queries: Ints, numbers: Ints
 ) -> int:
     """Number rows; those that are not known yet get the next numbers.
 
@@ -79,9 +75,7 @@ def number_rows(
 
 
 @kernel
-def transpose(
-    indptr: np.ndarray, indices: np.ndarray, col_ptr: np.ndarray, col_rows: np.ndarray
-) -> None:
+def transpose(indptr: Ints, indices: Ints, col_ptr: Ints, col_rows: Ints) -> None:
     """Transpose a CSR pattern by counting; rows stay ascending inside each column.
 
     indptr [R + 1] int64, indices [nnz] int32 column ids; col_ptr [O + 1] int64 and col_rows
@@ -104,13 +98,7 @@ def transpose(
 
 
 @kernel
-def select(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    number: np.ndarray,
-    new_indptr: np.ndarray,
-    new_indices: np.ndarray,
-) -> int:
+def select(indptr: Ints, indices: Ints, number: Ints, new_indptr: Ints, new_indices: Ints) -> int:
     """Renumber a CSR pattern's columns and drop those numbered -1.
 
     number [O] int32; new_indptr [R + 1] int64 and new_indices [>= kept] int32, out.
@@ -129,9 +117,7 @@ def select(
 
 
 @kernel
-def sum_columns(
-    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, totals: np.ndarray
-) -> None:
+def sum_columns(indptr: Ints, indices: Ints, weights: Floats, totals: Floats) -> None:
     """Add the weight of each row of a CSR pattern to the totals of its columns.
 
     weights: [R] float64; totals: [O] float64, added to.
@@ -155,13 +141,13 @@ def _low_bit(word: np.uint64) -> int:
 
 @kernel
 def count_places(
-    row_ptr: np.ndarray,
-    rows: np.ndarray,
-    weight_ptr: np.ndarray,
-    places: np.ndarray,
-    seen: np.ndarray,
-    n_places: np.ndarray,
-    n_weights: np.ndarray,
+    row_ptr: Ints,
+    rows: Ints,
+    weight_ptr: Ints,
+    places: Ints,
+    seen: Ints,
+    n_places: Ints,
+    n_weights: Ints,
 ) -> None:
     """Count the distinct places, and the weights, of the rows of each context.
 
@@ -182,16 +168,16 @@ def count_places(
 
 @kernel
 def list_places(
-    row_ptr: np.ndarray,
-    rows: np.ndarray,
-    weight_ptr: np.ndarray,
-    places: np.ndarray,
-    ent_ptr: np.ndarray,
-    bits: np.ndarray,
-    entry_of: np.ndarray,
-    ent_place: np.ndarray,
-    entry_ptr: np.ndarray,
-    entry_weights: np.ndarray,
+    row_ptr: Ints,
+    rows: Ints,
+    weight_ptr: Ints,
+    places: Ints,
+    ent_ptr: Ints,
+    bits: Ints,
+    entry_of: Ints,
+    ent_place: Ints,
+    entry_ptr: Ints,
+    entry_weights: Ints,
 ) -> None:
     """List the distinct places of each context, ascending, and the weights that each has.
 
@@ -235,7 +221,7 @@ def list_places(
 
 
 @kernel
-def link(rows: np.ndarray, first: int, heads: np.ndarray, following: np.ndarray) -> None:
+def link(rows: Ints, first: int, heads: Ints, following: Ints) -> None:
     """Put the numbers first, first + 1, ... at the front of the lists of rows [n], in order.
 
     heads: [R] int64, in and out, first number of a row's list, -1 = none; following: int64, in
@@ -247,7 +233,7 @@ def link(rows: np.ndarray, first: int, heads: np.ndarray, following: np.ndarray)
 
 
 @kernel
-def follow(rows: np.ndarray, heads: np.ndarray, following: np.ndarray, found: np.ndarray) -> None:
+def follow(rows: Ints, heads: Ints, following: Ints, found: Ints) -> None:
     """Write the numbers in the lists of rows [n], a list after the other, to found."""
     n = 0
     for row in rows:

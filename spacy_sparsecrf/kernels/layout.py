@@ -15,6 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Arrays of float64 or float32, of integers of any width, and of bools.
+Floats = np.ndarray
+Ints = np.ndarray
+Flags = np.ndarray
+
 
 class Sequences(NamedTuple):
     """The sequences that a kernel goes through, and their labels.
@@ -26,13 +31,13 @@ class Sequences(NamedTuple):
     """
 
     n_labels: int
-    offsets: np.ndarray
-    copies: np.ndarray
-    labels: np.ndarray
-    allowed: np.ndarray
-    weights: np.ndarray
-    token_weight: np.ndarray
-    context: np.ndarray
+    offsets: Ints
+    copies: Ints
+    labels: Ints
+    allowed: Ints
+    weights: Floats
+    token_weight: Floats
+    context: Ints
 
 
 class Unigrams(NamedTuple):
@@ -46,13 +51,13 @@ class Unigrams(NamedTuple):
     """
 
     split: int
-    head_ptr: np.ndarray
-    heads: np.ndarray
-    table: np.ndarray
-    tok_ptr: np.ndarray
-    tok_rows: np.ndarray
-    row_ptr: np.ndarray
-    row_labels: np.ndarray
+    head_ptr: Ints
+    heads: Ints
+    table: Floats
+    tok_ptr: Ints
+    tok_rows: Ints
+    row_ptr: Ints
+    row_labels: Ints
 
 
 class Bigrams(NamedTuple):
@@ -64,12 +69,12 @@ class Bigrams(NamedTuple):
     """
 
     n_previous: int
-    mat_ptr: np.ndarray
-    mat_rows: np.ndarray
-    row_ptr: np.ndarray
-    row_places: np.ndarray
-    ent_weight_ptr: np.ndarray
-    ent_weights: np.ndarray
+    mat_ptr: Ints
+    mat_rows: Ints
+    row_ptr: Ints
+    row_places: Ints
+    ent_weight_ptr: Ints
+    ent_weights: Ints
 
 
 class Contexts(NamedTuple):
@@ -80,13 +85,13 @@ class Contexts(NamedTuple):
     start row; ent_previous, ent_label: [E] uint16; ent_place: [E] int32, y' * Yp + y.
     """
 
-    matrix_of: np.ndarray
-    constant: np.ndarray
-    ent_ptr: np.ndarray
-    ent_start: np.ndarray
-    ent_previous: np.ndarray
-    ent_label: np.ndarray
-    ent_place: np.ndarray
+    matrix_of: Ints
+    constant: Flags
+    ent_ptr: Ints
+    ent_start: Ints
+    ent_previous: Ints
+    ent_label: Ints
+    ent_place: Ints
 
 
 class Potentials(NamedTuple):
@@ -100,12 +105,12 @@ class Potentials(NamedTuple):
     last, for kernels that evaluate what an example needs.
     """
 
-    psi: np.ndarray
-    shift: np.ndarray
-    value: np.ndarray
-    change: np.ndarray
-    rewritten: np.ndarray
-    stamp: np.ndarray
+    psi: Floats
+    shift: Floats
+    value: Floats
+    change: Floats
+    rewritten: Flags
+    stamp: Ints
 
 
 class Vectors(NamedTuple):
@@ -116,12 +121,12 @@ class Vectors(NamedTuple):
     scratch: [Y + 1, Yp], a workspace. The matrices have one type, float64 or float32.
     """
 
-    alpha: np.ndarray
-    backward: np.ndarray
-    marginals: np.ndarray
-    scales: np.ndarray
-    norms: np.ndarray
-    scratch: np.ndarray
+    alpha: Floats
+    backward: Floats
+    marginals: Floats
+    scales: Floats
+    norms: Floats
+    scratch: Floats
 
 
 class Slopes(NamedTuple):
@@ -132,10 +137,10 @@ class Slopes(NamedTuple):
     matrix have of it; stamp: [M + C] int64, as in `Potentials`.
     """
 
-    psi: np.ndarray
-    score: np.ndarray
-    change: np.ndarray
-    stamp: np.ndarray
+    psi: Floats
+    score: Floats
+    change: Floats
+    stamp: Ints
 
 
 class Tangents(NamedTuple):
@@ -146,10 +151,10 @@ class Tangents(NamedTuple):
     direction's scores, out: derivatives of marginals. All are of the type of `Vectors`.
     """
 
-    beta: np.ndarray
-    forward_change: np.ndarray
-    backward_change: np.ndarray
-    marginal_change: np.ndarray
+    beta: Floats
+    forward_change: Floats
+    backward_change: Floats
+    marginal_change: Floats
 
 
 class Walk(NamedTuple):
@@ -160,7 +165,7 @@ class Walk(NamedTuple):
     scores of the tokens before.
     """
 
-    order: np.ndarray
+    order: Ints
     together: int
     scored: bool
 
@@ -172,9 +177,9 @@ class Columns(NamedTuple):
     int32: CSC, tokens of a column.
     """
 
-    row_columns: np.ndarray
-    col_ptr: np.ndarray
-    col_tokens: np.ndarray
+    row_columns: Ints
+    col_ptr: Ints
+    col_tokens: Ints
 
 
 class TokensBy(NamedTuple):
@@ -184,10 +189,10 @@ class TokensBy(NamedTuple):
     those that begin one.
     """
 
-    inner_ptr: np.ndarray
-    inner_tokens: np.ndarray
-    start_ptr: np.ndarray
-    start_tokens: np.ndarray
+    inner_ptr: Ints
+    inner_tokens: Ints
+    start_ptr: Ints
+    start_tokens: Ints
 
 
 class ContextRows(NamedTuple):
@@ -197,9 +202,9 @@ class ContextRows(NamedTuple):
     one; ptr [.. + 1] int64, rows int32: CSR, rows of a context.
     """
 
-    context: np.ndarray
-    ptr: np.ndarray
-    rows: np.ndarray
+    context: Ints
+    ptr: Ints
+    rows: Ints
 
 
 class Tables(NamedTuple):
@@ -222,9 +227,9 @@ class Visit(NamedTuple):
     potentials: Potentials
     vectors: Vectors
     copy: Vectors
-    tokens: np.ndarray
-    entry_sums: np.ndarray
-    pair_sums: np.ndarray
+    tokens: Ints
+    entry_sums: Floats
+    pair_sums: Floats
 
 
 class Tokens(NamedTuple):
@@ -235,10 +240,10 @@ class Tokens(NamedTuple):
     values of a token's annotations, 0 = missing.
     """
 
-    offsets: np.ndarray
-    words: np.ndarray
-    lexical: np.ndarray
-    annotations: np.ndarray
+    offsets: Ints
+    words: Ints
+    lexical: Ints
+    annotations: Ints
 
 
 class HashPlan(NamedTuple):
@@ -252,12 +257,12 @@ class HashPlan(NamedTuple):
     farther away are like those at distance E.
     """
 
-    seeds: np.ndarray
-    part_ptr: np.ndarray
-    part_columns: np.ndarray
-    part_offsets: np.ndarray
-    part_anchors: np.ndarray
-    part_edges: np.ndarray
+    seeds: Ints
+    part_ptr: Ints
+    part_columns: Ints
+    part_offsets: Ints
+    part_anchors: Ints
+    part_edges: Ints
 
 
 class Values(NamedTuple):
@@ -266,9 +271,9 @@ class Values(NamedTuple):
     values: [M, V] float32; rows: [N] int64; columns: [R] int64.
     """
 
-    values: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
+    values: Floats
+    rows: Ints
+    columns: Ints
 
 
 class Scored(NamedTuple):
@@ -279,10 +284,10 @@ class Scored(NamedTuple):
     """
 
     n_labels: int
-    offsets: np.ndarray
-    scores: np.ndarray
-    context: np.ndarray
-    pairs: np.ndarray
+    offsets: Ints
+    scores: Floats
+    context: Ints
+    pairs: Floats
 
 
 class Search(NamedTuple):
@@ -292,11 +297,11 @@ class Search(NamedTuple):
     rare_ptr [R + 1], rare_rows: int64, CSR, their rows.
     """
 
-    group_ptr: np.ndarray
-    group_rows: np.ndarray
-    rare: np.ndarray
-    rare_ptr: np.ndarray
-    rare_rows: np.ndarray
+    group_ptr: Ints
+    group_rows: Ints
+    rare: Ints
+    rare_ptr: Ints
+    rare_rows: Ints
 
 
 class Factors(NamedTuple):
@@ -308,8 +313,8 @@ class Factors(NamedTuple):
     Y, Yp]; of one sequence or of all.
     """
 
-    nodes: np.ndarray
-    pairs: np.ndarray
+    nodes: Floats
+    pairs: Floats
 
 
 class Groups(NamedTuple):
@@ -319,10 +324,10 @@ class Groups(NamedTuple):
     group's tokens, counted from the sequence's first; context: [G] int32, of the corpus.
     """
 
-    seq_ptr: np.ndarray
-    token_ptr: np.ndarray
-    tokens: np.ndarray
-    context: np.ndarray
+    seq_ptr: Ints
+    token_ptr: Ints
+    tokens: Ints
+    context: Ints
 
 
 class OwnRows(NamedTuple):
@@ -332,9 +337,9 @@ class OwnRows(NamedTuple):
     weight_ptr: [rows + 1] int64, weights of a row, of all K.
     """
 
-    ptr: np.ndarray
-    rows: np.ndarray
-    weight_ptr: np.ndarray
+    ptr: Ints
+    rows: Ints
+    weight_ptr: Ints
 
 
 class Grouped(NamedTuple):

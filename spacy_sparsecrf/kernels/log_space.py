@@ -13,7 +13,7 @@ import numpy as np
 from .chain import advance, retreat
 from .compiled import fill, inner, kernel
 from .exp import exp_shifted, largest
-from .layout import Scored
+from .layout import Floats, Ints, Scored
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280
@@ -27,11 +27,11 @@ class Forward(NamedTuple):
     without tokens.
     """
 
-    psi: np.ndarray
-    shift: np.ndarray
-    alpha: np.ndarray
-    scale: np.ndarray
-    log_z: np.ndarray
+    psi: Floats
+    shift: Floats
+    alpha: Floats
+    scale: Floats
+    log_z: Floats
 
 
 class Backward(NamedTuple):
@@ -40,8 +40,8 @@ class Backward(NamedTuple):
     beta: [N, Yp], at most 0, padding undefined; scale: [N].
     """
 
-    beta: np.ndarray
-    scale: np.ndarray
+    beta: Floats
+    scale: Floats
 
 
 class Runs(NamedTuple):
@@ -51,17 +51,15 @@ class Runs(NamedTuple):
     bounded: whether there are sets; after: [M, Y] bool, the sets of labels after the runs.
     """
 
-    starts: np.ndarray
-    ptr: np.ndarray
-    labels: np.ndarray
+    starts: Ints
+    ptr: Ints
+    labels: Ints
     bounded: bool
-    after: np.ndarray
+    after: Ints
 
 
 @kernel
-def exponentiate_pairs(
-    n_labels: int, pairs: np.ndarray, psi: np.ndarray, shift: np.ndarray
-) -> None:
+def exponentiate_pairs(n_labels: int, pairs: Floats, psi: Floats, shift: Floats) -> None:
     """Exponentiate pair scores: psi[c, y', y] = exp(pairs[c, y', y] - shift[c]).
 
     pairs: [C, Y + 1, Yp]; psi: [C, Y, Yp], out, without the start label; shift: [C], out.
@@ -80,7 +78,7 @@ def exponentiate_pairs(
 
 
 @inner
-def log_sum(row: np.ndarray, n: int) -> float:
+def log_sum(row: Floats, n: int) -> float:
     """Log of the sum of exp(row[:n]); -inf for a row of -inf."""
     top: float = -np.inf
     for y in range(n):
@@ -94,7 +92,7 @@ def log_sum(row: np.ndarray, n: int) -> float:
 
 
 @inner
-def _level(row: np.ndarray, n: int) -> float:
+def _level(row: Floats, n: int) -> float:
     """Make the largest element of row[:n] 0. RETURNS: what it was."""
     top = -np.inf
     for y in range(n):
@@ -105,7 +103,7 @@ def _level(row: np.ndarray, n: int) -> float:
 
 
 @inner
-def _exponentials(row: np.ndarray, n: int, out: np.ndarray) -> None:
+def _exponentials(row: Floats, n: int, out: Floats) -> None:
     """Exponentiate row[:n], elements <= 0; the padding of `out` becomes 0."""
     for y in range(n):
         out[y] = row[y]
@@ -116,12 +114,7 @@ def _exponentials(row: np.ndarray, n: int, out: np.ndarray) -> None:
 
 @inner
 def _sum_of_products(
-    products: np.ndarray,
-    shift: float,
-    vector: np.ndarray,
-    matrix: np.ndarray,
-    forward: bool,
-    terms: np.ndarray,
+    products: Floats, shift: float, vector: Floats, matrix: Floats, forward: bool, terms: Floats
 ) -> None:
     """Take logarithms of products [Y] of exponentials, summing those anew that are tiny.
 
@@ -139,7 +132,7 @@ def _sum_of_products(
 
 
 @kernel
-def run_forward(scored: Scored, forward: Forward, space: np.ndarray) -> None:
+def run_forward(scored: Scored, forward: Forward, space: Floats) -> None:
     """Sum over the paths to each label.
 
     forward: psi and shift are read, the rest is written; space: [3, Yp] float64, a workspace.
@@ -170,7 +163,7 @@ def run_forward(scored: Scored, forward: Forward, space: np.ndarray) -> None:
 
 
 @kernel
-def run_backward(scored: Scored, forward: Forward, backward: Backward, space: np.ndarray) -> None:
+def run_backward(scored: Scored, forward: Forward, backward: Backward, space: Floats) -> None:
     """Sum over the paths from each label.
 
     forward: psi and shift are read; backward: out; space: [3, Yp] float64, a workspace.
@@ -198,7 +191,7 @@ def run_backward(scored: Scored, forward: Forward, backward: Backward, space: np
 
 
 @kernel
-def find_marginals(alpha: np.ndarray, beta: np.ndarray, marginals: np.ndarray) -> None:
+def find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
     """Compute p(y_t = y | x), alpha_t(y) beta_t(y) / Z.
 
     alpha, beta: [N, Yp], of `run_forward` and `run_backward`; marginals: [N, Y], out.
@@ -217,7 +210,7 @@ def find_marginals(alpha: np.ndarray, beta: np.ndarray, marginals: np.ndarray) -
 
 
 @kernel
-def score_paths(scored: Scored, labels: np.ndarray, found: np.ndarray) -> None:
+def score_paths(scored: Scored, labels: Ints, found: Floats) -> None:
     """Sum the scores of a path of each sequence. labels: [N] int32; found: [S], out."""
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -260,12 +253,7 @@ def normalise_steps(scored: Scored) -> None:
 
 @kernel(allocates=True)
 def score_spans(
-    scored: Scored,
-    sequence: np.ndarray,
-    forward: Forward,
-    backward: Backward,
-    runs: Runs,
-    found: np.ndarray,
+    scored: Scored, sequence: Ints, forward: Forward, backward: Backward, runs: Runs, found: Floats
 ) -> None:
     """Compute log p(y_i .. y_j = the labels of a run, y_{j+1} in a set | x) of many runs.
 

@@ -2,11 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from .compiled import inner, kernel
 from .descent import Paid
-from .layout import ContextRows, Tables, Visit
+from .layout import ContextRows, Floats, Ints, Tables, Visit
 from .sgd import add_gradient, collect_rows, forget
 from .updates import catch_up_adagrad, catch_up_sgd, step_adagrad, step_sgd
 
@@ -26,8 +24,8 @@ class Rule(NamedTuple):
     delta: float
     l1: float
     l2: float
-    shrinkage: np.ndarray
-    averaged: np.ndarray
+    shrinkage: Floats
+    averaged: Floats
     averaging: bool
 
 
@@ -37,21 +35,15 @@ class RowMarks(NamedTuple):
     Workspaces: marks [rows] int64, all -1 first; touched, done [rows] int64, done all zero first.
     """
 
-    weights_of: np.ndarray
-    marks: np.ndarray
-    touched: np.ndarray
-    done: np.ndarray
+    weights_of: Ints
+    marks: Ints
+    touched: Ints
+    done: Ints
 
 
 @inner
 def _catch_up(
-    rows: np.ndarray,
-    step: int,
-    eta: float,
-    rule: Rule,
-    marks: RowMarks,
-    theta: np.ndarray,
-    extra: np.ndarray,
+    rows: Ints, step: int, eta: float, rule: Rule, marks: RowMarks, theta: Floats, extra: Floats
 ) -> None:
     """Bring rows up to a step; arguments as in `minibatch_pass`."""
     done = marks.done
@@ -68,13 +60,13 @@ def _catch_up(
 
 @inner
 def _step(
-    rows: np.ndarray,
+    rows: Ints,
     eta: float,
     rule: Rule,
     marks: RowMarks,
-    gradient: np.ndarray,
-    theta: np.ndarray,
-    extra: np.ndarray,
+    gradient: Floats,
+    theta: Floats,
+    extra: Floats,
 ) -> None:
     """Step along the gradient [K] on the weights of rows, and clear it."""
     for row in rows:
@@ -88,16 +80,16 @@ def _step(
 
 @kernel
 def minibatch_pass(
-    order: np.ndarray,
+    order: Ints,
     batch: int,
-    etas: np.ndarray,
+    etas: Floats,
     rule: Rule,
     tables: Tables,
     context_rows: ContextRows,
     marks: RowMarks,
-    theta: np.ndarray,
-    extra: np.ndarray,
-    gradient: np.ndarray,
+    theta: Floats,
+    extra: Floats,
+    gradient: Floats,
     gradients: tuple[Paid, Paid],
     visit: Visit,
 ) -> float:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .layout import Scored
+from .layout import Floats, Ints, Scored
 
 _UNKNOWN = -1  # the next best path has not been looked for
 _NONE = -2  # there is none
@@ -24,10 +24,10 @@ class Paths(NamedTuple):
     int64, that it leads to; following: int64, next best path to it, _UNKNOWN or _NONE.
     """
 
-    value: np.ndarray
-    before: np.ndarray
-    node: np.ndarray
-    following: np.ndarray
+    value: Floats
+    before: Ints
+    node: Ints
+    following: Ints
 
 
 class Nodes(NamedTuple):
@@ -38,16 +38,14 @@ class Nodes(NamedTuple):
     negative for none; counts: [2] int64, of paths, and of rows in use.
     """
 
-    tail: np.ndarray
-    place: np.ndarray
-    candidates: np.ndarray
-    counts: np.ndarray
+    tail: Ints
+    place: Ints
+    candidates: Ints
+    counts: Ints
 
 
 @inner
-def _find_first(
-    begin: int, end: int, scored: Scored, value: np.ndarray, before: np.ndarray
-) -> None:
+def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Ints) -> None:
     """Find the best path to each node: path v leads to node v. See `find_paths`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
     for y in range(n_labels):
@@ -74,9 +72,7 @@ def _find_first(
 
 
 @inner
-def _descend(
-    end_node: int, n_labels: int, paths: Paths, tail: np.ndarray, stack: np.ndarray
-) -> int:
+def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints) -> int:
     """Note the nodes whose next best path is to be looked for, from the end on.
 
     RETURNS: how many they are.
@@ -96,9 +92,7 @@ def _descend(
 
 
 @inner
-def _choose(
-    candidates: np.ndarray, value: np.ndarray, steps: np.ndarray, y: int
-) -> tuple[int, float]:
+def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, float]:
     """Choose the best of a node's candidates, paths to the nodes before, negative for none.
 
     steps: [Y + 1, Yp], pair scores, without rows where there are none; y: label of the node.
@@ -150,7 +144,7 @@ def _extend(
 
 
 @kernel(allocates=True)
-def find_paths(begin: int, end: int, scored: Scored, labels: np.ndarray, totals: np.ndarray) -> int:
+def find_paths(begin: int, end: int, scored: Scored, labels: Ints, totals: Floats) -> int:
     """Find the n best paths of the sequence begin:end, at least one token; the first is Viterbi's.
 
     labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, which descend. Paths of

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from .compiled import inner, kernel
 from .dual import (
     ChainSpace,
@@ -19,7 +17,7 @@ from .dual import (
     score_chain,
 )
 from .example import scatter, square_norm
-from .layout import Factors, Grouped, OwnRows
+from .layout import Factors, Floats, Grouped, Ints, OwnRows
 
 # Step sizes that are tried for a sequence before it is left as it is.
 _MAX_TRIALS = 20
@@ -35,18 +33,13 @@ class DualArrays(NamedTuple):
 
     theta: Factors
     residuals: Factors
-    log_z: np.ndarray
-    steps: np.ndarray
+    log_z: Floats
+    steps: Floats
 
 
 @inner
 def _begin_chain(
-    s: int,
-    grouped: Grouped,
-    theta: np.ndarray,
-    point: DualArrays,
-    moves: Moves,
-    space: ChainSpace,
+    s: int, grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
     """`begin_chains` of sequence s; RETURNS: its entropy, weighted."""
     sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
@@ -62,7 +55,7 @@ def _begin_chain(
 
 @kernel
 def begin_chains(
-    grouped: Grouped, theta: np.ndarray, point: DualArrays, moves: Moves, space: ChainSpace
+    grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
     """Evaluate all sequences by log-potentials to which those that weights give are added.
 
@@ -95,7 +88,7 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
 
 
 @inner
-def _move(s: int, own_rows: OwnRows, factor: float, theta: np.ndarray, change: np.ndarray) -> None:
+def _move(s: int, own_rows: OwnRows, factor: float, theta: Floats, change: Floats) -> None:
     """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
     weight_ptr = own_rows.weight_ptr
     for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
@@ -114,7 +107,7 @@ def _gain_of(
     small: float,
     l2: float,
     grouped: Grouped,
-    theta: np.ndarray,
+    theta: Floats,
     point: DualArrays,
     moves: Moves,
     space: ChainSpace,
@@ -146,7 +139,7 @@ def _gain_of(
 
 @inner
 def _begin_moves(
-    s: int, grouped: Grouped, theta: np.ndarray, own: Factors, moves: Moves, space: ChainSpace
+    s: int, grouped: Grouped, theta: Floats, own: Factors, moves: Moves, space: ChainSpace
 ) -> Moves:
     """The workspaces of a step of sequence s from its log-potentials `own`, with its direction."""
     way = first_factors(own, moves.way)
@@ -158,12 +151,12 @@ def _begin_moves(
 
 @kernel
 def ascend(
-    order: np.ndarray,
+    order: Ints,
     grow: float,
     small: float,
     l2: float,
     grouped: Grouped,
-    theta: np.ndarray,
+    theta: Floats,
     point: DualArrays,
     moves: Moves,
     space: ChainSpace,

@@ -5,13 +5,14 @@
 so that sums of outer products are multiplied by potentials once (Lavergne 2010, section 4.1).
 """
 
-import numpy as np
-
 from .compiled import add_at, fill, inner, kernel
 from .layout import (
     Bigrams,
     ContextRows,
     Contexts,
+    Flags,
+    Floats,
+    Ints,
     Potentials,
     Sequences,
     Slopes,
@@ -22,7 +23,7 @@ from .layout import (
 
 @inner(fastmath={"contract"})
 def add_outer_products(
-    tokens: np.ndarray, n_labels: int, alpha: np.ndarray, backward: np.ndarray, total: np.ndarray
+    tokens: Ints, n_labels: int, alpha: Floats, backward: Floats, total: Floats
 ) -> None:
     """total[y', y] += sum over tokens of alpha[t - 1, y'] backward[t, y].
 
@@ -57,13 +58,7 @@ def add_outer_products(
 
 @kernel
 def pair_sums(
-    first: int,
-    last: int,
-    n_labels: int,
-    spans: np.ndarray,
-    tokens: np.ndarray,
-    vectors: Vectors,
-    sums: np.ndarray,
+    first: int, last: int, n_labels: int, spans: Ints, tokens: Ints, vectors: Vectors, sums: Floats
 ) -> None:
     """Outer-product sums of token spans first:last, each into a matrix of its own.
 
@@ -77,7 +72,7 @@ def pair_sums(
 
 
 @inner
-def add_starts(tokens: np.ndarray, n_labels: int, backward: np.ndarray, total: np.ndarray) -> None:
+def add_starts(tokens: Ints, n_labels: int, backward: Floats, total: Floats) -> None:
     """total[start, y] += backward[t, y] for tokens [n] that begin sequences."""
     start = total[n_labels]
     for t in tokens:
@@ -87,7 +82,7 @@ def add_starts(tokens: np.ndarray, n_labels: int, backward: np.ndarray, total: n
 
 
 @inner
-def _subtract_gold(m: int, sequences: Sequences, tokens: TokensBy, total: np.ndarray) -> None:
+def _subtract_gold(m: int, sequences: Sequences, tokens: TokensBy, total: Floats) -> None:
     """total[y_{t-1}, y_t] -= weight for the tokens of matrix m."""
     labels, token_weight = sequences.labels, sequences.token_weight
     for j in range(tokens.inner_ptr[m], tokens.inner_ptr[m + 1]):
@@ -105,10 +100,10 @@ def _add_products(
     m: int,
     n_labels: int,
     tokens: TokensBy,
-    mat_spans: np.ndarray,
-    sums: np.ndarray,
+    mat_spans: Ints,
+    sums: Floats,
     vectors: Vectors,
-    total: np.ndarray,
+    total: Floats,
 ) -> None:
     """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp].
 
@@ -130,12 +125,12 @@ def matrix_products(
     first: int,
     last: int,
     n_labels: int,
-    constant: np.ndarray,
+    constant: Flags,
     vectors: Vectors,
     tokens: TokensBy,
-    mat_spans: np.ndarray,
-    sums: np.ndarray,
-    total: np.ndarray,
+    mat_spans: Ints,
+    sums: Floats,
+    total: Floats,
 ) -> None:
     """total[m] += sum_t alpha_{t-1} (x) backward_t over the tokens of matrices first:last.
 
@@ -151,15 +146,15 @@ def matrix_residuals(
     first: int,
     last: int,
     sequences: Sequences,
-    constant: np.ndarray,
-    psi: np.ndarray,
+    constant: Flags,
+    psi: Floats,
     vectors: Vectors,
     tokens: TokensBy,
-    mat_spans: np.ndarray,
-    sums: np.ndarray,
+    mat_spans: Ints,
+    sums: Floats,
     is_first: bool,
-    total: np.ndarray,
-    residual: np.ndarray,
+    total: Floats,
+    residual: Floats,
 ) -> None:
     """Add expected minus observed pair counts of a block's tokens, as if no context had entries.
 
@@ -189,10 +184,10 @@ def entry_sums(
     first: int,
     last: int,
     contexts: Contexts,
-    ent_context: np.ndarray,
+    ent_context: Ints,
     tokens: TokensBy,
     vectors: Vectors,
-    sums: np.ndarray,
+    sums: Floats,
 ) -> None:
     """Add to sums[e] alpha_{t-1}[y'] backward_t[y] of the tokens of the entry's context.
 
@@ -222,12 +217,12 @@ def settle_entries(
     first: int,
     last: int,
     contexts: Contexts,
-    ctx_ptr: np.ndarray,
-    by_matrix: np.ndarray,
+    ctx_ptr: Ints,
+    by_matrix: Ints,
     potentials: Potentials,
-    gold: np.ndarray,
-    residual: np.ndarray,
-    sums: np.ndarray,
+    gold: Floats,
+    residual: Floats,
+    sums: Floats,
 ) -> None:
     """Turn sums of entries into expected minus observed counts, and mend their matrices' counts.
 
@@ -251,14 +246,14 @@ def settle_changes(
     first: int,
     last: int,
     contexts: Contexts,
-    ctx_ptr: np.ndarray,
-    by_matrix: np.ndarray,
+    ctx_ptr: Ints,
+    by_matrix: Ints,
     potentials: Potentials,
     slopes: Slopes,
-    counts: np.ndarray,
-    ent_counts: np.ndarray,
-    total: np.ndarray,
-    sums: np.ndarray,
+    counts: Floats,
+    ent_counts: Floats,
+    total: Floats,
+    sums: Floats,
 ) -> None:
     """Turn sums of products into derivatives of expected pair counts along a direction, in place.
 
@@ -289,7 +284,7 @@ def settle_changes(
 
 @kernel
 def count_entries(
-    sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: np.ndarray
+    sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
 ) -> None:
     """Add to gold[e] the weights of the tokens of a context whose gold pair is the entry's.
 
@@ -318,13 +313,13 @@ def gather_bigrams(
     last: int,
     n_labels: int,
     bigrams: Bigrams,
-    col_ptr: np.ndarray,
-    col_matrices: np.ndarray,
-    residual: np.ndarray,
-    weight_ptr: np.ndarray,
-    weight_entries: np.ndarray,
-    entry_residual: np.ndarray,
-    gradient: np.ndarray,
+    col_ptr: Ints,
+    col_matrices: Ints,
+    residual: Floats,
+    weight_ptr: Ints,
+    weight_entries: Ints,
+    entry_residual: Floats,
+    gradient: Floats,
 ) -> None:
     """Gradient of the bigram weights of rows first:last, over matrices and entries.
 
@@ -356,11 +351,7 @@ def gather_bigrams(
 
 @kernel
 def count_gold_pairs(
-    sequences: Sequences,
-    bigrams: Bigrams,
-    context_rows: ContextRows,
-    padded: int,
-    counts: np.ndarray,
+    sequences: Sequences, bigrams: Bigrams, context_rows: ContextRows, padded: int, counts: Floats
 ) -> None:
     """Add to the counts [K] of bigram weights the weights of tokens with their pair of labels.
 

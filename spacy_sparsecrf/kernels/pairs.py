@@ -14,16 +14,14 @@ import numpy as np
 
 from .compiled import fill, inner, kernel, position
 from .exp import exp_shifted, largest
-from .layout import Bigrams, Contexts, Potentials, Slopes
+from .layout import Bigrams, Contexts, Floats, Ints, Potentials, Slopes
 
 # Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
 _LEAST_FACTOR = 1e-3
 
 
 @inner
-def score_pairs(
-    matrix: np.ndarray, rows: np.ndarray, n_labels: int, bigrams: Bigrams, theta: np.ndarray
-) -> None:
+def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, theta: Floats) -> None:
     """Add to a matrix [Y + 1, Yp] of log-potentials the weights of its rows."""
     flat, row_ptr = matrix.reshape(-1), bigrams.row_ptr
     for row in rows:
@@ -39,7 +37,7 @@ def score_pairs(
 
 
 @inner
-def _pad(matrix: np.ndarray, n_previous: int, n_labels: int, value: float) -> None:
+def _pad(matrix: Floats, n_previous: int, n_labels: int, value: float) -> None:
     """Set the padding of a matrix to a value."""
     for i in range(n_previous):
         fill(matrix[i], n_labels, matrix.shape[1], value)
@@ -47,12 +45,7 @@ def _pad(matrix: np.ndarray, n_previous: int, n_labels: int, value: float) -> No
 
 @kernel
 def build_matrices(
-    first: int,
-    last: int,
-    n_labels: int,
-    bigrams: Bigrams,
-    theta: np.ndarray,
-    potentials: Potentials,
+    first: int, last: int, n_labels: int, bigrams: Bigrams, theta: Floats, potentials: Potentials
 ) -> None:
     """Build and exponentiate matrices first:last, relative to their largest log-potential.
 
@@ -86,7 +79,7 @@ def build_entries(
     last: int,
     contexts: Contexts,
     bigrams: Bigrams,
-    theta: np.ndarray,
+    theta: Floats,
     potentials: Potentials,
 ) -> None:
     """Evaluate the entries in which contexts first:last differ from their matrices.
@@ -120,11 +113,11 @@ def build_entries(
 @inner
 def build_visited(
     visit: int,
-    context: np.ndarray,
+    context: Ints,
     n_labels: int,
     contexts: Contexts,
     bigrams: Bigrams,
-    theta: np.ndarray,
+    theta: Floats,
     potentials: Potentials,
 ) -> None:
     """Evaluate the matrices and entries of the contexts of some tokens, once each.
@@ -158,7 +151,7 @@ def potential(c: int, place: int, contexts: Contexts, potentials: Potentials) ->
 
 @kernel
 def slope_matrices(
-    first: int, last: int, n_labels: int, bigrams: Bigrams, direction: np.ndarray, slopes: Slopes
+    first: int, last: int, n_labels: int, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
     """Slopes of matrices first:last: slope[m, y', y] = sum of the weights of a direction.
 
@@ -177,7 +170,7 @@ def slope_entries(
     last: int,
     contexts: Contexts,
     bigrams: Bigrams,
-    direction: np.ndarray,
+    direction: Floats,
     potentials: Potentials,
     slopes: Slopes,
 ) -> None:
@@ -204,11 +197,11 @@ def slope_entries(
 @inner
 def slope_visited(
     visit: int,
-    context: np.ndarray,
+    context: Ints,
     n_labels: int,
     contexts: Contexts,
     bigrams: Bigrams,
-    direction: np.ndarray,
+    direction: Floats,
     potentials: Potentials,
     slopes: Slopes,
 ) -> None:

@@ -2,10 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from .compiled import fill, inner, kernel, position
-from .layout import Bigrams, ContextRows, Scored, Search, Sequences, Unigrams
+from .layout import Bigrams, ContextRows, Floats, Ints, Scored, Search, Sequences, Unigrams
 from .pairs import score_pairs
 from .scores import score_token
 from .viterbi import best_path
@@ -19,17 +17,17 @@ class Guess(NamedTuple):
     """
 
     scored: Scored
-    slack: np.ndarray
+    slack: Floats
     search: Search
-    best: np.ndarray
-    labels: np.ndarray
+    best: Floats
+    labels: Ints
 
 
 class Averaged(NamedTuple):
     """Weights [K], and the sum of their changes, each times the number of visits before it."""
 
-    theta: np.ndarray
-    moves: np.ndarray
+    theta: Floats
+    moves: Floats
 
 
 @inner
@@ -40,7 +38,7 @@ def _decode(
     unigrams: Unigrams,
     bigrams: Bigrams,
     context_rows: ContextRows,
-    theta: np.ndarray,
+    theta: Floats,
     guess: Guess,
 ) -> None:
     """Find the best labels of the tokens begin:end."""
@@ -68,12 +66,12 @@ def _decode(
 def _move(
     step: float,
     count: float,
-    rows: np.ndarray,
-    row_ptr: np.ndarray,
-    places: np.ndarray,
+    rows: Ints,
+    row_ptr: Ints,
+    places: Ints,
     place: int,
-    theta: np.ndarray,
-    moves: np.ndarray,
+    theta: Floats,
+    moves: Floats,
 ) -> None:
     """Add a step to the weights of rows that are at a place, and count * step to their moves."""
     for row in rows:
@@ -124,7 +122,7 @@ def _learn(
 
 @kernel
 def perceptron_pass(
-    order: np.ndarray,
+    order: Ints,
     sequences: Sequences,
     unigrams: Unigrams,
     bigrams: Bigrams,

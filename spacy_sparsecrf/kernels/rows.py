@@ -14,7 +14,7 @@ import numpy as np
 
 from .compiled import fill, inner, kernel
 from .hashing import hash_test, mix
-from .layout import HashPlan, Tokens
+from .layout import Floats, HashPlan, Ints, Tokens
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -33,10 +33,10 @@ class RowTable(NamedTuple):
     or y' * Yp + y; values: [K] float64.
     """
 
-    bits: np.ndarray
-    entries: np.ndarray
-    places: np.ndarray
-    values: np.ndarray
+    bits: Ints
+    entries: Ints
+    places: Ints
+    values: Floats
 
 
 class WordGroups(NamedTuple):
@@ -46,11 +46,11 @@ class WordGroups(NamedTuple):
     a group, which read no annotations; those that are in no group are ptr[G]:ptr[G + 1].
     """
 
-    offsets: np.ndarray
-    ptr: np.ndarray
+    offsets: Ints
+    ptr: Ints
 
 
-def build_rows(keys: np.ndarray, row_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray]:
     """Build the bitmap and the table of a model's rows.
 
     keys: [R] uint64, distinct, any values; row_ptr: [R + 1] int64, weights of a row, at least one
@@ -65,9 +65,7 @@ def build_rows(keys: np.ndarray, row_ptr: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 @kernel
-def enter_rows(
-    bits: np.ndarray, entries: np.ndarray, keys: np.ndarray, row_ptr: np.ndarray
-) -> None:
+def enter_rows(bits: Ints, entries: Ints, keys: Ints, row_ptr: Ints) -> None:
     """Enter keys into an empty bitmap and table, by linear probing; see `build_rows`."""
     mask = np.uint64(len(entries) - 1)
     bit_mask = np.uint64(8 * len(bits) - 1)
@@ -84,14 +82,14 @@ def enter_rows(
 
 
 @inner
-def may_have(bits: np.ndarray, query: np.uint64) -> int:
+def may_have(bits: Ints, query: np.uint64) -> int:
     """1 if a key may be in the table, 0 if it is not, or if it is 0: "no test"."""
     bit = (mix(query) >> _HIGH) & np.uint64(8 * len(bits) - 1)
     return 1 if query != _ZERO and (bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
 
 
 @inner
-def find_entry(entries: np.ndarray, query: np.uint64) -> np.uint64:
+def find_entry(entries: Ints, query: np.uint64) -> np.uint64:
     """Find where the weights of a key are: first << 32 | number, 0 where the key is absent."""
     mask = np.uint64(len(entries) - 1)
     slot = mix(query) & mask
@@ -102,7 +100,7 @@ def find_entry(entries: np.ndarray, query: np.uint64) -> np.uint64:
 
 
 @inner
-def _add_row(entry: np.uint64, table: RowTable, scores: np.ndarray) -> None:
+def _add_row(entry: np.uint64, table: RowTable, scores: Floats) -> None:
     """Add the weights of an entry at their places: scores[y] += mu[o, y].
 
     entry: of `find_entry`; scores: [Yp] or [(Y + 1) * Yp].
@@ -113,7 +111,7 @@ def _add_row(entry: np.uint64, table: RowTable, scores: np.ndarray) -> None:
 
 
 @kernel
-def find_entries(hashes: np.ndarray, table: RowTable, found: np.ndarray) -> None:
+def find_entries(hashes: Ints, table: RowTable, found: Ints) -> None:
     """Find the entries of tests. hashes: [N, P] uint64, 0 = none; found: [N, P] uint64, out."""
     for n in range(len(hashes)):
         for p in range(hashes.shape[1]):
@@ -123,7 +121,7 @@ def find_entries(hashes: np.ndarray, table: RowTable, found: np.ndarray) -> None
 
 
 @kernel
-def add_rows(found: np.ndarray, table: RowTable, scores: np.ndarray) -> None:
+def add_rows(found: Ints, table: RowTable, scores: Floats) -> None:
     """Score tokens, scores[n, y] = sum_o mu[o, y], or contexts: sum_o lam[o, y', y].
 
     found: [N, P] uint64, entries of tests; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
@@ -135,7 +133,7 @@ def add_rows(found: np.ndarray, table: RowTable, scores: np.ndarray) -> None:
 
 
 @kernel
-def admit_words(words: np.ndarray, places: np.ndarray, n_placed: int, new: np.ndarray) -> int:
+def admit_words(words: Ints, places: Ints, n_placed: int, new: Ints) -> int:
     """Give words without a place among the kept sums the next places.
 
     words: [N] int32; places: [R] int32, place of a word, -1 = none, changed; n_placed: places
@@ -161,8 +159,8 @@ def find_tests(
     last: int,
     tokens: Tokens,
     plan: HashPlan,
-    bits: np.ndarray,
-    tests: np.ndarray,
+    bits: Ints,
+    tests: Ints,
     n: int,
 ) -> int:
     """Append to tests[:n] those of a token's tests that a model may have; see `hash_test`.
@@ -178,7 +176,7 @@ def find_tests(
 
 
 @inner
-def _add_tests(tests: np.ndarray, n: int, table: RowTable, score: np.ndarray) -> None:
+def _add_tests(tests: Ints, n: int, table: RowTable, score: Floats) -> None:
     """Add the weights of tests[:n], which are overwritten, to a score [Yp]."""
     # One loop a step: what is not in the cache is fetched for all tests at once.
     for j in range(n):
@@ -189,12 +187,7 @@ def _add_tests(tests: np.ndarray, n: int, table: RowTable, score: np.ndarray) ->
 
 @kernel
 def sum_groups(
-    words: Tokens,
-    groups: WordGroups,
-    plan: HashPlan,
-    table: RowTable,
-    tests: np.ndarray,
-    sums: np.ndarray,
+    words: Tokens, groups: WordGroups, plan: HashPlan, table: RowTable, tests: Ints, sums: Floats
 ) -> None:
     """Sum the weights of each group for each word: sums[i, g, y] = sum_{o in g} mu[o, y].
 
@@ -215,13 +208,13 @@ def sum_groups(
 @kernel
 def add_words(
     tokens: Tokens,
-    places: np.ndarray,
-    sums: np.ndarray,
+    places: Ints,
+    sums: Floats,
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
-    tests: np.ndarray,
-    scores: np.ndarray,
+    tests: Ints,
+    scores: Floats,
 ) -> None:
     """Score tokens as `add_rows`, from the sums of groups and from single tests.
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .example import example_loss, square_norm
-from .layout import Grouped, OwnRows, Visit
+from .layout import Floats, Grouped, Ints, OwnRows, Visit
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
@@ -64,9 +64,9 @@ class Steps(NamedTuple):
     of which the first are 0 (see above).
     """
 
-    reached: np.ndarray
-    shrunk: np.ndarray
-    moved: np.ndarray
+    reached: Ints
+    shrunk: Floats
+    moved: Floats
 
 
 @inner
@@ -78,7 +78,7 @@ def curvature_share(mode: int, n_seen: int, n: int) -> float:
 
 
 @inner
-def seen_first(curvatures: np.ndarray, order: np.ndarray) -> int:
+def seen_first(curvatures: Floats, order: Ints) -> int:
     """List the sequences with a curvature, then the others, and count the former.
 
     curvatures: [n], 0 = not seen yet; order: [n] int64, out.
@@ -98,7 +98,7 @@ def seen_first(curvatures: np.ndarray, order: np.ndarray) -> int:
 
 
 @inner
-def set_leaf(sums: np.ndarray, tops: np.ndarray, leaf: int, value: float) -> None:
+def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
     """Change the number of a leaf, and the sums and maxima above it.
 
     sums, tops: [2 P] float64, P a power of two: node j lies above the nodes 2 j and 2 j + 1; the
@@ -115,7 +115,7 @@ def set_leaf(sums: np.ndarray, tops: np.ndarray, leaf: int, value: float) -> Non
 
 
 @kernel
-def set_leaves(sums: np.ndarray, tops: np.ndarray, values: np.ndarray) -> None:
+def set_leaves(sums: Floats, tops: Floats, values: Floats) -> None:
     """Fill an empty tree with the numbers of its first leaves, [<= P]."""
     n_leaves = len(sums) // 2
     for i in range(n_leaves):
@@ -128,7 +128,7 @@ def set_leaves(sums: np.ndarray, tops: np.ndarray, values: np.ndarray) -> None:
 
 
 @inner
-def draw_leaf(sums: np.ndarray, uniform: float) -> int:
+def draw_leaf(sums: Floats, uniform: float) -> int:
     """Choose a leaf with a probability in proportion to its number.
 
     sums: see `set_leaf`, of which some is positive; uniform: in [0, 1). RETURNS: a leaf whose
@@ -146,9 +146,7 @@ def draw_leaf(sums: np.ndarray, uniform: float) -> int:
 
 
 @inner
-def draw(
-    uniform: np.ndarray, mode: int, n_seen: int, order: np.ndarray, sums: np.ndarray
-) -> tuple[int, float]:
+def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> tuple[int, float]:
     """Choose a sequence, by its curvature in a share of the draws (see `curvature_share`).
 
     The other draws are of all n alike. GROWING: of the n_seen that were seen alike, as many as by
@@ -215,9 +213,9 @@ def find_curvature(
     common: float,
     rules: Rules,
     grouped: Grouped,
-    theta: np.ndarray,
-    gradient: np.ndarray,
-    trial: np.ndarray,
+    theta: Floats,
+    gradient: Floats,
+    trial: Floats,
     visit: Visit,
 ) -> tuple[float, int]:
     """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
@@ -256,14 +254,7 @@ def find_curvature(
 
 
 @inner
-def _cross(
-    w: float,
-    d: float,
-    l1: float,
-    first: int,
-    last: int,
-    steps: Steps,
-) -> float:
+def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -> float:
     """The steps first:last of a weight w that is zero, or has changed its sign, after them."""
     sign, shrunk, moved = np.sign(w), steps.shrunk, steps.moved
     size, slope = sign * w, sign * d
@@ -287,13 +278,7 @@ def _cross(
 
 @inner
 def catch_up(
-    row: int,
-    now: int,
-    weight_ptr: np.ndarray,
-    theta: np.ndarray,
-    total: np.ndarray,
-    l1: float,
-    steps: Steps,
+    row: int, now: int, weight_ptr: Ints, theta: Floats, total: Floats, l1: float, steps: Steps
 ) -> None:
     """Do the steps reached[row]:now of the weights of a row.
 
@@ -325,13 +310,7 @@ def catch_up(
 
 @inner
 def catch_up_own(
-    s: int,
-    now: int,
-    own: OwnRows,
-    theta: np.ndarray,
-    total: np.ndarray,
-    l1: float,
-    steps: Steps,
+    s: int, now: int, own: OwnRows, theta: Floats, total: Floats, l1: float, steps: Steps
 ) -> None:
     """`catch_up` of the rows that sequence s has."""
     for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .example import infer_example, leave_factors, scatter
-from .layout import ContextRows, Factors, Grouped, OwnRows, Sequences, Unigrams, Visit
+from .layout import ContextRows, Factors, Floats, Grouped, Ints, OwnRows, Sequences, Unigrams, Visit
 from .rules import (
     UNIFORM,
     Rules,
@@ -31,11 +31,11 @@ class Average(NamedTuple):
     uniform draws, else the first L.
     """
 
-    theta: np.ndarray
-    total: np.ndarray
+    theta: Floats
+    total: Floats
     stored: Factors
-    curvatures: np.ndarray
-    common: np.ndarray
+    curvatures: Floats
+    common: Floats
 
 
 class Progress(NamedTuple):
@@ -44,9 +44,9 @@ class Progress(NamedTuple):
     sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64; steps: zeros.
     """
 
-    sums: np.ndarray
-    tops: np.ndarray
-    order: np.ndarray
+    sums: Floats
+    tops: Floats
+    order: Ints
     steps: Steps
 
 
@@ -58,15 +58,15 @@ class Slopes(NamedTuple):
     float64, residuals; visit: with those of labels.
     """
 
-    gradient: np.ndarray
-    change: np.ndarray
-    trial: np.ndarray
-    pairs: np.ndarray
+    gradient: Floats
+    change: Floats
+    trial: Floats
+    pairs: Floats
     visit: Visit
 
 
 @inner
-def _exchange(fresh: np.ndarray, stored: np.ndarray) -> None:
+def _exchange(fresh: Floats, stored: Floats) -> None:
     """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
     for i in range(len(stored)):
         old = float(stored[i])
@@ -117,7 +117,7 @@ def _count_step(
     curvature: float,
     searched: bool,
     rules: Rules,
-    common: np.ndarray,
+    common: Floats,
     progress: Progress,
 ) -> tuple[float, float]:
     """Count step i, for weights to do when they are next seen.
@@ -140,7 +140,7 @@ def _count_step(
 
 @kernel
 def sag_pass(
-    draws: np.ndarray,
+    draws: Floats,
     rules: Rules,
     grouped: Grouped,
     average: Average,
@@ -197,7 +197,7 @@ def sag_pass(
 
 
 @kernel
-def scatter_all(grouped: Grouped, residuals: Factors, sums: np.ndarray) -> None:
+def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of all sequences, by their residuals, to `sums` [K]."""
     offsets, seq_ptr = grouped.tables.sequences.offsets, grouped.groups.seq_ptr
     for s in range(len(seq_ptr) - 1):
@@ -210,11 +210,11 @@ def rows_of_sequences(
     sequences: Sequences,
     unigrams: Unigrams,
     context_rows: ContextRows,
-    members: np.ndarray,
-    marks: np.ndarray,
-    touched: np.ndarray,
-    ptr: np.ndarray,
-    rows: np.ndarray,
+    members: Ints,
+    marks: Ints,
+    touched: Ints,
+    ptr: Ints,
+    rows: Ints,
 ) -> None:
     """List the rows that each sequence has, see `OwnRows`.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .compiled import fill, inner, kernel
 from .exp import exp_shifted, largest
-from .layout import Unigrams
+from .layout import Floats, Ints, Unigrams
 from .scores import score_token
 
 # Stands for an expectation that has underflowed to zero.
@@ -28,14 +28,14 @@ class Turns(NamedTuple):
     float64; observed: [K] float64.
     """
 
-    row_tests: np.ndarray
-    row_ptr: np.ndarray
-    row_labels: np.ndarray
-    col_ptr: np.ndarray
-    col_tokens: np.ndarray
-    most: np.ndarray
-    token_weight: np.ndarray
-    observed: np.ndarray
+    row_tests: Ints
+    row_ptr: Ints
+    row_labels: Ints
+    col_ptr: Ints
+    col_tokens: Ints
+    most: Ints
+    token_weight: Floats
+    observed: Floats
 
 
 @inner
@@ -94,13 +94,13 @@ def scaled_weight(
 
 @kernel
 def scale_weights(
-    theta: np.ndarray,
-    observed: np.ndarray,
-    expected: np.ndarray,
+    theta: Floats,
+    observed: Floats,
+    expected: Floats,
     slowing: float,
     l1: float,
     l2: float,
-    scaled: np.ndarray,
+    scaled: Floats,
 ) -> None:
     """Move all weights at once (Goodman 2002, figure 1); see `scaled_weight`.
 
@@ -111,7 +111,7 @@ def scale_weights(
 
 
 @kernel
-def largest_sum(n_labels: int, unigrams: Unigrams, ones: np.ndarray, sums: np.ndarray) -> float:
+def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
     """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
     unigrams: without heads; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
@@ -125,7 +125,7 @@ def largest_sum(n_labels: int, unigrams: Unigrams, ones: np.ndarray, sums: np.nd
 
 
 @kernel
-def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -> None:
+def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
     """How often a test is at one token at most: most[o] = max_t f_o(x_t), 0 where nowhere.
 
     col_ptr, col_tokens: CSC, tokens of a test, ascending; most: [O] int32, out.
@@ -140,7 +140,7 @@ def repetitions(col_ptr: np.ndarray, col_tokens: np.ndarray, most: np.ndarray) -
 
 
 @inner
-def _normalise(row: np.ndarray) -> None:
+def _normalise(row: Floats) -> None:
     """Divide a row by its sum."""
     total = 0.0
     for y in range(len(row)):
@@ -151,12 +151,7 @@ def _normalise(row: np.ndarray) -> None:
 
 @kernel
 def token_masses(
-    first: int,
-    last: int,
-    n_labels: int,
-    unigrams: Unigrams,
-    theta: np.ndarray,
-    mass: np.ndarray,
+    first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, mass: Floats
 ) -> None:
     """Probabilities of the labels of tokens first:last, without pair potentials.
 
@@ -175,12 +170,7 @@ def token_masses(
 
 @inner
 def _expect(
-    tokens: np.ndarray,
-    places: np.ndarray,
-    token_weight: np.ndarray,
-    mass: np.ndarray,
-    total: np.ndarray,
-    expected: np.ndarray,
+    tokens: Ints, places: Ints, token_weight: Floats, mass: Floats, total: Floats, expected: Floats
 ) -> None:
     """expected[k] = sum over tokens of weight * mass[t, places[k]] / total[t]."""
     fill(expected, 0, len(places), 0.0)
@@ -191,13 +181,7 @@ def _expect(
 
 
 @inner
-def _rescale(
-    tokens: np.ndarray,
-    places: np.ndarray,
-    factors: np.ndarray,
-    mass: np.ndarray,
-    total: np.ndarray,
-) -> None:
+def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
     """Multiply the masses at some places of tokens, and keep their totals."""
     for t in tokens:
         change = 0.0
@@ -214,13 +198,7 @@ def _rescale(
 
 @kernel(allocates=True)
 def scale_in_turn(
-    by_test: bool,
-    turns: Turns,
-    l1: float,
-    l2: float,
-    theta: np.ndarray,
-    mass: np.ndarray,
-    total: np.ndarray,
+    by_test: bool, turns: Turns, l1: float, l2: float, theta: Floats, mass: Floats, total: Floats
 ) -> None:
     """Move the weights one after the other, once each (Goodman 2002, figure 2).
 

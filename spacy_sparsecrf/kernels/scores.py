@@ -8,7 +8,7 @@ import numpy as np
 
 from .compiled import fill, inner, prefetch
 from .exp import exp_shifted, largest
-from .layout import Unigrams
+from .layout import Floats, Ints, Unigrams
 
 # How many rows ahead their position, and their weights, are asked for.
 _FAR = 24
@@ -16,7 +16,7 @@ _NEAR = 12
 
 
 @inner
-def is_restricted(words: np.ndarray) -> bool:
+def is_restricted(words: Ints) -> bool:
     """Whether a set is not that of all labels. words: [W] uint64."""
     bits = np.uint64(0)
     for word in words:
@@ -25,14 +25,14 @@ def is_restricted(words: np.ndarray) -> bool:
 
 
 @inner
-def has_label(words: np.ndarray, label: int) -> bool:
+def has_label(words: Ints, label: int) -> bool:
     """Whether a label is in a set that has bits. words: [W] uint64."""
     bit = words[label >> 6] >> np.uint64(label & 63)
     return bool(bit & np.uint64(1))
 
 
 @inner
-def _level(scores: np.ndarray, n_labels: int, words: np.ndarray) -> None:
+def _level(scores: Floats, n_labels: int, words: Ints) -> None:
     """Give labels outside a set the score of one inside, so that they do not count as largest."""
     inside = 0
     while not has_label(words, inside):
@@ -43,7 +43,7 @@ def _level(scores: np.ndarray, n_labels: int, words: np.ndarray) -> None:
 
 
 @inner
-def _add_heads(scores: np.ndarray, heads: np.ndarray, table: np.ndarray) -> None:
+def _add_heads(scores: Floats, heads: Ints, table: Floats) -> None:
     """Add to a token's scores [Yp] the rows `heads` of a table, four at a time."""
     last = len(heads)
     unrolled = last - last % 4
@@ -58,9 +58,7 @@ def _add_heads(scores: np.ndarray, heads: np.ndarray, table: np.ndarray) -> None
 
 
 @inner
-def score_token(
-    t: int, n_labels: int, unigrams: Unigrams, theta: np.ndarray, scores: np.ndarray
-) -> None:
+def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
     """Add to the scores [Yp] of token t the weights of its tests: scores[y] += sum_o mu[o, y].
 
     theta: [K] float64, of which the first `split` are used.
@@ -89,7 +87,7 @@ def score_token(
 
 
 @inner
-def evidence_of(scores: np.ndarray, n_labels: int, allowed: np.ndarray) -> float:
+def evidence_of(scores: Floats, n_labels: int, allowed: Ints) -> float:
     """Exponentiate a token's scores [Yp] in place, relative to their maximum, which is returned.
 
     allowed: [W] uint64, the labels that it may have; the maximum is theirs, and other results and

@@ -9,21 +9,21 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .expectations import add_rows
-from .layout import Contexts, Potentials, TokensBy, Vectors
+from .layout import Contexts, Floats, Ints, Potentials, TokensBy, Vectors
 
 
 class Gold(NamedTuple):
     """Of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
 
-    labels: np.ndarray
-    token_weight: np.ndarray
+    labels: Ints
+    token_weight: Floats
 
 
 class ContextsOf(NamedTuple):
     """The contexts of each test: ptr [tests + 1] int64 and contexts int32, CSC."""
 
-    ptr: np.ndarray
-    contexts: np.ndarray
+    ptr: Ints
+    contexts: Ints
 
 
 class Chosen(NamedTuple):
@@ -33,22 +33,22 @@ class Chosen(NamedTuple):
     the tokens of a test, ascending; area_ptr: [tests + 1] int64, where a test's pairs lie.
     """
 
-    row_ptr: np.ndarray
-    rows: np.ndarray
-    column_ptr: np.ndarray
-    columns: np.ndarray
-    area_ptr: np.ndarray
+    row_ptr: Ints
+    rows: Ints
+    column_ptr: Ints
+    columns: Ints
+    area_ptr: Ints
 
 
 @kernel
 def add_residuals(
     first: int,
-    tests: np.ndarray,
+    tests: Ints,
     line: int,
-    col_ptr: np.ndarray,
-    col_tokens: np.ndarray,
-    residual: np.ndarray,
-    sums: np.ndarray,
+    col_ptr: Ints,
+    col_tokens: Ints,
+    residual: Floats,
+    sums: Floats,
 ) -> None:
     """Add the residuals of a part of the tokens to the sums of tests from `first` on.
 
@@ -62,12 +62,7 @@ def add_residuals(
 
 @kernel
 def collect_labels(
-    first: int,
-    n_labels: int,
-    sums: np.ndarray,
-    threshold: float,
-    coordinates: np.ndarray,
-    gradients: np.ndarray,
+    first: int, n_labels: int, sums: Floats, threshold: float, coordinates: Ints, gradients: Floats
 ) -> int:
     """Collect the unigram weights of tests from `first` on whose |gradient| exceeds a threshold.
 
@@ -86,12 +81,7 @@ def collect_labels(
 
 @inner
 def _add_mass(
-    t: int,
-    residual: np.ndarray,
-    labels: np.ndarray,
-    weight: float,
-    up: np.ndarray,
-    down: np.ndarray,
+    t: int, residual: Floats, labels: Ints, weight: float, up: Floats, down: Floats
 ) -> None:
     """Add a token's expected and observed counts of labels to bounds of either sign.
 
@@ -110,9 +100,7 @@ def _add_mass(
 
 
 @inner
-def _choose(
-    up: np.ndarray, down: np.ndarray, n: int, slack: float, threshold: float, chosen: np.ndarray
-) -> int:
+def _choose(up: Floats, down: Floats, n: int, slack: float, threshold: float, chosen: Ints) -> int:
     """List the labels of which either bound, with room for rounding, exceeds a threshold."""
     found = 0
     for y in range(n):
@@ -130,8 +118,8 @@ def add_counts(
     tests: ContextsOf,
     tokens: TokensBy,
     gold: Gold,
-    residual: np.ndarray,
-    counts: np.ndarray,
+    residual: Floats,
+    counts: Floats,
 ) -> None:
     """Add a block's expected and observed counts of labels before and at the tokens of tests.
 
@@ -163,13 +151,13 @@ def add_counts(
 @kernel
 def choose_labels(
     n_labels: int,
-    counts: np.ndarray,
+    counts: Floats,
     slack: float,
     threshold: float,
-    n_rows: np.ndarray,
-    rows: np.ndarray,
-    n_columns: np.ndarray,
-    columns: np.ndarray,
+    n_rows: Ints,
+    rows: Ints,
+    n_columns: Ints,
+    columns: Ints,
 ) -> None:
     """Choose the labels, of some tests, whose pairs can have |gradient| > a threshold.
 
@@ -194,15 +182,15 @@ def choose_labels(
 
 @inner(fastmath={"contract"})
 def _add_products(
-    tokens: np.ndarray,
+    tokens: Ints,
     first: int,
     last: int,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    alpha: np.ndarray,
-    backward: np.ndarray,
-    packed: np.ndarray,
-    total: np.ndarray,
+    rows: Ints,
+    columns: Ints,
+    alpha: Floats,
+    backward: Floats,
+    packed: Floats,
+    total: Floats,
 ) -> None:
     """total[i, k] += sum over tokens[first:last] of alpha[t - 1, rows[i]] backward[t, columns[k]].
 
@@ -240,13 +228,13 @@ class Area(NamedTuple):
     of a label there, -1 = none; products, total: [before, at] float64; packed: [4, Y], workspace.
     """
 
-    before: np.ndarray
-    at: np.ndarray
-    row_place: np.ndarray
-    column_place: np.ndarray
-    products: np.ndarray
-    total: np.ndarray
-    packed: np.ndarray
+    before: Ints
+    at: Ints
+    row_place: Ints
+    column_place: Ints
+    products: Floats
+    total: Floats
+    packed: Floats
 
 
 @inner
@@ -266,7 +254,7 @@ def _weigh(c: int, contexts: Contexts, potentials: Potentials, area: Area) -> No
 
 
 @inner
-def _subtract_gold(tokens: np.ndarray, begins: bool, n_labels: int, gold: Gold, area: Area) -> None:
+def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: Gold, area: Area) -> None:
     """Subtract the weights of tokens from the total of an area at their gold pairs."""
     for t in tokens:
         if gold.labels[t] >= 0:
@@ -301,13 +289,13 @@ def add_chosen_pairs(
     last: int,
     chosen: Chosen,
     tests: ContextsOf,
-    active: np.ndarray,
+    active: Ints,
     contexts: Contexts,
     potentials: Potentials,
     tokens: TokensBy,
     gold: Gold,
     vectors: Vectors,
-    totals: np.ndarray,
+    totals: Floats,
 ) -> None:
     """Add expected less observed counts of chosen pairs at a block's tokens, of tests first:last.
 
@@ -352,10 +340,10 @@ def screen_pairs(
     n_labels: int,
     n_previous: int,
     chosen: Chosen,
-    totals: np.ndarray,
+    totals: Floats,
     threshold: float,
-    coordinates: np.ndarray,
-    gradients: np.ndarray,
+    coordinates: Ints,
+    gradients: Floats,
 ) -> int:
     """Collect the chosen bigram weights of tests first:last whose |gradient| exceeds a threshold.
 

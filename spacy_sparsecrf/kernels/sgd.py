@@ -1,11 +1,9 @@
 """Passes over examples: stochastic descent, one at a time, and sums of gradients of some."""
 
-import numpy as np
-
 from .compiled import inner, kernel
 from .descent import Paid, update_example
 from .example import infer_example
-from .layout import ContextRows, Sequences, Tables, Unigrams, Visit
+from .layout import ContextRows, Floats, Ints, Sequences, Tables, Unigrams, Visit
 
 
 @inner
@@ -18,7 +16,7 @@ def forget(visit: Visit) -> None:
 
 @kernel
 def sgd_pass(
-    order: np.ndarray,
+    order: Ints,
     tables: Tables,
     unigram: Paid,
     bigram: Paid,
@@ -53,13 +51,7 @@ def sgd_pass(
 
 @inner
 def add_gradient(
-    s: int,
-    number: int,
-    tables: Tables,
-    theta: np.ndarray,
-    unigram: Paid,
-    bigram: Paid,
-    visit: Visit,
+    s: int, number: int, tables: Tables, theta: Floats, unigram: Paid, bigram: Paid, visit: Visit
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
@@ -75,10 +67,10 @@ def add_gradient(
 
 @kernel
 def add_gradients(
-    members: np.ndarray,
+    members: Ints,
     number: int,
     tables: Tables,
-    theta: np.ndarray,
+    theta: Floats,
     unigram: Paid,
     bigram: Paid,
     visit: Visit,
@@ -95,9 +87,7 @@ def add_gradients(
 
 
 @inner
-def _collect(
-    rows: np.ndarray, first: int, number: int, marks: np.ndarray, touched: np.ndarray, n: int
-) -> int:
+def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
     """Append first + row to touched[:n] for rows that are not marked with this number.
 
     RETURNS: the new n.
@@ -112,13 +102,13 @@ def _collect(
 
 @inner
 def collect_rows(
-    members: np.ndarray,
+    members: Ints,
     number: int,
     sequences: Sequences,
     unigrams: Unigrams,
     context_rows: ContextRows,
-    marks: np.ndarray,
-    touched: np.ndarray,
+    marks: Ints,
+    touched: Ints,
 ) -> int:
     """List the rows that sequences have: unigram rows, then bigram rows.
 

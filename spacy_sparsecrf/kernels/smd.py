@@ -1,23 +1,21 @@
 """Minibatches of stochastic meta-descent (Vishwanathan et al. 2006)."""
 
-import numpy as np
-
 from .compiled import inner, kernel
 from .descent import Paid
 from .hessian import Turn, add_product
-from .layout import Tables, Visit
+from .layout import Floats, Ints, Tables, Visit
 from .sgd import add_gradient
 
 
 @kernel
 def add_gradient_and_product(
-    members: np.ndarray,
+    members: Ints,
     number: int,
     tables: Tables,
-    theta: np.ndarray,
-    direction: np.ndarray,
+    theta: Floats,
+    direction: Floats,
     gradients: tuple[Paid, Paid],
-    product: np.ndarray,
+    product: Floats,
     visit: Visit,
     turn: Turn,
 ) -> float:
@@ -43,9 +41,9 @@ def _step(
     l2: float,
     gradient: float,
     product: float,
-    theta: np.ndarray,
-    gains: np.ndarray,
-    v: np.ndarray,
+    theta: Floats,
+    gains: Floats,
+    v: Floats,
 ) -> None:
     """Step with one weight, given its parts of g and H v without the penalty."""
     g = gradient + l2 * theta[k]
@@ -60,11 +58,11 @@ def step_smd(
     mu: float,
     decay: float,
     l2: float,
-    gradient: np.ndarray,
-    product: np.ndarray,
-    theta: np.ndarray,
-    gains: np.ndarray,
-    v: np.ndarray,
+    gradient: Floats,
+    product: Floats,
+    theta: Floats,
+    gains: Floats,
+    v: Floats,
 ) -> None:
     """Adapt the gains, step, adapt v (Vishwanathan 2006, equations 19 to 21), and clear g and Hv.
 
@@ -79,13 +77,7 @@ def step_smd(
 
 @kernel
 def catch_up_smd(
-    missed: np.ndarray,
-    mu: float,
-    decay: float,
-    l2: float,
-    theta: np.ndarray,
-    gains: np.ndarray,
-    v: np.ndarray,
+    missed: Ints, mu: float, decay: float, l2: float, theta: Floats, gains: Floats, v: Floats
 ) -> None:
     """Do the steps that weights have missed, [K] int64, as no example had them: g = H v = 0."""
     for k in range(len(theta)):

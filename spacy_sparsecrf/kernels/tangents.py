@@ -13,22 +13,20 @@ beta_t(j) / beta_{t-1}(i), with q_t the evidence over n_t: A comes multiplied by
 and nothing is divided by a probability, which may be 0. The recursion knows no test, weight or row.
 """
 
-import numpy as np
-
 from .chain import backward_product, rewrite
 from .compiled import fill, inner
-from .layout import Contexts, Potentials, Slopes, Tangents, Vectors
+from .layout import Contexts, Floats, Ints, Potentials, Slopes, Tangents, Vectors
 
 
 @inner
 def recover_betas(
     n_labels: int,
     weight: float,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     vectors: Vectors,
-    beta: np.ndarray,
+    beta: Floats,
 ) -> None:
     """Recover weight * beta_t of one sequence from what inference has left in `backward`.
 
@@ -54,12 +52,7 @@ def recover_betas(
 
 @inner(fastmath={"contract"})
 def _advance(
-    alpha: np.ndarray,
-    change: np.ndarray,
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
+    alpha: Floats, change: Floats, matrix: Floats, slope: Floats, n_labels: int, out: Floats
 ) -> None:
     """out[y] = sum_y' matrix[y', y] (change[y'] + alpha[y'] slope[y', y]), two y' at a time."""
     padded = len(out)
@@ -80,12 +73,7 @@ def _advance(
 
 @inner(fastmath={"contract", "reassoc"})
 def _retreat(
-    matrix: np.ndarray,
-    slope: np.ndarray,
-    v: np.ndarray,
-    change: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
+    matrix: Floats, slope: Floats, v: Floats, change: Floats, n_labels: int, out: Floats
 ) -> None:
     """out[y'] = sum_y matrix[y', y] (change[y] + slope[y', y] v[y]), two y' at a time."""
     padded = len(v)
@@ -106,7 +94,7 @@ def _retreat(
 
 
 @inner
-def _sum(row: np.ndarray, n: int) -> float:
+def _sum(row: Floats, n: int) -> float:
     """Sum of row[:n]."""
     total = 0.0
     for i in range(n):
@@ -117,14 +105,14 @@ def _sum(row: np.ndarray, n: int) -> float:
 @inner
 def _forward_change(
     c: int,
-    alpha: np.ndarray,
-    change: np.ndarray,
+    alpha: Floats,
+    change: Floats,
     n_labels: int,
     contexts: Contexts,
     potentials: Potentials,
     slopes: Slopes,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Floats,
+    out: Floats,
 ) -> None:
     """The derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
     m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
@@ -148,14 +136,14 @@ def _forward_change(
 @inner
 def _backward_change(
     c: int,
-    v: np.ndarray,
-    change: np.ndarray,
+    v: Floats,
+    change: Floats,
     n_labels: int,
     contexts: Contexts,
     potentials: Potentials,
     slopes: Slopes,
-    scratch: np.ndarray,
-    out: np.ndarray,
+    scratch: Floats,
+    out: Floats,
 ) -> None:
     """The derivative of Psi v, Psi of context c, where v changes by `change`; out: padding 0."""
     m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
@@ -178,12 +166,7 @@ def _backward_change(
 
 @inner
 def _start_change(
-    c: int,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    slopes: Slopes,
-    out: np.ndarray,
+    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, slopes: Slopes, out: Floats
 ) -> None:
     """The derivative of the vector that stands for a forward product at a first token."""
     m = contexts.matrix_of[c]
@@ -195,7 +178,7 @@ def _start_change(
 
 
 @inner(fastmath={"contract", "reassoc"})
-def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray) -> float:
+def _centre(row: Floats, mass: Floats, inverse: float, shape: Floats) -> float:
     """Row -= k shape, for k = sum_y mass[y] row[y] * inverse, which is returned."""
     total = 0.0
     for y in range(len(row)):
@@ -209,7 +192,7 @@ def _centre(row: np.ndarray, mass: np.ndarray, inverse: float, shape: np.ndarray
 
 @inner(fastmath={"contract"})
 def _add_evidence(
-    row: np.ndarray, backward: np.ndarray, beta: np.ndarray, whole: np.ndarray, score: np.ndarray
+    row: Floats, backward: Floats, beta: Floats, whole: Floats, score: Floats
 ) -> None:
     """row[y] := q[y] row[y] + whole[y] score[y], with q = backward / beta.
 
@@ -225,7 +208,7 @@ def _add_evidence(
 def _change_forward(
     n_labels: int,
     inverse: float,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     slopes: Slopes,
@@ -262,7 +245,7 @@ def _change_forward(
 def differentiate(
     n_labels: int,
     weight: float,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     slopes: Slopes,

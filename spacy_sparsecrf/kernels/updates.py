@@ -6,6 +6,7 @@ A weight without a gradient still shrinks at each step. It is caught up when it 
 import numpy as np
 
 from .compiled import inner, kernel
+from .layout import Floats, Ints
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5
@@ -17,10 +18,10 @@ def catch_up_sgd(
     end: int,
     done: int,
     step: int,
-    shrinkage: np.ndarray,
-    averaged: np.ndarray,
-    theta: np.ndarray,
-    total: np.ndarray,
+    shrinkage: Floats,
+    averaged: Floats,
+    theta: Floats,
+    total: Floats,
 ) -> None:
     """Shrink theta[begin:end], which are as after `done` steps, by those up to `step`.
 
@@ -43,9 +44,9 @@ def step_sgd(
     eta: float,
     l2: float,
     averaging: bool,
-    gradient: np.ndarray,
-    theta: np.ndarray,
-    total: np.ndarray,
+    gradient: Floats,
+    theta: Floats,
+    total: Floats,
 ) -> None:
     """Step to (theta - eta g) / (1 + eta l2), and clear g; l2: the penalty of one step."""
     factor = 1.0 / (1.0 + eta * l2)
@@ -84,8 +85,8 @@ def catch_up_adagrad(
     delta: float,
     l1: float,
     l2: float,
-    theta: np.ndarray,
-    squares: np.ndarray,
+    theta: Floats,
+    squares: Floats,
 ) -> None:
     """Shrink theta[begin:end] by the steps missed, at the rates eta / (delta + sqrt(squares))."""
     if missed == 0:
@@ -97,13 +98,7 @@ def catch_up_adagrad(
 
 @kernel
 def catch_up_each(
-    missed: np.ndarray,
-    eta: float,
-    delta: float,
-    l1: float,
-    l2: float,
-    theta: np.ndarray,
-    squares: np.ndarray,
+    missed: Ints, eta: float, delta: float, l1: float, l2: float, theta: Floats, squares: Floats
 ) -> None:
     """`catch_up_adagrad` where each weight has missed a number of its own, [K] int64."""
     for k in range(len(theta)):
@@ -118,9 +113,9 @@ def step_adagrad(
     delta: float,
     l1: float,
     l2: float,
-    gradient: np.ndarray,
-    theta: np.ndarray,
-    squares: np.ndarray,
+    gradient: Floats,
+    theta: Floats,
+    squares: Floats,
 ) -> None:
     """Proximal step at the rate of each weight, its square of g included, and clear g."""
     for k in range(begin, end):

@@ -8,7 +8,7 @@ Sums are float64 whatever the arrays are, and a token's scores do not depend on 
 import numpy as np
 
 from .compiled import fill, inner, kernel, lent
-from .layout import Values
+from .layout import Flags, Floats, Ints, Values
 
 # Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
 # for them; tokens whose residuals it keeps.
@@ -18,7 +18,7 @@ _SUMMED = 64
 
 
 @inner(fastmath={"contract"})
-def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np.ndarray) -> None:
+def _add_multiples(x: Floats, n: int, first: int, table: Floats, out: Floats) -> None:
     """out[y] += sum over j < n of x[j] table[first + j, y], eight at a time. x: float64."""
     unrolled = n - n % 8
     for j in range(0, unrolled, 8):
@@ -41,12 +41,7 @@ def _add_multiples(x: np.ndarray, n: int, first: int, table: np.ndarray, out: np
 
 @kernel(allocates=True)
 def value_scores(
-    first: int,
-    last: int,
-    features: Values,
-    table: np.ndarray,
-    add: bool,
-    scores: np.ndarray,
+    first: int, last: int, features: Values, table: Floats, add: bool, scores: Floats
 ) -> None:
     """Score tokens first:last: scores[t] = x_t W, or, with `add`, that much more than they are.
 
@@ -75,13 +70,7 @@ def value_scores(
 
 
 @kernel(allocates=True)
-def value_sums(
-    first: int,
-    last: int,
-    features: Values,
-    residual: np.ndarray,
-    sums: np.ndarray,
-) -> None:
+def value_sums(first: int, last: int, features: Values, residual: Floats, sums: Floats) -> None:
     """Add the products of tokens first:last: sums[r, y] += sum_t x[t, columns[r]] residual[t, y].
 
     residual: [N, Yp]; sums: [R, Yp] float64, added to.
@@ -99,12 +88,7 @@ def value_sums(
 
 
 @kernel
-def value_counts(
-    features: Values,
-    labels: np.ndarray,
-    token_weight: np.ndarray,
-    sums: np.ndarray,
-) -> None:
+def value_counts(features: Values, labels: Ints, token_weight: Floats, sums: Floats) -> None:
     """Sum values by gold label: sums[r, y] += sum of w x[t, columns[r]] where y_t = y.
 
     labels: [N] int32, -1 = none; token_weight: [N]; sums: [R, Yp] float64, added to.
@@ -123,10 +107,10 @@ def value_curvatures(
     first: int,
     last: int,
     features: Values,
-    labels: np.ndarray,
-    token_weight: np.ndarray,
-    residual: np.ndarray,
-    sums: np.ndarray,
+    labels: Ints,
+    token_weight: Floats,
+    residual: Floats,
+    sums: Floats,
 ) -> None:
     """Add the variances of tokens first:last: sums[r, y] += sum_t w x² p(y_t) (1 - p(y_t)).
 
@@ -152,12 +136,7 @@ def value_curvatures(
 
 
 @kernel
-def value_supports(
-    values: np.ndarray,
-    rows: np.ndarray,
-    numbers: np.ndarray,
-    found: np.ndarray,
-) -> None:
+def value_supports(values: Floats, rows: Ints, numbers: Ints, found: Flags) -> None:
     """Note which values are not zero at any token of a set of labels.
 
     values: [M, V] float32; rows, numbers: [N] int64, the row of a token and its set of gold

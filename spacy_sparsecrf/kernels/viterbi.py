@@ -3,7 +3,7 @@
 import numpy as np
 
 from .compiled import fill, inner, kernel
-from .layout import Scored, Search
+from .layout import Flags, Floats, Ints, Scored, Search
 
 # Far above what rounding changes in scores below 1e9, far below what weights differ by.
 MARGIN = 1e-6
@@ -11,12 +11,7 @@ MARGIN = 1e-6
 
 @inner
 def _find_slack(
-    n_labels: int,
-    matrix: np.ndarray,
-    frequent: np.ndarray,
-    search: Search,
-    low: np.ndarray,
-    slack: np.ndarray,
+    n_labels: int, matrix: Floats, frequent: Flags, search: Search, low: Floats, slack: Floats
 ) -> None:
     """Find the slack of one matrix; low: [Yp] workspace. See `finish_pairs`."""
     group_ptr, group_rows = search.group_ptr, search.group_rows
@@ -40,13 +35,13 @@ def _find_slack(
 def finish_pairs(
     n_labels: int,
     prune: bool,
-    pairs: np.ndarray,
+    pairs: Floats,
     masked: bool,
-    legal: np.ndarray,
-    frequent: np.ndarray,
+    legal: Flags,
+    frequent: Flags,
     search: Search,
-    low: np.ndarray,
-    slack: np.ndarray,
+    low: Floats,
+    slack: Floats,
 ) -> None:
     """Make pair scores ready for `viterbi`.
 
@@ -73,7 +68,7 @@ def finish_pairs(
 
 @inner
 def _advance_all(
-    n_labels: int, previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, best: np.ndarray
+    n_labels: int, previous: Floats, matrix: Floats, slack: Floats, best: Floats
 ) -> None:
     """Max-plus product best[y] = max_i previous[i] + matrix[i, y], of those i that can win."""
     top = previous[0]
@@ -90,7 +85,7 @@ def _advance_all(
 
 @inner
 def _advance_groups(
-    previous: np.ndarray, matrix: np.ndarray, slack: np.ndarray, search: Search, best: np.ndarray
+    previous: Floats, matrix: Floats, slack: Floats, search: Search, best: Floats
 ) -> None:
     """As `_advance_all`, of the rows of groups, each of which knows what can win in it."""
     group_ptr, group_rows = search.group_ptr, search.group_rows
@@ -109,7 +104,7 @@ def _advance_groups(
 
 
 @inner
-def _add_rare(previous: np.ndarray, matrix: np.ndarray, search: Search, best: np.ndarray) -> None:
+def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) -> None:
     """Let best[y] of rare labels y be at least that of each row in their lists."""
     rare_ptr, rare_rows = search.rare_ptr, search.rare_rows
     for k in range(len(search.rare)):
@@ -120,7 +115,7 @@ def _add_rare(previous: np.ndarray, matrix: np.ndarray, search: Search, best: np
 
 
 @inner
-def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> int:
+def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
     """The lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
     label = 0
     best = previous[0] + matrix[0, y]
@@ -133,7 +128,7 @@ def _before(n_labels: int, previous: np.ndarray, matrix: np.ndarray, y: int) -> 
 
 
 @inner
-def _lowest_best(n_labels: int, scores: np.ndarray) -> int:
+def _lowest_best(n_labels: int, scores: Floats) -> int:
     """The lowest label with the highest score; numpy's argmax would take longer to load."""
     label = 0
     for y in range(1, n_labels):
@@ -144,13 +139,7 @@ def _lowest_best(n_labels: int, scores: np.ndarray) -> int:
 
 @inner
 def best_path(
-    begin: int,
-    end: int,
-    scored: Scored,
-    slack: np.ndarray,
-    search: Search,
-    best: np.ndarray,
-    labels: np.ndarray,
+    begin: int, end: int, scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints
 ) -> None:
     """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
@@ -178,9 +167,7 @@ def best_path(
 
 
 @kernel
-def viterbi(
-    scored: Scored, slack: np.ndarray, search: Search, best: np.ndarray, labels: np.ndarray
-) -> None:
+def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints) -> None:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
     scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
@@ -196,11 +183,7 @@ def viterbi(
 
 @kernel(allocates=True)
 def find_possible(
-    offsets: np.ndarray,
-    permitted: np.ndarray,
-    legal: np.ndarray,
-    ends: np.ndarray,
-    possible: np.ndarray,
+    offsets: Ints, permitted: Flags, legal: Flags, ends: Flags, possible: Flags
 ) -> None:
     """Tell which sequences have a path of permitted labels and legal transitions.
 

@@ -7,8 +7,6 @@ back it may still be in a near cache. The recursion is that of `chain`, of which
 in another order.
 """
 
-import numpy as np
-
 from .chain import (
     backward_product,
     finish,
@@ -19,17 +17,12 @@ from .chain import (
     start_vector,
 )
 from .compiled import inner
-from .layout import Contexts, Potentials, Vectors
+from .layout import Contexts, Flags, Floats, Ints, Potentials, Vectors
 
 
 @inner(fastmath={"contract"})
 def _advance_two(
-    alpha: np.ndarray,
-    other: np.ndarray,
-    matrix: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
-    other_out: np.ndarray,
+    alpha: Floats, other: Floats, matrix: Floats, n_labels: int, out: Floats, other_out: Floats
 ) -> None:
     """Forward products of two tokens with one matrix, which is read once."""
     padded = len(out)
@@ -53,12 +46,7 @@ def _advance_two(
 
 @inner(fastmath={"contract", "reassoc"})
 def _retreat_two(
-    matrix: np.ndarray,
-    v: np.ndarray,
-    w: np.ndarray,
-    n_labels: int,
-    out: np.ndarray,
-    other_out: np.ndarray,
+    matrix: Floats, v: Floats, w: Floats, n_labels: int, out: Floats, other_out: Floats
 ) -> None:
     """Backward products of two tokens with one matrix, two previous labels at a time."""
     padded = len(v)
@@ -83,7 +71,7 @@ def _retreat_two(
 
 
 @inner
-def _share(t: int, u: int, context: np.ndarray, contexts: Contexts, rewritten: np.ndarray) -> bool:
+def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) -> bool:
     """Whether tokens t and u, of an order, share a product with a matrix, and may."""
     if t < 0 or u < 0 or t == u + 1 or u == t + 1:
         return False
@@ -96,9 +84,9 @@ def _share(t: int, u: int, context: np.ndarray, contexts: Contexts, rewritten: n
 
 @inner
 def waves_forward(
-    order: np.ndarray,
+    order: Ints,
     n_labels: int,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     vectors: Vectors,
@@ -134,9 +122,9 @@ def waves_forward(
 
 @inner
 def waves_back(
-    order: np.ndarray,
+    order: Ints,
     n_labels: int,
-    context: np.ndarray,
+    context: Ints,
     contexts: Contexts,
     potentials: Potentials,
     vectors: Vectors,
