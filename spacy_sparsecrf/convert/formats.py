@@ -40,12 +40,7 @@ class Format(str, Enum):
     crfsuite = "crfsuite"
 
 
-SEPARATORS = {
-    Format.columns: "",
-    Format.tsv: TAB,
-    Format.wapiti: BLANKS,
-    Format.crfpp: BLANKS,
-}
+SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
 """What separates columns; "" is what the file's first line shows."""
 
 _SUFFIXES = {

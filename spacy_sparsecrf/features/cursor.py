@@ -65,11 +65,7 @@ class Cursor:
         match = _TOKEN.match(self.text, at)
         found = repr(match.group()) if match else "the end of the template"
         error = Errors.SC101.format(
-            number=self.number,
-            template=self.text,
-            position=at + 1,
-            expected=expected,
-            found=found,
+            number=self.number, template=self.text, position=at + 1, expected=expected, found=found
         )
         raise SparseCRFError(error)
 

@@ -137,10 +137,7 @@ class SpanTarget(Target):
         return [label for label in labels if label != longer]
 
     def outside(
-        self,
-        label_ids: Sequence[NDArray[np.int32]],
-        labels: Sequence[str],
-        spans: Spans,
+        self, label_ids: Sequence[NDArray[np.int32]], labels: Sequence[str], spans: Spans
     ) -> list[NDArray[np.int32]]:
         """Take spans out of predicted labels, by the label "O".
 

@@ -78,9 +78,7 @@ def plan_patterns(
     return PatternPlan(tuple(patterns), dialect, plan, seen_words, by_position)
 
 
-def _store(
-    keys: Sequence[Key],
-) -> tuple[tuple[int, ...], tuple[Read, ...], dict[Key, int]]:
+def _store(keys: Sequence[Key]) -> tuple[tuple[int, ...], tuple[Read, ...], dict[Key, int]]:
     """Find what is read besides words.
 
     RETURNS: spaCy attribute ids, attributes that are read in Python, and the position among both
