@@ -98,18 +98,10 @@ class Templates:
     @cached_property
     def value_keys(self) -> Hashes:
         """[V] uint64, hashes of the names of the real-valued features."""
-        n = len(self.value_seeds)
-        if n == 0:
+        if not len(self.value_seeds):
             return _NONE
-        nowhere = np.zeros(n, dtype=np.int64)
-        tests = Conjunctions(
-            self.value_seeds, np.arange(n + 1), np.arange(n), nowhere, nowhere, n_edges=1
-        )
-        bounds, words = np.array([0, 1]), np.zeros(1, dtype=np.int32)
-        annotations = np.empty((1, 0), np.uint64)
-        token = Readings(self, bounds, words, self.value_numbers[None], annotations, None)
-        keys: Hashes = token.hash(tests)[0]
-        return keys
+        starts = np.arange(len(self.value_seeds) + 1)
+        return hash_values(self.value_seeds, starts, self.value_numbers)
 
     @cached_property
     def pairs(self) -> Conjunctions:
@@ -120,6 +112,23 @@ class Templates:
     def constant_pairs(self) -> bool:
         """Whether the tests conjoined with the pair of labels read nothing."""
         return not len(self.pairs.part_columns)
+
+
+def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
+    """Hash tests as they are hashed at a token: [P] uint64.
+
+    seeds: [P] uint64; starts: [P + 1] int64, test p reads values[starts[p]:starts[p + 1]].
+    """
+    from ..kernels.hashing import hash_tests
+
+    nowhere, columns = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
+    tests = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
+    # A sequence of one token that has all the values, each in a column of its own.
+    bounds, row = np.array([0, 1]), np.zeros(1, dtype=np.int32)
+    token = Tokens(bounds, row, values[None], np.empty((1, 0), np.uint64))
+    hashes: Hashes = np.empty(len(seeds), dtype=np.uint64)
+    hash_tests(token, tests.plan, hashes[None])
+    return hashes
 
 
 class Readings(NamedTuple):

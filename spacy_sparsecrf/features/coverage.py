@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.readings import Readings
-from .featurizer import Featurizer
-from .patterns.featurizer import PatternFeaturizer
+from .featurizer import PlanFeaturizer
 from .plan import Plan
 
 _CHANCE = 1e-6
@@ -45,25 +44,21 @@ class Coverage:
     @property
     def shares(self) -> dict[str, float]:
         """The share of tokens that have a value of each other attribute."""
-        counts = self._counts.items()
-        return {name: count / self.n_tokens for name, count in counts if count}
+        return {name: n / self.n_tokens for name, n in self._counts.items() if n}
 
 
 @contextmanager
 def counted(features: Any) -> Iterator[Coverage]:
-    """Count the tokens that features read meanwhile: none if they are of another kind than ours.
-
-    RAISES: SparseCRFError for patterns that cannot be read.
-    """
-    coverage, featurizer = Coverage(), _featurizer(features)
-    if featurizer is None:
+    """Count the tokens that features read meanwhile: none if they are of another kind than ours."""
+    coverage = Coverage()
+    if not isinstance(features, PlanFeaturizer):
         yield coverage
         return
-    featurizer.watch = coverage.add
+    features.watch = coverage.add
     try:
         yield coverage
     finally:
-        featurizer.watch = None
+        features.watch = None
 
 
 def find_missing(
@@ -76,10 +71,10 @@ def find_missing(
     parts: what features read of the batch; shares: of training tokens, see `Coverage`.
     RETURNS: the attributes, and if there are any the number of tokens of the batch.
     """
-    featurizer = _featurizer(features)
-    if featurizer is None or not all(isinstance(part, Readings) for part in parts):
+    ours = isinstance(features, PlanFeaturizer)
+    if not ours or not all(isinstance(part, Readings) for part in parts):
         return [], 0
-    columns = featurizer.plan.watched
+    columns = features.plan.watched
     absent = [
         name
         for name in shares
@@ -94,10 +89,3 @@ def find_missing(
 def _has(annotations: NDArray[np.uint64], column: int) -> bool:
     """Whether any token has a value; mostly the first has, which is looked at in no time."""
     return bool(annotations[0, column] or annotations[:, column].any())
-
-
-def _featurizer(features: Any) -> Featurizer | None:
-    """What reads the values of features; None for features of another kind."""
-    if isinstance(features, PatternFeaturizer):
-        return features.featurizer
-    return features if isinstance(features, Featurizer) else None

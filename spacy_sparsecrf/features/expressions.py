@@ -182,8 +182,10 @@ def _cost(pattern: str) -> _Cost | None:
             if repetition is None or (piece["close"] and repetition.most not in (0, 1)):
                 return None
             if piece["close"]:
-                cost.n_branches *= branches.pop()
-            cost.repetitions.append(repetition)
+                # A group that may be left out gives two ways, in an empty text too.
+                cost.n_branches *= branches.pop() * repetition.choices(1)
+            else:
+                cost.repetitions.append(repetition)
             # To begin a repetition and to end it are steps too.
             cost.n_items += max(1, repetition.least) + 2
     cost.n_branches *= branches.pop()

@@ -1,5 +1,6 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +14,134 @@ from spacy.vocab import Vocab
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
-from ..model.names import write_name
 from ..registry import crf_features
 from .arguments import Read
 from .attributes import PHRASE, VECTOR, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import Plan, make_plan, names_of_values
+from .plan import Plan, make_plan
 from .templates import parse_templates
-from .tokens import TokenReader, check_mode, read_tokens, token_reader
-from .values import read_values, vector_width
+from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 
 if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
 
 
+class PlanFeaturizer(ABC):
+    """Hashes the tests that a plan lays out, at each token of Docs.
+
+    templates: the texts that `Plan.first` numbers; start_label: see `Featurizer`.
+    The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
+    are read by it (see `coverage`).
+    """
+
+    def __init__(self, templates: Sequence[str], start_label: bool) -> None:
+        self.templates = tuple(templates)
+        self.start_label = start_label
+        # Kept with the one word attribute that depends on the language.
+        self._table: tuple[Reader, LexemeTable] | None = None
+        self._token_readers: list[TokenReader] | None = None
+        self.watch: Callable[[Plan, NDArray[np.uint64]], None] | None = None
+
+    @property
+    @abstractmethod
+    def plan(self) -> Plan:
+        """What is read and hashed, as it is laid out now."""
+
+    @abstractmethod
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """Take over what was learnt before training."""
+
+    def __setstate__(self, learnt: dict[str, Any]) -> None:
+        self.restore(learnt)
+
+    def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
+        """Hash the tests of Docs.
+
+        docs: are not changed; may be empty, and of several vocabs.
+        sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
+        RETURNS: observations of all their tokens, in order.
+        Raises SparseCRFError for another value of `sequences`.
+        """
+        return self.observe(self.readings(docs, sequences))
+
+    def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
+        """Read the values that are to be tested, for who need not see every test.
+
+        docs, sequences: as for `__call__`.
+        RETURNS: the readings of all their tokens, in order, for each run of Docs of one vocab.
+        Raises SparseCRFError for another value of `sequences`, and for words and annotations that
+            cannot be read.
+        """
+        check_mode(sequences)
+        return [self._read(run, sequences) for run in by_vocab(docs) if any(map(len, run))]
+
+    def observe(self, readings: Sequence[Readings]) -> Observations:
+        """Hash the tests of what `readings` returned."""
+        templates = self.plan.templates
+        hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
+        offsets = [np.zeros(1, dtype=np.int64)]
+        values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
+        for of_vocab in readings:
+            values.append(of_vocab.values)
+            hashes.append(of_vocab.hash(templates.tests))
+            offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
+        return Observations(
+            hashes=np.concatenate(hashes),
+            offsets=np.concatenate(offsets),
+            unigram_columns=templates.unigram_columns,
+            bigram_columns=templates.bigram_columns,
+            start_label=self.start_label,
+            values=np.concatenate(values) if self.plan.values else NO_VALUES,
+            value_keys=templates.value_keys,
+        )
+
+    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
+        """The functions of a word's string that the columns of `Readings.lexical` have."""
+        return self._lexemes(vocab).readers
+
+    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
+        """Read Docs of one vocab, with at least one token; see `readings`."""
+        plan, vocab = self.plan, docs[0].vocab
+        offsets, values = read_tokens(docs, plan.annotations, sequences)
+        words = np.ascontiguousarray(values[:, 0])
+        rows, lexical, lexicon = self._lexemes(vocab).find(words, vocab.strings)
+        if plan.tokens:
+            if self._token_readers is None:
+                self._token_readers = [*map(self._token_reader, plan.tokens)]
+            values = np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
+        if self.watch is not None:
+            self.watch(plan, values)
+        return Readings(plan.templates, offsets, rows, lexical, values, lexicon)
+
+    def _token_reader(self, read: Read) -> TokenReader:
+        """The function of Docs that an attribute is which is read in Python."""
+        return token_reader(read)
+
+    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
+        """The table of words, for strings alone: good for all vocabs of a language."""
+        getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
+        like_num = getters.get(LIKE_NUM, WORD["like_num"])
+        if self._table is None or self._table[0] is not like_num:
+            from .lexemes import LexemeTable  # imports numba
+
+            self._table = like_num, LexemeTable(self._make_readers(like_num))
+        return self._table[1]
+
+    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
+        """The functions of a word that are read."""
+        from .lexemes import word_reader
+
+        first = self.plan.first
+        readers = [
+            word_reader(read, first[read] + 1, self.templates[first[read]])
+            for read in self.plan.words
+        ]
+        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
+
+
 @crf_features("spacy_sparsecrf.Templates.v1")
-class Featurizer:
+class Featurizer(PlanFeaturizer):
     """Hashes the tests of templates at each token of Docs.
 
     A hash depends on the canonical text of the template's tests and on the strings that they
@@ -44,8 +156,6 @@ class Featurizer:
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
     boundaries: how many distances from a sequence are told apart where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
-    The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
-    are read by it (see `coverage`).
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
 
@@ -59,48 +169,39 @@ class Featurizer:
     ) -> None:
         if boundaries is not None and (isinstance(boundaries, bool) or boundaries < 0):
             raise SparseCRFError(Errors.SC150.format(value=boundaries))
-        self.templates = tuple(templates)
-        self.start_label = start_label
+        super().__init__(templates, start_label)
         phrases = {} if phrases is None else phrases
         check_phrases(phrases, phrase_attr)
         self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
         self.boundaries = boundaries
         self.parsed = parse_templates(templates)
-        self._vector_width = 0  # not known
-        self._plan = make_plan(self.parsed, start_label, boundaries=boundaries)
-        self._lists: dict[str, list[Tokens]] | None = None
+        self._learn(None, 0)
         self._check_names()
-        # Kept with the one word attribute that depends on the language.
-        self._table: tuple[Reader, LexemeTable] | None = None
-        self._token_readers: list[TokenReader] | None = None
-        self.watch: Callable[[Plan, NDArray[np.uint64]], None] | None = None
 
     def _check_names(self) -> None:
         """Check that there is a list for each name that templates read."""
-        for read, first in self._plan.first.items():
+        for read, first in self.plan.first.items():
             if read.name == PHRASE and read.argument not in self.phrases:
+                where = {"number": first + 1, "template": self.templates[first]}
                 known = ", ".join(map(repr, self.phrases)) or "none"
-                message = Errors.SC131.format(
-                    number=first + 1,
-                    template=self.templates[first],
-                    name=read.argument,
-                    known=known,
-                )
+                message = Errors.SC131.format(**where, name=read.argument, known=known)
                 raise SparseCRFError(message)
+
+    @property
+    def plan(self) -> Plan:
+        """The templates as they are laid out now."""
+        return self._plan
 
     @property
     def _phrase_names(self) -> list[str]:
         """The names of the phrases that templates read."""
-        return sorted({read.argument for read in self._plan.tokens if read.name == PHRASE})
+        return sorted({read.argument for read in self.plan.tokens if read.name == PHRASE})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles start with an empty table of words."""
         settings = self.templates, self.start_label, self.phrases, self.phrase_attr
         return type(self), (*settings, self.boundaries), self.learnt or None
-
-    def __setstate__(self, learnt: dict[str, Any]) -> None:
-        self.restore(learnt)
 
     # What is learnt before training
 
@@ -110,8 +211,7 @@ class Featurizer:
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.
         """
-        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
-        self._learn(lists, 0)
+        self._learn(self._read_lists(str.split if nlp is None else _tokenize(nlp)), 0)
 
     @property
     def learnt(self) -> dict[str, Any]:
@@ -134,6 +234,7 @@ class Featurizer:
         self._learn(learnt.get("phrases"), learnt.get("vector_width", 0))
 
     def _learn(self, lists: dict[str, list[Tokens]] | None, width: int) -> None:
+        """Lay templates out. lists: None where not read yet; width: of vectors, 0 where unknown."""
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
 
@@ -143,131 +244,29 @@ class Featurizer:
 
     # Reading
 
-    def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the tests of Docs.
-
-        docs: are not changed; may be empty, and of several vocabs.
-        sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
-        RETURNS: observations of all their tokens, in order.
-        Raises SparseCRFError for another value of `sequences`.
-        """
-        # These may find out how many dimensions vectors have, hence how many tests there are.
-        readings = self.readings(docs, sequences)
-        return self.observe(readings)
-
-    def observe(self, readings: Sequence[Readings]) -> Observations:
-        """Hash the tests of what `readings` returned."""
-        plan, templates = self._plan, self._plan.templates
-        hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
-        offsets = [np.zeros(1, dtype=np.int64)]
-        values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
-        for of_vocab in readings:
-            values.append(of_vocab.values)
-            hashes.append(of_vocab.hash(templates.tests))
-            offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
-        return Observations(
-            hashes=np.concatenate(hashes),
-            offsets=np.concatenate(offsets),
-            unigram_columns=templates.unigram_columns,
-            bigram_columns=templates.bigram_columns,
-            start_label=self.start_label,
-            values=np.concatenate(values) if plan.values else NO_VALUES,
-            value_keys=templates.value_keys,
-        )
-
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the values that are to be tested, for who need not see every test.
+        """Read the values that are to be tested, see `PlanFeaturizer.readings`.
 
-        docs, sequences: as for `__call__`.
-        RETURNS: the readings of all their tokens, in order, for each run of Docs of one vocab.
-        Raises SparseCRFError for another value of `sequences`, and for words and annotations that
-            cannot be read.
+        The first Docs with tokens tell how many dimensions vectors have, hence how many tests
+        there are.
         """
         check_mode(sequences)
-        self._find_width(docs)
-        runs = [run for run in by_vocab(docs) if any(map(len, run))]
-        return [self._read(run, sequences) for run in runs]
+        reads_vectors = any(read.name == VECTOR for read in self.plan.first)
+        if reads_vectors and not self._vector_width and any(map(len, docs)):
+            self._learn(self._lists, vector_width(docs))
+        return super().readings(docs, sequences)
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
-        """Read Docs of one vocab, with at least one token; see `readings`."""
-        plan, vocab = self._plan, docs[0].vocab
-        offsets, values = read_tokens(docs, plan.annotations, sequences)
-        words = np.ascontiguousarray(values[:, 0])
-        rows, lexical, lexicon = self._lexemes(vocab).find(words, vocab.strings)
-        if plan.tokens:
-            values = self._read_more(docs, values)
-        if self.watch is not None:
-            self.watch(plan, values)
-        readings = Readings(plan.templates, offsets, rows, lexical, values, lexicon)
-        if not plan.values:
+        readings, tests = super()._read(docs, sequences), self.plan.values
+        if not tests:
             return readings
-        reals = read_values(plan.values, docs, offsets, self._vector_width)
+        reals = read_values(tests, docs, readings.offsets, self._vector_width)
         return readings._replace(values=reals)
 
-    @property
-    def plan(self) -> Plan:
-        """The templates as they are laid out now."""
-        return self._plan
-
-    @property
-    def value_names(self) -> dict[int, str]:
-        """The names of the real-valued features, by hash."""
-        names = names_of_values(self._plan.values, self._vector_width)
-        keys = self._plan.templates.value_keys.tolist()
-        return {key: write_name([name]) for key, name in zip(keys, names, strict=True)}
-
-    @property
-    def annotations(self) -> tuple[int, ...]:
-        """The spaCy attribute ids of the first columns of `Readings.annotations`."""
-        return self._plan.annotations
-
-    @property
-    def token_columns(self) -> tuple[Read, ...]:
-        """What the next of those columns are, which are read in Python."""
-        return self._plan.token_columns
-
-    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
-        """The functions of a word's string that the columns of `Readings.lexical` have."""
-        return self._lexemes(vocab).readers
-
-    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
-        """The table of words, for strings alone: good for all vocabs of a language."""
-        getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
-        like_num = getters.get(LIKE_NUM, WORD["like_num"])
-        if self._table is None or self._table[0] is not like_num:
-            from .lexemes import LexemeTable  # imports numba
-
-            self._table = like_num, LexemeTable(self._make_readers(like_num))
-        return self._table[1]
-
-    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
-        """The functions of a word that are read."""
-        from .lexemes import word_reader
-
-        first = self._plan.first
-        readers = [
-            word_reader(read, first[read] + 1, self.templates[first[read]])
-            for read in self._plan.words
-        ]
-        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
-
-    def _read_more(self, docs: Sequence[Doc], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Append to the annotations of tokens [N, A] those that are read in Python."""
-        if self._token_readers is None:
-            if self._lists is None:
-                self._lists = self._read_lists(str.split)
-            self._token_readers = [
-                token_reader(read, self._lists, self.phrase_attr, self._vector_width)
-                for read in self._plan.tokens
-            ]
-        return np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
-
-    def _find_width(self, docs: Sequence[Doc]) -> None:
-        """Learn how many dimensions vectors have from the first Docs with tokens."""
-        if self._vector_width or not any(read.name == VECTOR for read in self._plan.first):
-            return
-        if any(map(len, docs)):
-            self._learn(self._lists, vector_width(docs))
+    def _token_reader(self, read: Read) -> TokenReader:
+        if self._lists is None:
+            self._lists = self._read_lists(str.split)
+        return token_reader(read, self._lists, self.phrase_attr, self._vector_width)
 
 
 def _tokenize(nlp: Language) -> Tokenize:

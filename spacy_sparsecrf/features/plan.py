@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from spacy.strings import get_string_id
 
 from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
+from ..model.names import write_name
 from .arguments import Read
 from .attributes import ANNOTATION, EXTENSION, NGRAMS, SPAN, TOKEN, VECTOR, Ngrams
 from .templates import Template, TokenTest
@@ -36,8 +37,8 @@ class Plan:
     token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
     owners: [P] int32, position of the template of each test, among those that are hashed.
-    values: tests that are not hashed: they read numbers, see `values`; value_owners: for each
-    number, the position of its template, among all.
+    values: tests that are not hashed: they read numbers, see `tokens.read_values`; of each number,
+    value_owners: the position of its template, among all; value_names: its name.
     """
 
     words: tuple[Read, ...]
@@ -49,6 +50,7 @@ class Plan:
     templates: Templates
     values: tuple[TokenTest, ...] = ()
     value_owners: tuple[int, ...] = ()
+    value_names: tuple[str, ...] = ()
 
     @cached_property
     def watched(self) -> dict[str, int]:
@@ -62,6 +64,18 @@ class Plan:
             if read.name in (EXTENSION, SPAN):
                 found[str(read)] = column
         return found
+
+
+class Placed(Protocol):
+    """A test: where `absolute`, its offset is a place, 1 the first of the sequence, -1 the last."""
+
+    @property
+    def offset(self) -> int:
+        """In tokens."""
+
+    @property
+    def absolute(self) -> bool:
+        """Whether it does not count from the current token."""
 
 
 def make_plan(
@@ -84,28 +98,44 @@ def make_plan(
         for test in template.tests:
             first.setdefault(test.read, template.number - 1)
     real = {t: template.tests[0] for t, template in enumerate(templates) if template.is_real}
-    values = tuple(real.values())
-    value_owners = [t for t, test in real.items() for _ in names_of_values([test], vector_width)]
-    templates = [template for template in templates if not template.is_real]
-    hashed = [read for read in first if not read.is_real]
-    words = tuple(read for read in hashed if read.name not in (*ANNOTATION, *TOKEN))
-    tokens = tuple(read for read in hashed if read.name in TOKEN)
-    attributes = [ANNOTATION[read.name] for read in hashed if read.name in ANNOTATION]
-    annotations = tuple(dict.fromkeys([ORTH, SENT_START, *attributes]))
+    numbers = [
+        (t, str(test), f"d{i}")
+        for t, test in real.items()
+        for i in range(_width(test.read, vector_width))
+    ]
+    reads = [read for read in first if not read.is_real]
+    words = tuple(read for read in reads if read.name not in (*ANNOTATION, *TOKEN))
+    annotations = annotations_of(reads)
+    tokens = tuple(read for read in reads if read.name in TOKEN)
     columns: dict[Read, list[int]] = {}
     n_lexical = _lay_out(columns, words, 0, vector_width)
     for name, attribute in ANNOTATION.items():
         if attribute in annotations:
             columns[Read(name)] = [n_lexical + annotations.index(attribute)]
     _lay_out(columns, tokens, n_lexical + len(annotations), vector_width)
-    conjunctions, owners = _conjoin(templates, columns, boundaries)
-    kinds = [templates[i].kinds for i in owners]
-    by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
-    seeds, numbers = hashed_names(values, vector_width)
-    made = Templates(conjunctions, n_lexical, *by_kind, start_label, seeds, numbers)
-    token_columns = tuple(read for read in tokens for _ in range(_width(read, vector_width)))
-    laid_out = words, annotations, tokens, token_columns
-    return Plan(*laid_out, first, owners, made, values, tuple(value_owners))
+    hashed = [template for template in templates if not template.is_real]
+    conjunctions, owners = _conjoin_templates(hashed, columns, boundaries)
+    kinds = [hashed[i].kinds for i in owners]
+    seeds = np.array([seed_of(test) for _, test, _ in numbers], dtype=np.uint64)
+    ids = np.array([get_string_id(value) for *_, value in numbers], dtype=np.uint64)
+    return Plan(
+        words=words,
+        annotations=annotations,
+        tokens=tokens,
+        token_columns=tuple(read for read in tokens for _ in range(_width(read, vector_width))),
+        first=first,
+        owners=np.array(owners, dtype=np.int32),
+        templates=Templates(conjunctions, n_lexical, *by_kind(kinds), start_label, seeds, ids),
+        values=tuple(real.values()),
+        value_owners=tuple(t for t, _, _ in numbers),
+        value_names=tuple(write_name([(test, value)]) for _, test, value in numbers),
+    )
+
+
+def annotations_of(reads: Iterable[Read]) -> tuple[int, ...]:
+    """The ids of what spaCy stores with tokens: of words, of where sentences begin, of `reads`."""
+    ids = (ANNOTATION[read.name] for read in reads if read.name in ANNOTATION)
+    return tuple(dict.fromkeys([ORTH, SENT_START, *ids]))
 
 
 def _lay_out(
@@ -129,40 +159,48 @@ def _width(read: Read, vector_width: int) -> int:
     return vector_width if read.name == VECTOR else 1
 
 
-def _conjoin(
+def _conjoin_templates(
     templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
-) -> tuple[Conjunctions, NDArray[np.int32]]:
+) -> tuple[Conjunctions, list[int]]:
     """Make the tests of templates. RETURNS: the tests, and the template of each."""
-    seeds: list[int] = []
     owners: list[int] = []
-    part_ptr = [0]
-    part_columns: list[int] = []
-    tests: list[TokenTest] = []
+    chosen: list[tuple[int, ...]] = []
     for i, template in enumerate(templates):
         of_parts = [columns[test.read] for test in template.tests]
-        n_tests = prod(map(len, of_parts))
-        if n_tests > MOST_TESTS:
-            error = Errors.SC130.format(
-                number=template.number, template=str(template), n=n_tests, most=MOST_TESTS
-            )
-            raise SparseCRFError(error)
-        seed = seed_of(template.key)
-        for chosen in product(*of_parts):
-            part_columns += chosen
-            tests += template.tests
-            part_ptr.append(len(part_columns))
-        seeds += [seed] * n_tests
-        owners += [i] * n_tests
-    part_offsets, part_anchors = places_of(tests)
-    conjunctions = Conjunctions(
+        n = prod(map(len, of_parts))
+        if n > MOST_TESTS:
+            where = {"number": template.number, "template": str(template)}
+            raise SparseCRFError(Errors.SC130.format(**where, n=n, most=MOST_TESTS))
+        chosen += product(*of_parts)
+        owners += [i] * n
+    tests = [templates[i].tests for i in owners]
+    furthest = max((abs(test.offset) for own in tests for test in own), default=0)
+    n_edges = max(1, furthest if boundaries is None else min(furthest, boundaries + 1))
+    seeds = [seed_of(template.key) for template in templates]
+    return conjoin([seeds[i] for i in owners], tests, chosen, n_edges), owners
+
+
+def conjoin(
+    seeds: Sequence[int],
+    tests: Sequence[Sequence[Placed]],
+    columns: Sequence[Sequence[int]],
+    n_edges: int,
+    given_edges: Hashes | None = None,
+) -> Conjunctions:
+    """Lay conjunctions out: of each its seed, its tests, and the columns that these read.
+
+    n_edges, given_edges: see `Conjunctions`.
+    """
+    offsets, anchors = places_of([*chain.from_iterable(tests)])
+    return Conjunctions(
         seeds=np.array(seeds, dtype=np.uint64),
-        part_ptr=np.array(part_ptr, dtype=np.int64),
-        part_columns=np.array(part_columns, dtype=np.int64),
-        part_offsets=part_offsets,
-        part_anchors=part_anchors,
-        n_edges=count_edges(tests, boundaries),
+        part_ptr=np.cumsum([0, *map(len, tests)], dtype=np.int64),
+        part_columns=np.array([*chain.from_iterable(columns)], dtype=np.int64),
+        part_offsets=offsets,
+        part_anchors=anchors,
+        n_edges=n_edges,
+        given_edges=given_edges,
     )
-    return conjunctions, np.array(owners, dtype=np.int32)
 
 
 def seed_of(key: str) -> int:
@@ -170,44 +208,15 @@ def seed_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
-def names_of_values(tests: Sequence[TokenTest], vector_width: int) -> list[tuple[str, str]]:
-    """What real-valued features are called: test and dimension, "d0" of a single number."""
-    return [
-        (str(test), f"d{i}")
-        for test in tests
-        for i in range(vector_width if test.attribute == VECTOR else 1)
-    ]
-
-
-def hashed_names(tests: Sequence[TokenTest], vector_width: int) -> tuple[Hashes, Hashes]:
-    """Seeds and numbers of values, [V] uint64 each, of the names of real-valued features."""
-    names = names_of_values(tests, vector_width)
-    seeds = np.array([seed_of(test) for test, _ in names], dtype=np.uint64)
-    numbers = np.array([int(get_string_id(value)) for _, value in names], dtype=np.uint64)
-    return seeds, numbers
-
-
-def positions_of(kinds: Sequence[str], kind: str) -> NDArray[np.int32]:
-    """Positions of the tests that are conjoined with a label (u) or a pair (b)."""
-    return np.array([i for i, of_test in enumerate(kinds) if kind in of_test], dtype=np.int32)
-
-
-class Placed(Protocol):
-    """A test: where `absolute`, its offset is a place, 1 the first of the sequence, -1 the last."""
-
-    @property
-    def offset(self) -> int:
-        """In tokens."""
-
-    @property
-    def absolute(self) -> bool:
-        """Whether it does not count from the current token."""
+def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Positions of the tests that are conjoined with a label (u), and with a pair of labels (b)."""
+    unigram, bigram = ([i for i, own in enumerate(kinds) if kind in own] for kind in "ub")
+    return np.array(unigram, dtype=np.int32), np.array(bigram, dtype=np.int32)
 
 
 def places_of(tests: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets [K] of tests, and from where they count [K]."""
-    places = [_place(test) for test in tests]
-    offsets, anchors = np.array(places, dtype=np.int64).reshape(-1, 2).T.copy()
+    offsets, anchors = np.array([*map(_place, tests)], dtype=np.int64).reshape(-1, 2).T.copy()
     return offsets, anchors
 
 
@@ -215,12 +224,3 @@ def _place(test: Placed) -> tuple[int, int]:
     if not test.absolute:
         return test.offset, FROM_TOKEN
     return (test.offset - 1, FROM_FIRST) if test.offset >= 0 else (test.offset, FROM_END)
-
-
-def count_edges(tests: Iterable[Placed], boundaries: int | None) -> int:
-    """How many distances from a sequence need values.
-
-    boundaries: how many are told apart from each other and from all others, None for all.
-    """
-    furthest = max((abs(test.offset) for test in tests), default=0)
-    return max(1, furthest if boundaries is None else min(furthest, boundaries + 1))

@@ -27,8 +27,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .arguments import Read, parse_read
-from .cursor import LIMIT, Cursor
+from .arguments import LIMIT, Cursor, Read, parse_read
 
 WITH = {"u": "the label", "b": "the label pair"}
 FAMILY = "ngrm"
@@ -83,7 +82,7 @@ class Template:
 
     @property
     def is_real(self) -> bool:
-        """Whether it is not hashed: numbers are features as they are, see `values`."""
+        """Whether it is not hashed: numbers are features as they are, see `tokens`."""
         return any(test.read.is_real for test in self.tests)
 
     @property

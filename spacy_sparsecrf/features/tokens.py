@@ -2,31 +2,39 @@
 
 spaCy gives most annotations as arrays (`read_tokens`). Others are read in Python, token by token,
 by readers: functions of Docs of one vocab, which give values [N, W] uint64 of their N tokens,
-0 = missing.
+0 = missing. Numbers, which are vectors and extension attributes, are features as they are
+(`read_values`), or tests: each dimension of a vector in a bin.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from spacy.attrs import SPACY  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 from spacy.util import filter_spans
+from thinc.util import to_numpy
 
 from ..errors import Errors, SparseCRFError
 from .arguments import Read
-from .attributes import EXTENSION, PHRASE, SPAN
+from .attributes import EXTENSION, PHRASE, SPAN, VECTOR
 from .phrases import Phrases, Tokens
-from .values import VectorBins
+from .plan import FROM_END, FROM_FIRST, places_of
+from .templates import TokenTest
 
 Values: TypeAlias = NDArray[np.uint64]
+Reals: TypeAlias = NDArray[np.float32]
+Longs: TypeAlias = NDArray[np.int64]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
 _MASK = 2**64 - 1
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def check_mode(mode: str) -> None:
@@ -37,7 +45,7 @@ def check_mode(mode: str) -> None:
 
 def read_tokens(
     docs: Sequence[Doc], attributes: tuple[int, ...], mode: str
-) -> tuple[NDArray[np.int64], Values]:
+) -> tuple[Longs, Values]:
     """Read the tokens of Docs.
 
     docs: at least one.
@@ -60,7 +68,10 @@ def read_tokens(
 
 
 def token_reader(
-    read: Read, phrases: dict[str, list[Tokens]], phrase_attr: str, vector_width: int
+    read: Read,
+    phrases: Mapping[str, list[Tokens]] | None = None,
+    phrase_attr: str = "LOWER",
+    vector_width: int = 0,
 ) -> TokenReader:
     """The function of Docs that an attribute is which is read in Python.
 
@@ -71,13 +82,20 @@ def token_reader(
     if read.name == SPAN:
         return SpanLabels(read.argument)
     if read.name == PHRASE:
-        return Phrases(phrases[read.argument], phrase_attr)
+        return Phrases((phrases or {})[read.argument], phrase_attr)
     return VectorBins(read.length, vector_width)
 
 
 def number_of(value: Any) -> int:
     """Number a value as spaCy numbers strings; integers and truth values stand for themselves."""
     return int(get_string_id(value)) if isinstance(value, str) else int(value) & _MASK
+
+
+def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
+    """The tokens of Docs, and their values of an attribute that must be registered."""
+    if not Token.has_extension(name):
+        raise SparseCRFError(Errors.SC120.format(name=name))
+    return ((token, token._.get(name)) for doc in docs for token in doc)
 
 
 class Extension:
@@ -91,13 +109,10 @@ class Extension:
 
         RAISES: SparseCRFError if the attribute is not registered, or for another value.
         """
-        if not Token.has_extension(self._name):
-            raise SparseCRFError(Errors.SC120.format(name=self._name))
-        values = [self._number(token) for doc in docs for token in doc]
+        values = [self._number(token, value) for token, value in _extension(self._name, docs)]
         return np.array(values, dtype=np.uint64)[:, None]
 
-    def _number(self, token: Token) -> int:
-        value: Any = token._.get(self._name)
+    def _number(self, token: Token, value: Any) -> int:
         if value is None:
             return 0
         if isinstance(value, (str, bool, int, np.bool_, np.integer)):
@@ -127,3 +142,127 @@ class SpanLabels:
                 values[begin] = get_string_id(f"B-{span.label_}")
             first += len(doc)
         return values[:, None]
+
+
+# Numbers
+
+
+def read_values(
+    tests: Sequence[TokenTest], docs: Sequence[Doc], offsets: Longs, vector_width: int
+) -> Reals:
+    """Read the numbers of tokens: [N, V] float32.
+
+    A number is 0 where a token is outside the sequence, or has none. Vectors are not scaled.
+    tests: of templates whose reads are real; docs: of one vocab; offsets: [S + 1], their tokens'
+    sequences; vector_width: number of dimensions of vectors.
+    RAISES: SparseCRFError for numbers that are none, or not finite, and for vectors of another
+        width.
+    """
+    reads = dict.fromkeys(test.read for test in tests)
+    values = {read: _read_numbers(read, docs, vector_width) for read in reads}
+    columns = [_placed(values[test.read], offsets, test) for test in tests]
+    return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+
+
+def _read_numbers(read: Read, docs: Sequence[Doc], vector_width: int) -> Reals:
+    """What is read from the tokens of Docs: [N, W]."""
+    if read.name == VECTOR:
+        return np.concatenate([vectors_of(doc, vector_width, np.float32) for doc in docs])
+    numbers = [_number(read, token, value) for token, value in _extension(read.argument, docs)]
+    return np.array(numbers, dtype=np.float32)[:, None]
+
+
+def _number(read: Read, token: Token, value: Any) -> float:
+    if value is None:
+        return 0.0
+    where = {"read": read, "name": read.argument, "text": token.text}
+    if not isinstance(value, _NUMBERS):
+        raise SparseCRFError(Errors.SC391.format(kind=type(value).__name__, **where))
+    number: Any = value
+    # Compared before it is converted: a whole number of any size does not overflow there.
+    if not -_LARGEST <= number <= _LARGEST:
+        raise SparseCRFError(Errors.SC392.format(value=value, doc=token.doc.text[:60], **where))
+    return float(number)
+
+
+def _placed(values: Reals, offsets: Longs, test: TokenTest) -> Reals:
+    """The values [N, W] of the tokens where a test looks, 0 outside of the sequence."""
+    (offset,), (anchor,) = places_of([test])
+    if not test.absolute and offset == 0:
+        return values
+    lengths = np.diff(offsets)
+    first, behind = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
+    origin = {FROM_FIRST: first, FROM_END: behind}.get(int(anchor), np.arange(len(values)))
+    at = origin + offset
+    inside = (at >= first) & (at < behind)
+    return np.where(inside[:, None], values[np.where(inside, at, 0)], np.float32(0))
+
+
+class VectorBins:
+    """Bins of the dimensions of `token.vector`, W values a token.
+
+    A vector is divided by the root of the mean of its squares, so that its length does not
+    matter, and bins are as likely as each other for a normal distribution: two bins are the sign.
+    The value of dimension d in bin b is d * bins + b + 1; a vector of zeros has no values.
+
+    bins: 2 or more; width: W, number of dimensions.
+    """
+
+    def __init__(self, bins: int, width: int) -> None:
+        self._bins = bins
+        self._width = width
+        self._edges = np.array([NormalDist().inv_cdf(b / bins) for b in range(1, bins)])
+
+    def __call__(self, docs: Sequence[Doc]) -> Values:
+        """Read the tokens of Docs: [N, W].
+
+        RAISES: SparseCRFError for vectors of another width, or that are not finite.
+        """
+        vectors = np.concatenate([vectors_of(doc, self._width) for doc in docs])
+        size = np.sqrt(np.mean(np.square(vectors), axis=1, keepdims=True))
+        with np.errstate(invalid="ignore"):
+            bins = np.searchsorted(self._edges, vectors / size, side="right")
+        values = bins + np.arange(1, self._width * self._bins, self._bins)
+        return np.where(size > 0, values, 0).astype(np.uint64)
+
+
+def vector_width(docs: Sequence[Doc]) -> int:
+    """Number of dimensions of the vectors of Docs, at least one of which is not empty.
+
+    RAISES: SparseCRFError if they have none.
+    """
+    doc = next(doc for doc in docs if len(doc))
+    width = len(doc[0].vector)
+    if not width:
+        raise SparseCRFError(Errors.SC125)
+    return width
+
+
+def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """The vectors of the tokens of a Doc, as `token.vector` gives them: [n, W].
+
+    RAISES: SparseCRFError for vectors of another width, or that are not finite in this dtype.
+    """
+    if not len(doc):
+        return np.empty((0, width), dtype)
+    table = doc.vocab.vectors
+    which = np.arange(len(doc))  # of those found is a token's
+    found: Any
+    if "vector" in doc.user_token_hooks:
+        found = [token.vector for token in doc]
+    elif table.size == 0 and doc.tensor.size != 0:
+        found = doc.tensor
+    else:
+        keys, which = np.unique(doc.to_array(table.attr), return_inverse=True)
+        found = [doc.vocab.get_vector(key) for key in keys.tolist()]
+    widths = {len(vector) for vector in found}
+    if widths != {width}:
+        raise SparseCRFError(Errors.SC126.format(found=max(widths - {width}), trained=width))
+    arrays = [to_numpy(vector) for vector in found]  # type: ignore[no-untyped-call]
+    with np.errstate(over="ignore"):
+        vectors: NDArray[Any] = np.array(arrays).astype(dtype)[which]
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        bad = doc[int(finite.argmin())].text
+        raise SparseCRFError(Errors.SC127.format(text=bad, doc=doc.text[:60]))
+    return vectors

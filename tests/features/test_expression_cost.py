@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -90,6 +90,7 @@ parts = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(parts, st.text("ab", max_size=7))
+@example([Group([[]], True)] * 3, "")
 def test_steps_are_bounded(parts: Parts, text: str):
     # Nothing matches at last: every way is tried.
     parts = [*parts, Item("c", 1, 1)]

@@ -4,26 +4,35 @@ The file is read in training. Its text is saved with the component: who loads a 
 needs no pattern file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import numpy as np
+from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
+from spacy.strings import StringStore
 from spacy.tokens import Doc
 
-from ...corpus.encoded import Observations
 from ...corpus.readings import Readings
 from ...errors import Errors, SparseCRFError
 from ...registry import crf_features
-from ..cursor import LIMIT
-from .columns import ColumnFeaturizer, parse_columns
+from ..arguments import LIMIT
+from ..attributes import Value
+from ..featurizer import PlanFeaturizer
+from ..plan import Plan
 from .macros import Dialect, parse_patterns
-from .plan import plan_patterns
+from .plan import PatternPlan, Shown, parse_columns, plan_patterns, texts_of
+
+if TYPE_CHECKING:
+    from ..lexemes import LexemeTable, Reader
 
 FURTHEST_CRFPP = 8  # tokens around the current one that its templates can name
+_NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
+"""Texts of annotations whose values are numbers; ENT_IOB is missing where it is 0."""
 
 
-class PatternFeaturizer:
+class PatternFeaturizer(PlanFeaturizer):
     """Hashes the features that the patterns of another program make of Docs.
 
     A feature is on where all columns that its pattern reads have a text: that program knows no
@@ -51,28 +60,19 @@ class PatternFeaturizer:
         if (path is None) == (not text):
             raise SparseCRFError(Errors.SC155)
         self._reads = parse_columns(columns)
+        super().__init__([f"u:{read}[0]" for read in dict.fromkeys(self._reads)], start_label)
         self.path = path
         self.text = text
         self.columns = tuple(columns)
-        self.start_label = start_label
-        self._learnt: dict[str, Any] = {}
-        self._featurizer: ColumnFeaturizer | None = None
+        self.learnt: dict[str, Any] = {}
+        """What is to be saved with a trained pipeline, for JSON: the text that was read."""
+        self._patterns: PatternPlan | None = None
+        self._tables: dict[int, LexemeTable] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles carry the text if it has been read, but no table of words."""
         settings = self.path, self.text, self.columns, self.start_label
-        return type(self), settings, self._learnt or None
-
-    def __setstate__(self, learnt: dict[str, Any]) -> None:
-        self.restore(learnt)
-
-    def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the features of Docs; docs, sequences: as for `Featurizer`."""
-        return self.featurizer(docs, sequences)
-
-    def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the values that features are made of; docs, sequences: as for `Featurizer`."""
-        return self.featurizer.readings(docs, sequences)
+        return type(self), settings, self.learnt or None
 
     def initialize(self, nlp: Language | None = None) -> None:
         """Read the patterns anew. Raises SparseCRFError if they cannot be read."""
@@ -80,11 +80,6 @@ class PatternFeaturizer:
             self._parse(self.text, "[components.NAME.features] text")
         else:
             self._parse(read_patterns(self.path), str(self.path))
-
-    @property
-    def learnt(self) -> dict[str, Any]:
-        """What is to be saved with a trained pipeline, for JSON: the text that was read."""
-        return self._learnt
 
     def restore(self, learnt: dict[str, Any]) -> None:
         """Take over what `learnt` was, whatever is at the path now.
@@ -94,27 +89,59 @@ class PatternFeaturizer:
         if learnt:
             self._parse(str(learnt.get("patterns", "")), "`cfg` of the component, features")
         else:
-            self._learnt, self._featurizer = {}, None
+            self.learnt, self._patterns = {}, None
 
     @property
-    def featurizer(self) -> ColumnFeaturizer:
-        """What reads and hashes columns by the patterns, which are read now if they were not yet.
+    def patterns(self) -> PatternPlan:
+        """The patterns as they are laid out, which are read now if they were not yet.
 
         Raises SparseCRFError if they cannot be read.
         """
-        if self._featurizer is None:
+        if self._patterns is None:
             self.initialize()
-        assert self._featurizer is not None
-        return self._featurizer
+        assert self._patterns is not None
+        return self._patterns
+
+    @property
+    def plan(self) -> Plan:
+        """What the patterns read and hash; see `patterns`."""
+        return self.patterns.plan
 
     def _parse(self, text: str, source: str) -> None:
         patterns = parse_patterns(text, self.dialect, len(self.columns), source)
         try:
-            plan = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
+            self._patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
         except ImportError as error:
             raise SparseCRFError(Errors.SC156.format(source=source)) from error
-        self._learnt = {"patterns": text}
-        self._featurizer = ColumnFeaturizer(plan, self._reads, self.start_label)
+        self.learnt = {"patterns": text}
+        self._table, self._token_readers, self._tables = None, None, {}
+
+    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
+        """The functions of a word that the patterns read."""
+        # Columns are not n-grams, the only readers that return several values.
+        readers = cast("list[Callable[[str], Value]]", super()._make_readers(like_num))
+        return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
+
+    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
+        """Add what is seen of annotations, looking at each distinct one once."""
+        from ..lexemes import LexemeTable  # imports numba
+
+        readings = super()._read(docs, sequences)
+        columns = [readings.annotations]
+        for at, seen in self.patterns.seen.items():
+            if at not in self._tables:
+                self._tables[at] = LexemeTable([Shown(str, see) for see in seen])
+            values = np.ascontiguousarray(readings.annotations[:, at])
+            rows, known, _ = self._tables[at].find(values, self._strings(at, docs))
+            columns.append(known[rows])
+        return readings._replace(annotations=np.concatenate(columns, axis=1))
+
+    def _strings(self, at: int, docs: Sequence[Doc]) -> StringStore | Mapping[int, str]:
+        """The texts of an annotation's numbers, by its position among annotations."""
+        annotations = self.plan.annotations
+        if at >= len(annotations):
+            return texts_of(self.plan.tokens[at - len(annotations)], docs)
+        return _NUMBER_TEXTS.get(annotations[at], docs[0].vocab.strings)
 
 
 def read_patterns(path: str | Path) -> str:

@@ -1,22 +1,88 @@
-"""Patterns of other programs laid out as arrays, and where their values come from."""
+"""Columns of other programs' data, one text a token, and patterns of them laid out as arrays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
 
-from ...corpus.readings import Conjunctions, Templates
+from ...corpus.readings import Templates
+from ...errors import Errors, SparseCRFError
 from ..arguments import Read
-from ..attributes import ANNOTATION, NUMBERS, TOKEN
-from ..plan import Plan, places_of, positions_of, seed_of
+from ..attributes import ANNOTATION, EXTENSION, NGRAMS, NUMBERS, PHRASE, TOKEN, VALUE, VECTOR, Value
+from ..plan import Plan, annotations_of, by_kind, conjoin, seed_of
+from ..templates import parse_template
+from ..tokens import number_of
 from .macros import Dialect, Macro, Pattern
-from .views import View, value_of
+from .views import View, text_of, value_of
 
 See: TypeAlias = Callable[[str], str]
-Key: TypeAlias = tuple[Read, View]
+Column: TypeAlias = tuple[Read, View]
+
+_SEVERAL = {NGRAMS, PHRASE, VALUE, VECTOR}  # attributes that are not one text of a token
+
+
+def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
+    """Parse the attributes that columns are.
+
+    RAISES: SparseCRFError if they are not a list of attributes with one text a token.
+    """
+    if isinstance(columns, str) or not columns:
+        raise SparseCRFError(Errors.SC157.format(value=columns))
+    return tuple(_parse_column(i, column) for i, column in enumerate(columns))
+
+
+def _parse_column(number: int, column: str) -> Read:
+    try:
+        tests = parse_template(f"u:{column}[0]").tests
+        reason = "" if len(tests) == 1 else "it has an offset."
+    except SparseCRFError as error:
+        tests, reason = (), str(error)
+    if not reason and tests[0].attribute in _SEVERAL:
+        reason = "it is not one text."
+    if reason:
+        raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
+    return tests[0].read
+
+
+def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
+    """Texts of the values that an attribute which is read in Python has in Docs.
+
+    RETURNS: the texts by their numbers, see `tokens`; "" for 0.
+    """
+    if read.name == EXTENSION:
+        values = {token._.get(read.argument) for doc in docs for token in doc}
+        texts = {number_of(value): text_of(value) for value in values if value is not None}
+    else:
+        spans = (span for doc in docs for span in doc.spans.get(read.argument, ()))
+        labels = {span.label_ for span in spans}
+        marked = (f"{mark}-{label}" for label in labels for mark in "BI")
+        texts = {int(get_string_id(text)): text for text in marked}
+    return {**texts, 0: ""}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is seen of an attribute of a text, as a reader of words.
+
+    read: the attribute; see: what is made of its text.
+    """
+
+    read: Callable[[str], Value]
+    see: See
+
+    def text(self, text: str) -> str | None:
+        """What is seen; None where the attribute is empty."""
+        value = text_of(self.read(text))
+        return self.see(value) if value else None
+
+    def __call__(self, text: str) -> int:
+        """Number what is seen; 0 where the attribute is empty."""
+        shown = self.text(text)
+        return 0 if shown is None else value_of(shown)
 
 
 @dataclass(frozen=True)
@@ -51,16 +117,22 @@ def plan_patterns(
     used = list(dict.fromkeys((reads[test.column], test.view) for test in tests))
     words = [key for key in used if key[0].name not in (*ANNOTATION, *TOKEN)]
     others = [key for key in used if key not in words]
-    annotations, tokens, position = _store(others)
+    annotations = annotations_of(read for read, _ in others)
+    tokens = tuple(dict.fromkeys(read for read, _ in others if read.name in TOKEN))
+    stored: list[object] = [*annotations, *tokens]
+    position = {key: stored.index(ANNOTATION.get(key[0].name, key[0])) for key in others}
     seen = sorted((key for key in others if not _is_stored(key)), key=position.__getitem__)
     columns = {key: i for i, key in enumerate(words)}
     columns |= {key: len(words) + position[key] for key in others}
-    first_seen = len(words) + len(annotations) + len(tokens)
-    columns |= {key: first_seen + i for i, key in enumerate(seen)}
-    by_column = [columns[reads[test.column], test.view] for test in tests]
+    columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
+    conjunctions = conjoin(
+        [seed_of(pattern.key) for pattern in patterns],
+        [pattern.tests for pattern in patterns],
+        [[columns[reads[test.column], test.view] for test in p.tests] for p in patterns],
+        len(dialect.before),
+        _edges(tests, see, dialect),
+    )
     kinds = [pattern.kinds for pattern in patterns]
-    by_kind = positions_of(kinds, "u"), positions_of(kinds, "b")
-    conjunctions = _conjoin(patterns, by_column, see, dialect)
     distinct = list(dict.fromkeys(reads))
     plan = Plan(
         words=tuple(read for read, _ in words),
@@ -69,7 +141,7 @@ def plan_patterns(
         token_columns=tokens,
         first={read: distinct.index(read) for read, _ in used},
         owners=np.arange(len(patterns), dtype=np.int32),
-        templates=Templates(conjunctions, len(words), *by_kind, start_label),
+        templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
     )
     by_position: dict[int, tuple[See, ...]] = {}
     for key in seen:
@@ -78,41 +150,10 @@ def plan_patterns(
     return PatternPlan(tuple(patterns), dialect, plan, seen_words, by_position)
 
 
-def _store(keys: Sequence[Key]) -> tuple[tuple[int, ...], tuple[Read, ...], dict[Key, int]]:
-    """Find what is read besides words.
-
-    RETURNS: spaCy attribute ids, attributes that are read in Python, and the position among both
-        of what each key reads.
-    """
-    ids = [ANNOTATION[read.name] for read, _ in keys if read.name in ANNOTATION]
-    annotations = tuple(dict.fromkeys([ORTH, SENT_START, *ids]))
-    tokens = tuple(dict.fromkeys(read for read, _ in keys if read.name in TOKEN))
-    stored: list[object] = [*annotations, *tokens]
-    position = {key: stored.index(ANNOTATION.get(key[0].name, key[0])) for key in keys}
-    return annotations, tokens, position
-
-
-def _is_stored(key: Key) -> bool:
+def _is_stored(column: Column) -> bool:
     """Whether spaCy's own number of an annotation is that of the text that is seen of it."""
-    read, view = key
+    read, view = column
     return view == View() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
-
-
-def _conjoin(
-    patterns: Sequence[Pattern], columns: Sequence[int], see: dict[View, See], dialect: Dialect
-) -> Conjunctions:
-    """Make the tests of patterns. columns: of all their macros."""
-    tests = [test for pattern in patterns for test in pattern.tests]
-    part_offsets, part_anchors = places_of(tests)
-    return Conjunctions(
-        seeds=np.array([seed_of(pattern.key) for pattern in patterns], dtype=np.uint64),
-        part_ptr=np.cumsum([0, *(len(pattern.tests) for pattern in patterns)], dtype=np.int64),
-        part_columns=np.array(columns, dtype=np.int64),
-        part_offsets=part_offsets,
-        part_anchors=part_anchors,
-        n_edges=len(dialect.before),
-        given_edges=_edges(tests, see, dialect),
-    )
 
 
 def _edges(tests: Sequence[Macro], see: dict[View, See], dialect: Dialect) -> NDArray[np.uint64]:
