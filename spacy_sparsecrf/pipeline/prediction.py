@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from ..decoding.chains import Spans as LabelRuns
 from ..targets.base import Target
 from ..targets.scheme import Spans
-from ..targets.span_target import SpanTarget
+from ..targets.spans import SpanTarget
 from .compilation import announce_prediction
 from .settings import DecodingSettings, Features
 from .upstream import Expected

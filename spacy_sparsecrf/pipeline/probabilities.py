@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ..decoding.chains import Spans
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
-from ..targets.span_target import SpanTarget
+from ..targets.spans import SpanTarget
 from .prediction import Reader, by_doc
 
 if TYPE_CHECKING:

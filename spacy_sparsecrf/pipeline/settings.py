@@ -17,7 +17,7 @@ from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError
 from ..model.model import KINDS, check_clusters
 from ..targets.base import Target
-from ..targets.span_target import SpanTarget
+from ..targets.spans import SpanTarget
 from .learning_settings import LearningSettings
 
 if TYPE_CHECKING:

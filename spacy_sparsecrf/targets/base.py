@@ -4,13 +4,20 @@ Below it stands what targets share that read Docs and write to them.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
+
+Docs: TypeAlias = Sequence[Doc]
+Labels: TypeAlias = Sequence[str]
+Ids: TypeAlias = Sequence[NDArray[np.int32]]
+"""Of the labels of tokens, an array a Doc."""
+Mask: TypeAlias = NDArray[np.bool_]
+Scores: TypeAlias = NDArray[np.float64] | None
 
 
 @runtime_checkable
@@ -25,7 +32,7 @@ class Target(Protocol):
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
 
-    def complete(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels as they are learnt: in normal form, and with those that must not lack."""
         return tuple(labels)
 
@@ -33,7 +40,7 @@ class Target(Protocol):
         """Return the labels that a user's name stands for."""
         return self.complete([name])
 
-    def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def names_of(self, labels: Labels) -> tuple[str, ...]:
         """Return the names that users know labels by."""
         return tuple(labels)
 
@@ -49,7 +56,7 @@ class Target(Protocol):
         """
         ...
 
-    def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
+    def legal(self, labels: Labels) -> Mask | None:
         """Tell which labels may follow each other.
 
         labels: [Y] names of the labels.
@@ -58,9 +65,7 @@ class Target(Protocol):
         """
         return None
 
-    def permitted(
-        self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
-    ) -> NDArray[np.bool_] | None:
+    def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
         """Tell which labels tokens may get, given annotation that is set already and is kept.
 
         labels: [Y] names of the labels.
@@ -70,13 +75,7 @@ class Target(Protocol):
         return None
 
     def write(
-        self,
-        docs: Sequence[Doc],
-        label_ids: Sequence[NDArray[np.int32]],
-        labels: Sequence[str],
-        *,
-        overwrite: bool,
-        scores: NDArray[np.float64] | None = None,
+        self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels.
 
@@ -98,7 +97,7 @@ def have_same_tokens(example: Example) -> bool:
     return bool(np.array_equal(predicted, reference))
 
 
-def add_strings(docs: Sequence[Doc], strings: Iterable[str]) -> None:
+def add_strings(docs: Docs, strings: Iterable[str]) -> None:
     """Make strings known to the vocabs of Docs.
 
     A vocab may have lost strings since the last time, as at the end of a memory zone.

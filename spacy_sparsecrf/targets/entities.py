@@ -1,23 +1,15 @@
 """Named entities: `doc.ents`."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
-from spacy.attrs import (  # type: ignore[import-not-found]
-    ENT_ID,
-    ENT_IOB,
-    ENT_KB_ID,
-    ENT_TYPE,
-)
+from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import add_strings, ends_of, have_same_tokens, string_ids
+from .base import Docs, Ids, Labels, Scores, add_strings, ends_of, have_same_tokens, string_ids
 from .scheme import OUTSIDE
-from .span_target import Present, SpanTarget
+from .spans import Present, SpanTarget
 
 # What spaCy stores in a token: unknown, goes on with an entity, is in none, begins one. A token
 # that begins an entity of no type is blocked: it must not get into one.
@@ -59,8 +51,8 @@ class Entities(SpanTarget):
             is_out |= values[:, 1] == 1
         labels: list[str | None] = [OUTSIDE if out else None for out in is_out.tolist()]
         for entity in doc.ents:
-            own = self.scheme.labels_for(len(entity), entity.label_)
-            labels[entity.start : entity.end] = own
+            start, end = entity.start, entity.end
+            labels[start:end] = self.scheme.labels_for(end - start, entity.label_)
         return labels
 
     def present(self, doc: Doc) -> Present | None:
@@ -73,13 +65,7 @@ class Entities(SpanTarget):
         return Present(entities, np.flatnonzero(blocked).tolist())
 
     def write(
-        self,
-        docs: Sequence[Doc],
-        label_ids: Sequence[NDArray[np.int32]],
-        labels: Sequence[str],
-        *,
-        overwrite: bool,
-        scores: NDArray[np.float64] | None = None,
+        self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted entities, through one array a Doc; see `Target.write`.
 
@@ -100,8 +86,7 @@ class Entities(SpanTarget):
         n_kept = np.append(0, np.cumsum(is_kept))
         chosen = n_kept[spans.ends] == n_kept[spans.starts]
         new = spans.where(chosen)
-        names = [new.names[i] for i in np.unique(new.types)]
-        add_strings(docs, names)
+        add_strings(docs, [new.names[i] for i in np.unique(new.types)])
         tokens = new.tokens()
         values[tokens, 0] = INSIDE
         values[new.starts, 0] = BEGIN

@@ -133,18 +133,14 @@ class Scheme:
         return legal
 
 
-def _type_of(label: str) -> str:
-    return label.partition("-")[2]
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def _as_arrays(labels: tuple[str, ...]) -> _Arrays:
-    names = tuple(dict.fromkeys(_type_of(label) for label in labels if label != OUTSIDE))
-    position = {name: i for i, name in enumerate(names)}
-    types = [-1 if label == OUTSIDE else position[_type_of(label)] for label in labels]
+    types = [label.partition("-")[2] for label in labels]
+    names = tuple(dict.fromkeys(name for name in types if name))
+    position = {"": -1, **{name: i for i, name in enumerate(names)}}
     return _Arrays(
         names,
-        np.array(types, dtype=np.int64),
+        np.array([position[name] for name in types], dtype=np.int64),
         np.array([label[0] in OPEN for label in labels], dtype=np.bool_),
         np.array([label[0] in CONTINUING for label in labels], dtype=np.bool_),
     )

@@ -7,16 +7,25 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import IDS  # type: ignore[import-not-found]
-from spacy.parts_of_speech import (  # type: ignore[import-not-found]
-    IDS as PARTS_OF_SPEECH,
-)
-from spacy.tokens import Doc, Token
+from spacy.parts_of_speech import IDS as PARTS  # type: ignore[import-not-found]
+from spacy.tokens import Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Target, add_strings, have_same_tokens, string_ids
+from .base import (
+    Docs,
+    Ids,
+    Labels,
+    Mask,
+    Scores,
+    Target,
+    add_strings,
+    ends_of,
+    have_same_tokens,
+    string_ids,
+)
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -57,7 +66,7 @@ class TokenTarget(Target):
         """Read the gold value of each predicted token; None or "" where it is missing."""
 
     @abstractmethod
-    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+    def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Tell which labels tokens have now: [N, Y], or None where nothing is set anywhere."""
 
     def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
@@ -67,9 +76,7 @@ class TokenTarget(Target):
             return list(values)
         return [tuple(value.split(self.alternatives)) if value else None for value in values]
 
-    def permitted(
-        self, docs: Sequence[Doc], labels: Sequence[str], *, overwrite: bool
-    ) -> NDArray[np.bool_] | None:
+    def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
         """Permit only the label that is set, where it is one; see `Target.permitted`."""
         mask = None if overwrite else self.matches(docs, labels)
         if mask is not None:
@@ -100,11 +107,11 @@ class TokenAttribute(TokenTarget):
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a part of speech that spaCy does not know."""
-        known = [name for name in PARTS_OF_SPEECH if name]
+        known = [name for name in PARTS if name]
         if self.attr == "pos" and label not in known:
             raise SparseCRFError(Errors.SC215.format(label=label, known=", ".join(known)))
 
-    def complete(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels in normal form: features and their values sorted."""
         if self.attr != "morph" or not labels:
             return tuple(labels)
@@ -112,30 +119,22 @@ class TokenAttribute(TokenTarget):
 
     def values(self, example: Example) -> list[str | None]:
         """Read the gold value of each predicted token; "" where it is missing."""
-        predicted, reference = example.predicted, example.reference
-        if not len(predicted):
+        reference = example.reference
+        if not len(example.predicted):
             return []
         if have_same_tokens(example):
-            strings = reference.vocab.strings
-            return [strings[value] for value in reference.to_array(self._key)]
+            return [reference.vocab.strings[value] for value in reference.to_array(self._key)]
         return list(example.get_aligned(self._key, as_string=True))
 
-    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+    def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Tell which labels tokens have now."""
         if not any(len(doc) and doc.has_annotation(self._key) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
-        mask: NDArray[np.bool_] = present[:, None] == self._ids_of(labels)
-        return mask
+        return np.equal(present[:, None], self._ids_of(labels))
 
     def write(
-        self,
-        docs: Sequence[Doc],
-        label_ids: Sequence[NDArray[np.int32]],
-        labels: Sequence[str],
-        *,
-        overwrite: bool,
-        scores: NDArray[np.float64] | None = None,
+        self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels, through one array a Doc; see `Target.write`."""
         if not len(docs):
@@ -143,16 +142,14 @@ class TokenAttribute(TokenTarget):
         ids = np.concatenate(label_ids)
         add_strings(docs, [labels[i] for i in set(ids.tolist())])
         values = self._ids_of(labels)[ids].reshape(-1, 1)
-        last = 0
-        for doc in docs:
-            first, last = last, last + len(doc)
-            predicted = values[first:last]
+        for doc, last in zip(docs, ends_of(docs).tolist(), strict=True):
+            predicted = values[last - len(doc) : last]
             if not overwrite and doc.has_annotation(self._key):
                 present = doc.to_array(self._key).reshape(-1, 1)
                 predicted = np.where(present != 0, present, predicted)
             doc.from_array([self._id], predicted)  # type: ignore[arg-type]
 
-    def _ids_of(self, labels: Sequence[str]) -> NDArray[np.uint64]:
+    def _ids_of(self, labels: Labels) -> NDArray[np.uint64]:
         """What spaCy stores for each label, the same in every vocab: [Y] uint64."""
         if self._known[0] != labels:
             self._known = tuple(labels), string_ids(labels)
@@ -185,9 +182,6 @@ class TokenExtension(TokenTarget):
         if method is not None or (getter is not None and setter is None):
             raise SparseCRFError(Errors.SC506.format(attr=attr))
 
-    def check_label(self, label: str) -> None:
-        """Accept any label."""
-
     def values(self, example: Example) -> list[str | None]:
         """Read the gold value of each predicted token; None where it is missing or ambiguous.
 
@@ -200,7 +194,7 @@ class TokenExtension(TokenTarget):
         candidates = ({values[i] for i in tokens} for tokens in aligned)
         return [found.pop() if len(found) == 1 else None for found in candidates]
 
-    def matches(self, docs: Sequence[Doc], labels: Sequence[str]) -> NDArray[np.bool_] | None:
+    def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Tell which labels tokens have now."""
         present = [token._.get(self.name) for doc in docs for token in doc]
         if not any(present):
@@ -208,13 +202,7 @@ class TokenExtension(TokenTarget):
         return np.array([[label == value for label in labels] for value in present])
 
     def write(
-        self,
-        docs: Sequence[Doc],
-        label_ids: Sequence[NDArray[np.int32]],
-        labels: Sequence[str],
-        *,
-        overwrite: bool,
-        scores: NDArray[np.float64] | None = None,
+        self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels token by token, as spaCy keeps them in a dict."""
         for doc, ids in zip(docs, label_ids, strict=True):

@@ -15,8 +15,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
-from spacy_sparsecrf.targets.span_target import SpanTarget
-from spacy_sparsecrf.targets.spans import SpanGroups
+from spacy_sparsecrf.targets.spans import SpanGroups, SpanTarget
 
 from ..decoding.span_cases import add_spans, span_lists, spans_of
 
