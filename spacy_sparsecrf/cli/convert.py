@@ -15,10 +15,9 @@ from wasabi import msg
 
 from ..convert.attributes import parse_columns
 from ..convert.columns import TAB
+from ..convert.docs import STORED, read_docs, unpack, write_docs
 from ..convert.formats import SEPARATORS, Format, guess_format, open_source
-from ..convert.reading import STORED, read_docs
 from ..convert.schemes import Scheme
-from ..convert.writing import unpack, write_docs
 from ..errors import Errors, SparseCRFError
 from .common import reported
 
@@ -49,6 +48,10 @@ def convert(
     attribute: Annotated[
         str, typer.Option(help="CRFsuite's attribute that has the words, as w[0] of w[0]=the")
     ] = "",
+    merge_subtokens: Annotated[
+        bool,
+        typer.Option("--merge-subtokens", "-T", help="CoNLL-U's multiword tokens are a token each"),
+    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
@@ -58,14 +61,23 @@ def convert(
     """
     with reported():
         kind = _format_of(source, target, kind, bool(columns), bool(attribute))
+        if merge_subtokens and kind is not Format.conllu:
+            raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
         vocab = spacy.blank(lang).vocab
         if target.suffix == SPACY:
-            opened = open_source(source, kind, names, attribute)
+            opened = open_source(source, kind, names, attribute, merge_subtokens)
             if kind in SEPARATORS and not names and opened.columns:
                 taken = ",".join(opened.columns)
                 msg.info(f"Columns are taken for {taken} by their values (see --columns)")
             n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
+            if opened.n_multiword and merge_subtokens:
+                msg.info(f"{opened.n_multiword} multiword tokens are a token each")
+            elif opened.n_multiword:
+                msg.warn(
+                    f"{opened.n_multiword} multiword tokens are their words, so that texts are not "
+                    "those of the file, and no tokenizer finds these words (see --merge-subtokens)"
+                )
             msg.good(f"{n} docs are in {target}")
             return
         written = write_docs(

@@ -1,11 +1,13 @@
-"""What columns can be: attributes of tokens."""
+"""What columns can be: attributes of tokens; and what those of a file are, by their values."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from spacy.parts_of_speech import IDS  # type: ignore[import-not-found]
 from spacy.tokens import Token
 
 from ..errors import Errors, SparseCRFError
+from .schemes import MISSING, OUTSIDE
 
 UNSET = "_"
 IGNORED = "_"
@@ -19,12 +21,24 @@ _SPANS, _CUSTOM = "spans:", "_."
 _SHORT = {"chunk": "spans:sc"}
 _KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, IGNORED)
 _PARTS_OF_SPEECH = frozenset(name for name in IDS if name)
-_REASONS = {
-    "": "it is empty; write _ where there is no value",
-    "pos": f"a universal part of speech is expected: {', '.join(sorted(_PARTS_OF_SPEECH))}",
-    "morph": "features as in Case=Nom|Number=Sing are expected",
-    SPACE: "1, a blank follows, or 0 is expected",
+_FEATURES = re.compile(r"[^=|]+=[^|]+(\|[^=|]+=[^|]+)*")
+_EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
+    "pos": (
+        _PARTS_OF_SPEECH.__contains__,
+        f"a universal part of speech is expected: {', '.join(sorted(_PARTS_OF_SPEECH))}",
+    ),
+    "morph": (_FEATURES.fullmatch, "features as in Case=Nom|Number=Sing are expected"),
+    SPACE: (("0", "1").__contains__, "1, a blank follows, or 0 is expected"),
 }
+
+DOCSTART = "-DOCSTART-"
+"""The word of a line that is no token, but begins a document."""
+
+_SPAN_LABEL = re.compile(r"[BIELSU]-(.+)")
+# Types of the chunks of CoNLL-2000, which are kept in spans "sc"; others are entities.
+_CHUNKS = frozenset(
+    ["NP", "VP", "PP", "ADJP", "ADVP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"]
+)
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
@@ -64,18 +78,33 @@ def register(columns: Sequence[str]) -> None:
 def why_not(column: str, value: str) -> str:
     """Why a text cannot be the value of a column, or ""."""
     if not value:
-        return _REASONS[""]
-    if value == UNSET and column != SPACE:
-        return ""
-    if column == "pos" and value not in _PARTS_OF_SPEECH:
-        return _REASONS[column]
-    if column == "morph" and not all(map(_is_feature, value.split("|"))):
-        return _REASONS[column]
-    if column == SPACE and value not in ("0", "1"):
-        return _REASONS[column]
-    return ""
+        return "it is empty; write _ where there is no value"
+    fits, reason = _EXPECTED.get(column, (bool, ""))
+    return "" if (value == UNSET and column != SPACE) or fits(value) else reason
 
 
-def _is_feature(text: str) -> bool:
-    field, _, value = text.partition("=")
-    return bool(field and value)
+def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Guess what columns are: the first is the words, and one more the label.
+
+    That is the last one whose values tell spans, as B-LOC does: entities, or chunks if all types
+    are; without such a one the last column, which is tags. Others are ignored.
+    rows: values of the columns, one a token; at least one.
+    """
+    rows = list(rows)
+    columns = list(zip(*[row for row in rows if row[0] != DOCSTART] or rows, strict=False))
+    names = [WORDS, *[IGNORED] * (len(columns) - 1)]
+    for i in range(len(columns) - 1, 0, -1):
+        types = _types(columns[i])
+        if types:
+            names[i] = "spans:sc" if types <= _CHUNKS else ENTITIES
+            return tuple(names)
+    if len(names) > 1:
+        names[-1] = "tag"
+    return tuple(names)
+
+
+def _types(values: Iterable[str]) -> set[str]:
+    """The types of spans that values tell; none if one of them is no label of spans."""
+    told = set(values) - {OUTSIDE, *MISSING}
+    matches = [_SPAN_LABEL.fullmatch(value) for value in told]
+    return {match[1] for match in matches if match} if all(matches) else set()

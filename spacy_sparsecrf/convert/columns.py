@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ..errors import Errors, SparseCRFError
-from .guessing import guess_columns
+from .attributes import DOCSTART, guess_columns
 
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 TAB, BLANKS = "\t", " "
@@ -33,17 +33,19 @@ Sentence: TypeAlias = list[Row]
 Split: TypeAlias = Callable[[int, str], Row]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Source:
     """A file of sentences, read.
 
     path: for messages; columns: what the columns are, see `attributes`; sentences: rows with a
-    value for each column.
+    value for each column, but for a row whose first is -DOCSTART-; n_multiword: number of CoNLL-U's
+    multiword tokens in the sentences that have been read.
     """
 
     path: Path
     columns: tuple[str, ...]
     sentences: Iterator[Sentence]
+    n_multiword: int = 0
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -71,30 +73,26 @@ def _decode(path: Path, number: int, line: bytes) -> str:
 
 
 def sentences(lines: Iterable[tuple[int, str]], split: Split) -> Iterator[Sentence]:
-    """Cut lines at empty ones into sentences. split: makes a row of a line that is not empty."""
+    """Cut lines at empty ones, and before -DOCSTART-, into sentences.
+
+    split: makes a row of a line that is not empty.
+    """
     rows: Sentence = []
     for number, line in lines:
-        if line:
-            rows.append(split(number, line))
-        elif rows:
+        row = split(number, line) if line else None
+        if rows and (row is None or row.values[0] == DOCSTART):
             yield rows
             rows = []
+        if row is not None:
+            rows.append(row)
     if rows:
         yield rows
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:
     """An error about a row with too many or too few columns."""
-    return SparseCRFError(
-        Errors.SC611.format(
-            path=path,
-            line=row.line,
-            found=len(row.values),
-            expected=expected,
-            why=why,
-            separator=separator,
-        )
-    )
+    where = {"path": path, "line": row.line, "found": len(row.values), "expected": expected}
+    return SparseCRFError(Errors.SC611.format(**where, why=why, separator=separator))
 
 
 def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -> Source:
@@ -103,43 +101,42 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     path: of the file, which may be compressed (.gz); columns: what its columns are; by default they
     are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
     (any number of blanks and tabs), or by default a tab if the first line has one. A line that
-    starts with # is a token; sentences end with an empty line.
+    starts with # is a token; sentences end with an empty line. -DOCSTART- begins a document, and
+    need not have all columns.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
-    lines = read_lines(path)
-    first = next((entry for entry in lines if entry[1].strip(" \t")), None)
-    if first is None:
+    lines, head = read_lines(path), []
+    for entry in lines:
+        head.append(entry)
+        if entry[1].strip(" \t") and not entry[1].startswith(DOCSTART):
+            break
+    else:
         return Source(path, tuple(columns), iter(()))
-    separator = separator or (TAB if TAB in first[1] else BLANKS)
-    width = len(_split(separator, *first).values)
-    why = "as --columns says" if columns else f"as in line {first[0]}"
-    rows = _checked(path, chain([first], lines), separator, len(columns) or width, why)
-    if columns:
-        return Source(path, tuple(columns), rows)
-    head = [*islice(rows, N_GUESSED)]
-    guessed = guess_columns(row.values for sentence in head for row in sentence)
-    return Source(path, guessed, chain(head, rows))
+    number, first = head[-1]
+    separator = separator or (TAB if TAB in first else BLANKS)
+    width = len(columns) or len(_split(separator, number, first).values)
+    why = "as --columns says" if columns else f"as in line {number}"
 
-
-def _split(separator: str, number: int, line: str) -> Row:
-    if separator == TAB:
-        return Row(number, line.split(TAB))
-    return Row(number, _BLANKS.split(line.strip(" \t")))
-
-
-def _checked(
-    path: Path, lines: Iterable[tuple[int, str]], separator: str, width: int, why: str
-) -> Iterator[Sentence]:
     def split(number: int, line: str) -> Row:
         row = _split(separator, number, line)
-        if len(row.values) != width:
+        if len(row.values) != width and row.values[0] != DOCSTART:
             raise wrong_width(path, row, width, why, _DESCRIBED[separator])
         return row
 
+    entries: Iterable[tuple[int, str]] = chain(head, lines)
     if separator == BLANKS:
         # A line of blanks has no columns.
-        lines = ((number, line.strip(" \t")) for number, line in lines)
-    return sentences(lines, split)
+        entries = ((number, line.strip(" \t")) for number, line in entries)
+    rows = sentences(entries, split)
+    if columns:
+        return Source(path, tuple(columns), rows)
+    guessed_by = [*islice(rows, N_GUESSED)]
+    guessed = guess_columns(row.values for sentence in guessed_by for row in sentence)
+    return Source(path, guessed, chain(guessed_by, rows))
+
+
+def _split(separator: str, number: int, line: str) -> Row:
+    return Row(number, line.split(TAB) if separator == TAB else _BLANKS.split(line.strip(" \t")))
 
 
 def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
-from .attributes import IGNORED, WORDS
+from .attributes import IGNORED, UNSET, WORDS
 from .columns import (
     BLANKS,
     TAB,
@@ -67,29 +67,35 @@ def guess_format(path: Path) -> Format:
 
 
 def open_source(
-    path: Path, kind: Format, columns: Sequence[str] = (), attribute: str = ""
+    path: Path,
+    kind: Format,
+    columns: Sequence[str] = (),
+    attribute: str = "",
+    merge_subtokens: bool = False,
 ) -> Source:
     """Open a file of annotated text.
 
     columns: what its columns are, or with CRFsuite the words, "orth", and what the label is; by
-    default see `read_columns`; attribute: see `read_crfsuite`.
+    default see `read_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`.
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind in SEPARATORS:
         return read_columns(path, columns, SEPARATORS[kind])
     if kind is Format.conllu:
-        return read_conllu(path)
+        return read_conllu(path, merge_subtokens)
     labels = [name for name in columns if name not in (WORDS, IGNORED)]
     if len(labels) > 1:
         raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
     return read_crfsuite(path, attribute, *labels)
 
 
-def read_conllu(path: Path) -> Source:
+def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
     """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
 
     Empty nodes are left out. The words of a multiword token stand for it: no space follows but
     after its last. spaCy's own reader knows neither files nor lines to name in messages.
+    merge_subtokens: whether a multiword token is one token as it is written, as with spaCy's
+    converter: with the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
     RAISES: SparseCRFError, when read, for a line that is none of a word.
     """
 
@@ -99,25 +105,61 @@ def read_conllu(path: Path) -> Source:
             raise wrong_width(path, row, _CONLLU_WIDTH, "as in all CoNLL-U", "one tab each")
         return row
 
-    lines = ((number, line) for number, line in read_lines(path) if not line.startswith("#"))
-    words = (list(_words(path, rows)) for rows in sentences(lines, split))
-    return Source(path, CONLLU_COLUMNS, (found for found in words if found))
+    def found() -> Iterator[Sentence]:
+        lines = ((number, line) for number, line in read_lines(path) if not line.startswith("#"))
+        for rows in sentences(lines, split):
+            tokens = _tokens(path, rows)
+            source.n_multiword += sum(written is not None for written, _ in tokens)
+            made = [row for token in tokens for row in _rows(*token, merge_subtokens)]
+            if made:
+                yield made
+
+    source = Source(path, CONLLU_COLUMNS, found())
+    return source
 
 
-def _words(path: Path, rows: Sentence) -> Iterator[Row]:
-    range_end, range_space = 0, "1"
-    for line, values in rows:
-        number, form, lemma, pos, tag, morph, *_, misc = values
-        space = "0" if "SpaceAfter=No" in misc.split("|") else "1"
+def _tokens(path: Path, rows: Sentence) -> list[tuple[Row | None, Sentence]]:
+    """The tokens of a sentence: the line of a multiword token, else None, and those of words."""
+    tokens: list[tuple[Row | None, Sentence]] = []
+    end = 0
+    for row in rows:
+        number = row.values[0]
         if "." in number:
             continue
         if "-" in number:
-            range_end, range_space = _integer(path, line, number, number.split("-")[1]), space
-            continue
-        position = _integer(path, line, number, number)
-        if position <= range_end:
-            space = range_space if position == range_end else "0"
-        yield Row(line, [form, lemma, pos, tag, morph, space])
+            end = _integer(path, row.line, number, number.split("-")[1])
+            tokens.append((row, []))
+        elif _integer(path, row.line, number, number) <= end:
+            tokens[-1][1].append(row)
+        else:
+            tokens.append((None, [row]))
+    return tokens
+
+
+def _rows(written: Row | None, words: Sentence, merge: bool) -> Sentence:
+    """The rows that a token becomes, with the values of CONLLU_COLUMNS."""
+    if merge and written and words:
+        words = [_merged(written, words)]
+    spaces = ["0"] * len(words)
+    if words:
+        spaces[-1] = "0" if "SpaceAfter=No" in (written or words[-1]).values[-1].split("|") else "1"
+    return [Row(w.line, [*w.values[1:6], space]) for w, space in zip(words, spaces, strict=True)]
+
+
+def _merged(written: Row, words: Sentence) -> Row:
+    """The line of one token for a multiword token."""
+    numbers = [word.values[0] for word in words]
+    head = next((word for word in words if word.values[6] not in numbers), words[0])
+    lemmas, tags, morphs = (
+        [word.values[i] for word in words if word.values[i] != UNSET] for i in (2, 4, 5)
+    )
+    fields: dict[str, set[str]] = {}
+    for feature in "|".join(morphs).split("|") if morphs else []:
+        field, _, values = feature.partition("=")
+        fields.setdefault(field, set()).update(values.split(","))
+    morph = "|".join(f"{field}={','.join(sorted(fields[field]))}" for field in sorted(fields))
+    made = " ".join(lemmas), head.values[3], "_".join(tags), morph
+    return Row(written.line, [*written.values[:2], *(value or UNSET for value in made)])
 
 
 def _integer(path: Path, line: int, value: str, digits: str) -> int:

@@ -31,6 +31,7 @@ class Target(Protocol):
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
+        return None
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels as they are learnt: in normal form, and with those that must not lack."""

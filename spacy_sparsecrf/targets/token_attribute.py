@@ -1,11 +1,10 @@
 """One label a token, kept in an attribute of the token: spaCy's own, or an extension."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import IDS as PARTS  # type: ignore[import-not-found]
 from spacy.tokens import Token
@@ -30,6 +29,7 @@ from .base import (
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
 TOKEN_ATTR = "token_attr"  # what scorers are told the attribute by
+_label_ids = lru_cache(maxsize=16)(string_ids)  # of the labels of models
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
@@ -102,8 +102,6 @@ class TokenAttribute(TokenTarget):
         super().__init__(attr, alternatives)
         self._key = attr.upper()
         self._id = IDS[self._key]
-        # The labels of the last call, and what spaCy stores for them.
-        self._known: tuple[Sequence[str], NDArray[np.uint64]] = (), np.empty(0, dtype=np.uint64)
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a part of speech that spaCy does not know."""
@@ -131,7 +129,8 @@ class TokenAttribute(TokenTarget):
         if not any(len(doc) and doc.has_annotation(self._key) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
-        return np.equal(present[:, None], self._ids_of(labels))
+        mask: Mask = present[:, None] == _label_ids(tuple(labels))
+        return mask
 
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
@@ -141,19 +140,13 @@ class TokenAttribute(TokenTarget):
             return
         ids = np.concatenate(label_ids)
         add_strings(docs, [labels[i] for i in set(ids.tolist())])
-        values = self._ids_of(labels)[ids].reshape(-1, 1)
+        values = _label_ids(tuple(labels))[ids].reshape(-1, 1)
         for doc, last in zip(docs, ends_of(docs).tolist(), strict=True):
             predicted = values[last - len(doc) : last]
             if not overwrite and doc.has_annotation(self._key):
                 present = doc.to_array(self._key).reshape(-1, 1)
                 predicted = np.where(present != 0, present, predicted)
             doc.from_array([self._id], predicted)  # type: ignore[arg-type]
-
-    def _ids_of(self, labels: Labels) -> NDArray[np.uint64]:
-        """What spaCy stores for each label, the same in every vocab: [Y] uint64."""
-        if self._known[0] != labels:
-            self._known = tuple(labels), string_ids(labels)
-        return self._known[1]
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.tokens import DocBin
+from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.explanations import render_model, strongest_pairs
 from spacy_sparsecrf.model import explanation
@@ -244,6 +245,16 @@ def test_converting_other_formats(tmp_path: Path):
     assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
 
 
+def test_multiword_tokens_are_told(tmp_path: Path):
+    source, target = tmp_path / "a.conllu", tmp_path / "a.spacy"
+    rows = ["1-2", "del"], ["1", "de"], ["2", "el"]
+    source.write_text("".join("\t".join([*row, *"_" * 8]) + "\n" for row in rows))
+    found = run("convert", source, target)
+    assert "1 multiword tokens are their words" in found.stdout + found.stderr
+    assert "1 multiword tokens are a token each" in run("convert", source, target, "-T").stdout
+    assert len(*DocBin().from_disk(target).get_docs(Vocab())) == 1
+
+
 def test_conversions_that_fail(tmp_path: Path):
     source, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
     source.write_text("a\tX\nb\n")
@@ -265,6 +276,7 @@ def test_conversions_that_fail(tmp_path: Path):
     conllu = ["--columns", "orth,tag", "--format", "conllu"]
     assert "--columns" in run("convert", source, target, *conllu, code=2).stderr
     assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
+    assert "--merge-subtokens" in run("convert", source, target, "-T", code=2).stderr
     assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
 
 

@@ -15,10 +15,9 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.convert.attributes import parse_columns
 from spacy_sparsecrf.convert.columns import BLANKS, TAB, read_columns
+from spacy_sparsecrf.convert.docs import STORED, read_docs, unpack, write_docs
 from spacy_sparsecrf.convert.formats import Format, guess_format, open_source
-from spacy_sparsecrf.convert.reading import STORED, read_docs
 from spacy_sparsecrf.convert.schemes import BadLabelError, Scheme, read_spans, write_spans
-from spacy_sparsecrf.convert.writing import unpack, write_docs
 from spacy_sparsecrf.errors import SparseCRFError
 
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
@@ -32,8 +31,8 @@ def _no_extension_is_left() -> Iterator[None]:
 
 
 def docs_of(path: Path, kind: Format, columns: str = "", **options) -> list[Doc]:
-    attribute = options.pop("attribute", "")
-    source = open_source(path, kind, parse_columns(columns) if columns else (), attribute)
+    given = {key: options.pop(key) for key in ("attribute", "merge_subtokens") if key in options}
+    source = open_source(path, kind, parse_columns(columns) if columns else (), **given)
     return [*read_docs(source, Vocab(), **options)]
 
 
@@ -132,6 +131,45 @@ def test_conllu(tmp_path: Path):
     assert (second.text, second[0].tag_, second[0].pos_) == ("# ", "", "")
     written = text_of([first], "orth,pos,tag,morph,space_after")
     assert written.splitlines()[2] == "n't\tPART\t_\t_\t0"
+
+
+def conllu(*words: str) -> str:
+    """A sentence. words: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD and MISC, by blanks."""
+    fields = (word.split() for word in words)
+    return "".join("\t".join([*f[:7], "_", "_", f[7]]) + "\n" for f in fields) + "\n"
+
+
+MULTIWORD = conllu(
+    "1 cerca cerca ADV RG _ 0 _",
+    "2-3 del _ _ _ _ _ _",
+    "2 de de ADP SP _ 4 _",
+    "3 el el DET DA Definite=Def|Number=Sing 4 _",
+    "4-6 dámelo _ _ _ _ _ SpaceAfter=No",
+    "4 da dar VERB V Number=Sing 1 _",
+    "5 me yo PRON P Number=Plur 4 _",
+    "6 lo _ PRON _ _ 4 _",
+    "7 . . PUNCT FP _ 1 _",
+)
+
+
+def test_multiword_tokens_are_merged(tmp_path: Path):
+    path = tmp_path / "a.conllu"
+    path.write_text(MULTIWORD + CONLLU)
+    merged, first, _ = docs_of(path, Format.conllu, merge_subtokens=True)
+    assert merged.text == "cerca del dámelo. "
+    found = [(t.text, t.lemma_, t.pos_, t.tag_, str(t.morph)) for t in merged][1:3]
+    assert found[0] == ("del", "de el", "ADP", "SP_DA", "Definite=Def|Number=Sing")
+    assert found[1] == ("dámelo", "dar yo", "VERB", "V_P", "Number=Plur,Sing")
+    assert [t.text for t in first] == ["I", "don't", "."]
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
+    path = tmp_path / "a.conllu"
+    path.write_text(MULTIWORD + CONLLU)
+    source = open_source(path, Format.conllu, merge_subtokens=merge)
+    assert [len(rows) for rows in source.sentences] == ([4, 3, 1] if merge else [7, 4, 1])
+    assert source.n_multiword == 3
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_sparsecrf.convert.attributes import guess_columns
 from spacy_sparsecrf.convert.columns import read_columns
-from spacy_sparsecrf.convert.guessing import guess_columns
-from spacy_sparsecrf.convert.reading import read_docs
+from spacy_sparsecrf.convert.docs import read_docs
+from spacy_sparsecrf.errors import SparseCRFError
 
 from .commands import run
 
@@ -56,6 +57,23 @@ def test_documents_begin_at_docstart(tmp_path: Path):
     path.write_text("-DOCSTART- O\na B-X\n")
     [doc] = read_docs(read_columns(path), Vocab())
     assert [token.text for token in doc] == ["a"]
+
+
+@pytest.mark.parametrize("columns", [(), ("orth", "ner")])
+def test_docstart_need_not_have_all_columns(tmp_path: Path, columns: tuple[str, ...]):
+    path = tmp_path / "a.iob"
+    path.write_text(
+        "-DOCSTART-\n\na\tB-X\n-DOCSTART-\tO\tO\nb\tO\n\n-DOCSTART-\n-DOCSTART-\nc\tO\n"
+    )
+    docs = list(read_docs(read_columns(path, columns), Vocab(), n_sentences=10))
+    assert [[token.text for token in doc] for doc in docs] == [["a"], ["b"], ["c"]]
+    assert [e.label_ for e in docs[0].ents] == ["X"]
+    path.write_text("-DOCSTART-\n\n-DOCSTART- O\n")
+    with pytest.raises(SparseCRFError, match="SC612"):
+        list(read_docs(read_columns(path, columns), Vocab()))
+    path.write_text("-DOCSTART-\n\na O\nb\n")
+    with pytest.raises(SparseCRFError, match="SC611.*line 4, has 1 columns, but 2"):
+        list(read_docs(read_columns(path, columns), Vocab()))
 
 
 def test_the_command_says_what_it_took_for_what(tmp_path: Path):
