@@ -48,24 +48,11 @@ class WeightNames:
         unigram = coordinates < split
         pairs = coordinates[~unigram] - split
         values = theta.astype(dtype)
-        return CRFModel(
-            self.labels,
-            dtype,
-            WeightTable.of(
-                self.unigram_keys[coordinates[unigram] // n_outcomes],
-                None,
-                coordinates[unigram] % n_outcomes,
-                values[unigram],
-            ),
-            WeightTable.of(
-                self.bigram_keys[pairs // (n * self._n_previous)],
-                pairs // n % self._n_previous,
-                pairs % n,
-                values[~unigram],
-            ),
-            self.kind,
-            self.bounds,
-        )
+        test, outcome = np.divmod(coordinates[unigram], n_outcomes)
+        unigrams = WeightTable.of(self.unigram_keys[test], None, outcome, values[unigram])
+        test, pair = np.divmod(pairs, n * self._n_previous)
+        bigrams = WeightTable.of(self.bigram_keys[test], pair // n, pair % n, values[~unigram])
+        return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds)
 
     def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
         """Coordinates and weights, [n] each, of a model's tests and labels that have names here."""
@@ -86,9 +73,9 @@ class WeightNames:
             base = len(self.unigram_keys) * n
             tables.append((model.bigram, self.bigram_keys, base, pair, self._n_previous * n))
         coordinates, values = [], []
-        for table, keys, base, place, width in tables:
+        for table, keys, base, within, width in tables:
             test = np.repeat(find_keys(keys, table.keys), np.diff(table.indptr))
-            known = (test >= 0) & (place >= 0)
-            coordinates.append(base + test[known] * width + place[known])
+            known = (test >= 0) & (within >= 0)
+            coordinates.append(base + test[known] * width + within[known])
             values.append(table.values[known].astype(np.float64))
         return np.concatenate(coordinates), np.concatenate(values)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from ..corpus.encoded import Observations, find_keys
 from .model import CRFModel, WeightTable
 
 BOUNDARY = ""  # stands for the label before a sequence's first
+
+Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
+Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
 
 
 class NameOf(Protocol):
@@ -172,18 +175,18 @@ def _explain_label(
 ) -> LabelExplanation:
     """Find the strongest of a label's weights: value, hash and label before."""
     ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
-    opposing = [entry for entry in ascending[:n] if entry[0] < 0]
-    supporting = [entry for entry in ascending[::-1][:n] if entry[0] > 0]
-
-    def named(entries: Sequence[tuple[float, int, str | None]]) -> tuple[TestWeight, ...]:
-        return tuple(
-            TestWeight(names[key], before, label, weight) for weight, key, before in entries
+    supporting, opposing = (
+        tuple(
+            TestWeight(names[key], before, label, weight)
+            for weight, key, before in strongest
+            if weight * sign > 0
         )
+        for strongest, sign in ((ascending[::-1][:n], 1), (ascending[:n], -1))
+    )
+    return LabelExplanation(label, supporting, opposing, len(weights))
 
-    return LabelExplanation(label, named(supporting), named(opposing), len(weights))
 
-
-class _Rows:
+class _TestWeights:
     """The weights of tests, looked up for the tests of a batch of tokens."""
 
     def __init__(self, table: WeightTable, hashes: NDArray[np.uint64]) -> None:
@@ -194,10 +197,8 @@ class _Rows:
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def at(self, t: int) -> Iterator[tuple[int, dict[tuple[int, int], float]]]:
-        """The tests of token t that have weights: hash, and weights by label before (-1 for none)
-        and label.
-        """
+    def at(self, t: int) -> Iterator[tuple[int, Pairs]]:
+        """The tests of token t that have weights: hash, and weights."""
         table = self._table
         for key, row in zip(self._hashes[t].tolist(), self._found[t].tolist(), strict=True):
             if row < 0:
@@ -221,12 +222,12 @@ class _Explainer:
         bounds = np.array(model.bounds, dtype=np.int64)
         sizes = bounds[1:] - bounds[:-1]
         self._cluster = np.repeat(np.arange(len(model.labels), model.n_outcomes), sizes)
-        self._unigram = _Rows(model.unigram, observations.unigram_hashes)
-        self._valued = _Rows(model.unigram, observations.value_keys[:, None])
+        self._unigram = _TestWeights(model.unigram, observations.unigram_hashes)
+        self._valued = _TestWeights(model.unigram, observations.value_keys[:, None])
         self._values = observations.values
         has_pairs = model.kind != "maxent"
         bigram = observations.bigram_hashes
-        self._bigram = _Rows(model.bigram, bigram if has_pairs else bigram[:, :0])
+        self._bigram = _TestWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
         # The label before a sequence is that of the start; -1 behind its last token.
         self._chosen = labels.tolist()
         firsts = observations.offsets[:-1][np.diff(observations.offsets) > 0]
@@ -257,9 +258,7 @@ class _Explainer:
             tests += [(key, weights, x) for key, weights in self._valued.at(column)]
         for key, weights, x in tests:
             for own, other in self._outcome_pairs(label, rival):
-                values = [
-                    x * weights.get((-1, y), 0.0) if y is not None else 0.0 for y in (own, other)
-                ]
+                values = (0.0 if y is None else x * weights.get((-1, y), 0.0) for y in (own, other))
                 yield Contribution("test", self._names[key], None, self._outcomes[own], *values)
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
@@ -269,18 +268,13 @@ class _Explainer:
             yield int(self._cluster[label]), None if rival is None else int(self._cluster[rival])
 
     def _pair(
-        self,
-        kind: str,
-        key: int,
-        weights: dict[tuple[int, int], float],
-        pair: tuple[int, int],
-        other: tuple[int | None, int | None],
+        self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
     ) -> Contribution:
-        own, rival = weights.get(pair, 0.0), 0.0
-        if other[0] is not None and other[1] is not None:
-            rival = weights.get((other[0], other[1]), 0.0)
-        previous, label = self._before[pair[0]], self._before[pair[1]]
-        return Contribution(kind, self._names[key], previous, label, own, rival)
+        """What a test adds with a pair of labels, and with the one that would be in its place."""
+        before, label = other
+        rival = 0.0 if before is None or label is None else weights.get((before, label), 0.0)
+        names = self._before[pair[0]], self._before[pair[1]]
+        return Contribution(kind, self._names[key], *names, weights.get(pair, 0.0), rival)
 
 
 def explain_tokens(
@@ -302,14 +296,9 @@ def explain_tokens(
         others = marginals[t].copy()
         others[label] = -1.0
         rival = int(others.argmax()) if others.max() > 0.0 else None
-        explained.append(
-            TokenExplanation(
-                text,
-                model.labels[label],
-                float(marginals[t, label]),
-                None if rival is None else model.labels[rival],
-                0.0 if rival is None else float(marginals[t, rival]),
-                tuple(explainer.contributions(t, rival)),
-            )
-        )
+        own = text, model.labels[label], float(marginals[t, label])
+        other: tuple[str | None, float] = None, 0.0
+        if rival is not None:
+            other = model.labels[rival], float(marginals[t, rival])
+        explained.append(TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival))))
     return DocExplanation(tuple(explained))

@@ -11,10 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
-from ..model import file as model_file
-from .schema import PACKED, TABLES, check_arrays, check_meta
+from .file import PACKED, TABLES, Arrays, check_arrays, check_meta, read, write
 
-# Labels are stored in 16 bits, the start label included.
 # A chain is normalised over paths; the others at each token, without or with the label before.
 KINDS = ("chain", "maxent", "memm")
 
@@ -61,13 +59,8 @@ class WeightTable:
         order = kept[np.argsort(keys[kept], kind="stable")]
         active, first = np.unique(keys[order], return_index=True)
         pairs = np.empty(0, np.uint16) if previous is None else previous[order].astype(np.uint16)
-        return cls(
-            keys=active,
-            indptr=np.append(first, len(order)).astype(np.int64),
-            previous=pairs,
-            labels=labels[order].astype(np.uint16),
-            values=values[order],
-        )
+        indptr = np.append(first, len(order)).astype(np.int64)
+        return cls(active, indptr, pairs, labels[order].astype(np.uint16), values[order])
 
     def entries(self) -> Iterator[tuple[tuple[int, int, int], np.floating]]:
         """Every weight: hash, label before or -1 for none, and label; and its value."""
@@ -76,7 +69,7 @@ class WeightTable:
         places = zip(keys, previous, self.labels.tolist(), strict=True)
         return zip(places, self.values, strict=True)
 
-    def packed(self) -> model_file.Arrays:
+    def packed(self) -> Arrays:
         """The arrays to store: the number of weights a test takes the place of indptr."""
         counts = np.diff(self.indptr)
         width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
@@ -84,7 +77,7 @@ class WeightTable:
         return dict(zip(PACKED, stored, strict=True))
 
     @classmethod
-    def unpacked(cls, arrays: model_file.Arrays) -> WeightTable:
+    def unpacked(cls, arrays: Arrays) -> WeightTable:
         """The table that `packed` stored."""
         indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
         return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
@@ -117,10 +110,11 @@ def check_clusters(kind: str, number: int) -> None:
 class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
-    labels: strings, their position is the label id. dtype: "float32" or "float64", how weights
-    are stored. kind: "chain", "maxent" or "memm" (see `loss.local`). bounds: of clusters of
-    labels, see `loss.parts`: the first label of each and the number of labels, empty for none;
-    the unigram weights of cluster c are those of a label of the id Y + c.
+    labels: strings, their position is the label id; with the start label, their ids have 16 bits.
+    dtype: "float32" or "float64", how weights are stored. kind: "chain", "maxent" or "memm" (see
+    `loss.local`). bounds: of clusters of labels, see `loss.parts`: the first label of each and the
+    number of labels, empty for none; the unigram weights of cluster c are those of a label of the
+    id Y + c.
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -134,33 +128,19 @@ class CRFModel:
         kind: str = "chain",
         bounds: Sequence[int] = (),
     ) -> None:
-        self._set(
-            labels,
-            _check_dtype(dtype),
-            check_kind(kind),
-            bounds,
-            WeightTable.empty(dtype) if unigram is None else unigram,
-            WeightTable.empty(dtype) if bigram is None else bigram,
-        )
-
-    def _set(
-        self,
-        labels: Sequence[str],
-        dtype: str,
-        kind: str,
-        bounds: Sequence[int],
-        unigram: WeightTable,
-        bigram: WeightTable,
-    ) -> None:
+        self.dtype = _check_dtype(dtype)
+        self.kind = check_kind(kind)
         check_clusters(kind, len(bounds))
         if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)
-        self.dtype = dtype
-        self.kind = kind
         self.bounds: tuple[int, ...] = tuple(bounds)
-        self.unigram = unigram
-        self.bigram = bigram
+        self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
+        self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
+
+    def _become(self, other: CRFModel) -> None:
+        """Take over all of another model, which has been checked."""
+        vars(self).update(vars(other))
 
     @property
     def n_active(self) -> int:
@@ -184,40 +164,36 @@ class CRFModel:
         moved = (self.unigram.labels >= n).astype(np.uint16)  # clusters move up
         unigram = replace(self.unigram, labels=self.unigram.labels + moved)
         bounds = (*self.bounds[:-1], n + 1) if self.bounds else ()
-        self._set((*self.labels, label), self.dtype, self.kind, bounds, unigram, bigram)
+        labels = *self.labels, label
+        self._become(CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds))
 
     def to_bytes(self) -> bytes:
         """Serialise; the same model gives the same bytes."""
-        tables = {"unigram": self.unigram, "bigram": self.bigram}
         arrays = {
-            f"{kind}.{name}": array
-            for kind, table in tables.items()
-            for name, array in table.packed().items()
+            f"{table}.{name}": array
+            for table, weights in zip(TABLES, (self.unigram, self.bigram), strict=True)
+            for name, array in weights.packed().items()
         }
-        meta = {
-            "labels": list(self.labels),
-            "dtype": self.dtype,
-            "kind": self.kind,
-            "bounds": list(self.bounds),
-        }
-        return model_file.write(meta, arrays)
+        labels, bounds = list(self.labels), list(self.bounds)
+        meta = {"labels": labels, "dtype": self.dtype, "kind": self.kind, "bounds": bounds}
+        return write(meta, arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
         """Replace this model by a serialised one.
 
         RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
-        `schema`; the model then stays as it is.
+        `file`; the model then stays as it is.
         """
-        meta, arrays = model_file.read(data)
+        meta, arrays = read(data)
         check_meta(meta)
         labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
         kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
         check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
-        tables = {
-            table: WeightTable.unpacked({name: arrays[f"{table}.{name}"] for name in PACKED})
+        unigram, bigram = (
+            WeightTable.unpacked({name: arrays[f"{table}.{name}"] for name in PACKED})
             for table in TABLES
-        }
-        self._set(labels, dtype, kind, bounds, **tables)
+        )
+        self._become(CRFModel(labels, dtype, unigram, bigram, kind, bounds))
         return self
 
     def to_disk(self, path: str | Path) -> None:

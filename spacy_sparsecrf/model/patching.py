@@ -109,15 +109,17 @@ class _LineReader:
             before = self._find(self._previous, previous)
         elif previous != _NO_LABEL:
             self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
-        known = self._labels if kind == "u" else self._pair_labels
-        return Change(
-            kind, self._test(kind, test), before, self._find(known, label), self._weight(weight)
-        )
+        after = self._find(self._labels if kind == "u" else self._pair_labels, label)
+        return Change(kind, self._test(kind, test), before, after, self._weight(weight))
+
+    @property
+    def _where(self) -> dict[str, object]:
+        return {"path": self._path, "line": self._number}
 
     def _find(self, known: Mapping[str, int], text: str) -> int:
         if text not in known:
-            values = {"path": self._path, "line": self._number, "label": text}
-            raise SparseCRFError(Errors.SC604.format(**values, known=", ".join(known)))
+            error = Errors.SC604.format(**self._where, label=text, known=", ".join(known))
+            raise SparseCRFError(error)
         return known[text]
 
     def _test(self, kind: str, test: str) -> int | str:
@@ -131,8 +133,8 @@ class _LineReader:
         if 0 in named.values:
             self._fail(f"{test!r} tests nothing, as 0 stands for no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            values = {"path": self._path, "line": self._number, "kind": kind}
-            raise SparseCRFError(Errors.SC605.format(**values, test=test, template=named.text))
+            told = {"kind": kind, "test": test, "template": named.text}
+            raise SparseCRFError(Errors.SC605.format(**self._where, **told))
         self._checked.add((kind, test))
         return test
 
@@ -146,8 +148,7 @@ class _LineReader:
         return weight
 
     def _fail(self, reason: str) -> NoReturn:
-        values = {"path": self._path, "line": self._number, "reason": reason}
-        raise SparseCRFError(Errors.SC603.format(**values))
+        raise SparseCRFError(Errors.SC603.format(**self._where, reason=reason))
 
 
 def patch(
@@ -179,22 +180,17 @@ def patch(
             weights[kind].pop((key, previous, label), None)
         else:
             weights[kind][key, previous, label] = weight
-    patched = CRFModel(
-        model.labels,
-        model.dtype,
-        _table(weights["u"], model.dtype, pairs=False),
-        _table(weights["b"], model.dtype, pairs=True),
-        model.kind,
-        model.bounds,
-    )
+    unigram = _table(weights["u"], model.dtype, pairs=False)
+    bigram = _table(weights["b"], model.dtype, pairs=True)
+    patched = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
     return Patched(patched, {key: name for name, key in keys.items()}, len(changes))
 
 
 def _table(weights: Weights, dtype: str, *, pairs: bool) -> WeightTable:
     """Pack weights in the order in which training packs them."""
-    places = sorted(weights)
-    tests = np.array([place[0] for place in places], dtype=np.uint64)
-    labels = np.array([place[2] for place in places], dtype=np.uint16)
-    values = np.array([weights[place] for place in places], dtype=dtype)
-    previous = np.array([place[1] for place in places], dtype=np.int64) if pairs else None
+    named = sorted(weights)
+    tests = np.array([key for key, _, _ in named], dtype=np.uint64)
+    labels = np.array([label for _, _, label in named], dtype=np.uint16)
+    values = np.array([weights[name] for name in named], dtype=dtype)
+    previous = np.array([before for _, before, _ in named], dtype=np.int64) if pairs else None
     return WeightTable.of(tests, previous, labels, values)
