@@ -17,7 +17,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observa
 
 @dataclass
 class Problem:
-    """A corpus with dense weights for every potential coordinate; legal: see `legality`."""
+    """A corpus with dense weights for every potential coordinate; legal: see `gold`."""
 
     corpus: EncodedCorpus
     n_labels: int

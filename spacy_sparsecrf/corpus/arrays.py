@@ -129,13 +129,9 @@ class Files(Memory):
         n_bytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         if n_bytes == 0:
             return np.zeros(shape, kind)
-        try:
-            with tempfile.TemporaryFile(dir=self.directory) as file:
-                _reserve(file, n_bytes)
-                found = self._mapped(file, n_bytes)
-        except OSError as error:
-            raise self.failure(error) from error
-        return np.ndarray(shape, kind, found)
+        with self._temporary() as file:
+            _reserve(file, n_bytes)
+            return np.ndarray(shape, kind, self._mapped(file, n_bytes))
 
     def kept(self, arrays: Sequence[Array]) -> list[Array]:
         """Copies of arrays, in files that these share: a process may only have so many."""
@@ -155,18 +151,23 @@ class Files(Memory):
     def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
         """One array [n] of pieces that are written one after another."""
         kind, n_bytes = np.dtype(dtype), 0
+        with self._temporary() as file:
+            for piece in pieces:
+                n_bytes += file.write(piece.astype(kind, copy=False).tobytes())
+                self.release()
+            file.flush()
+            if n_bytes == 0:
+                return np.zeros(0, kind)
+            return np.ndarray(n_bytes // kind.itemsize, kind, self._mapped(file, n_bytes))
+
+    @contextmanager
+    def _temporary(self) -> Iterator[IO[bytes]]:
+        """An unnamed file. RAISES: SparseCRFError where the system fails, in the body too."""
         try:
             with tempfile.TemporaryFile(dir=self.directory) as file:
-                for piece in pieces:
-                    n_bytes += file.write(piece.astype(kind, copy=False).tobytes())
-                    self.release()
-                file.flush()
-                if n_bytes == 0:
-                    return np.zeros(0, kind)
-                found = self._mapped(file, n_bytes)
+                yield file
         except OSError as error:
             raise self.failure(error) from error
-        return np.ndarray(n_bytes // kind.itemsize, kind, found)
 
     def ranges(self, n: int) -> Runs:
         """Ranges that cover n items, of at most CHUNK each."""

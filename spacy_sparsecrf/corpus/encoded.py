@@ -15,6 +15,13 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from .arrays import MEMORY, Memory
 
+Hashes = NDArray[np.uint64]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Relabel = Callable[[Ints], Ints]
+
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
 MAX_LABELS = np.iinfo(np.uint16).max - 1
@@ -34,13 +41,13 @@ class Observations:
     value_keys: [V] uint64, hashes of their names, distinct, and not those of tests.
     """
 
-    hashes: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
-    unigram_columns: NDArray[np.int32]
-    bigram_columns: NDArray[np.int32]
+    hashes: Hashes
+    offsets: Longs
+    unigram_columns: Ints
+    bigram_columns: Ints
     start_label: bool = True
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
-    value_keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    value_keys: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
 
     @property
     def n_tokens(self) -> int:
@@ -48,12 +55,12 @@ class Observations:
         return len(self.hashes)
 
     @property
-    def unigram_hashes(self) -> NDArray[np.uint64]:
+    def unigram_hashes(self) -> Hashes:
         """[N, U] uint64, the tests conjoined with the label."""
         return np.take(self.hashes, self.unigram_columns, axis=1)
 
     @property
-    def bigram_hashes(self) -> NDArray[np.uint64]:
+    def bigram_hashes(self) -> Hashes:
         """[N, B] uint64, the tests conjoined with the label pair.
 
         Without a start label a sequence's first token has no pair, hence no such test.
@@ -86,20 +93,20 @@ class EncodedCorpus:
     store: where arrays go that are as long as the corpus.
     """
 
-    offsets: NDArray[np.int64]
-    labels: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    uni_indptr: NDArray[np.int64]
-    uni_indices: NDArray[np.int32]
-    context: NDArray[np.int32]
-    ctx_indptr: NDArray[np.int64]
-    ctx_indices: NDArray[np.int32]
-    unigram_keys: NDArray[np.uint64]
-    bigram_keys: NDArray[np.uint64]
+    offsets: Longs
+    labels: Ints
+    weights: Floats
+    uni_indptr: Longs
+    uni_indices: Ints
+    context: Ints
+    ctx_indptr: Longs
+    ctx_indices: Ints
+    unigram_keys: Hashes
+    bigram_keys: Hashes
     start_label: bool
-    sets: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
-    value_tests: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    value_tests: Longs = field(default_factory=lambda: np.empty(0, np.int64))
     store: Memory = MEMORY
 
     @property
@@ -118,7 +125,7 @@ class EncodedCorpus:
         """Number of sequences S."""
         return len(self.weights)
 
-    def with_labels(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def with_labels(self) -> tuple[Mask, Mask]:
         """Whether some, and whether all gold labels of a sequence are known: [S] bool.
 
         Some are known of sequences with a weight only.
@@ -141,9 +148,7 @@ class EncodedCorpus:
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
 
 
-def number_tests(
-    hashes: NDArray[np.uint64],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32]]:
+def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
     hashes: [R, P] uint64, 0 = no test.
@@ -157,12 +162,11 @@ def number_tests(
     order = np.argsort(-counts, kind="stable")
     number = np.empty(len(keys), dtype=np.int32)
     number[order] = np.arange(len(keys), dtype=np.int32)
-    indptr = np.zeros(len(hashes) + 1, dtype=np.int64)
-    np.cumsum(present.sum(axis=1), out=indptr[1:])
+    indptr = np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64)))
     return keys[order], indptr, number[ids.reshape(-1)]
 
 
-def without_rare(hashes: NDArray[np.uint64], min_freq: int) -> NDArray[np.uint64]:
+def without_rare(hashes: Hashes, min_freq: int) -> Hashes:
     """Remove the tests that occur at fewer than min_freq tokens.
 
     hashes: [N, P] uint64, the test of each template at each token, 0 = no test.
@@ -176,7 +180,7 @@ def without_rare(hashes: NDArray[np.uint64], min_freq: int) -> NDArray[np.uint64
     return np.where(rare, np.uint64(0), hashes)
 
 
-def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
     """Find the distinct rows of a matrix.
 
     rows: [R, P], any integers.
@@ -190,7 +194,7 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray
     return first.astype(np.int64), inverse.astype(np.int32).reshape(-1)
 
 
-def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> NDArray[np.int64]:
+def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
     """Position [n] int64 of each wanted key [n] among distinct keys, -1 where it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
@@ -203,21 +207,16 @@ class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`."""
 
     def __init__(self) -> None:
-        self._unigram: list[NDArray[np.uint64]] = []
-        self._bigram: list[NDArray[np.uint64]] = []
-        self._lengths: list[NDArray[np.int64]] = []
-        self._labels: list[NDArray[np.int32]] = []
-        self._weights: list[NDArray[np.float64]] = []
+        self._unigram: list[Hashes] = []
+        self._bigram: list[Hashes] = []
+        self._lengths: list[Longs] = []
+        self._labels: list[Ints] = []
+        self._weights: list[Floats] = []
         self._values: list[NDArray[np.float32]] = []
-        self._value_keys: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._value_keys: Hashes = np.empty(0, np.uint64)
         self._start_label = True
 
-    def add(
-        self,
-        observations: Observations,
-        labels: NDArray[np.int32],
-        weights: NDArray[np.float64] | None = None,
-    ) -> None:
+    def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch.
 
         observations: the tests of N tokens in S sequences.
@@ -235,7 +234,7 @@ class CorpusBuilder:
             self._values.append(observations.values)
             self._value_keys = observations.value_keys
 
-    def relabel(self, final: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> int:
+    def relabel(self, final: Relabel) -> int:
         """Replace labels by their final ids, a batch at a time; RETURNS: how many are missing."""
         self._labels = [final(labels) for labels in self._labels]
         return sum(int((labels == MISSING).sum()) for labels in self._labels)
@@ -253,12 +252,10 @@ class CorpusBuilder:
         bigram = without_rare(np.concatenate(self._bigram), min_freq)
         if min_freq > 1 and not (unigram.any() or bigram.any() or self._values):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=len(unigram)))
-        lengths = np.concatenate(self._lengths)
+        offsets = np.append(0, np.cumsum(np.concatenate(self._lengths)))
         unigram_keys, uni_indptr, uni_indices = number_tests(unigram)
         representatives, context = distinct_rows(bigram)
         bigram_keys, ctx_indptr, ctx_indices = number_tests(bigram[representatives])
-        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
         # A weight's place follows from its test: real values come after the tests of tokens.
         n_tests, n_values = len(unigram_keys), len(self._value_keys)
         return EncodedCorpus(

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from .arrays import Array, Files, Memory
@@ -26,7 +25,12 @@ from .encoded import (
     MISSING,
     CorpusBuilder,
     EncodedCorpus,
+    Floats,
+    Hashes,
+    Ints,
+    Longs,
     Observations,
+    Relabel,
     distinct_rows,
     number_tests,
 )
@@ -36,19 +40,26 @@ NAME = "encoded"
 _UNFINISHED = ".part"
 _META = "corpus.json"
 # Arrays of a corpus: those that are as long as it, and the rest.
-_MAPPED = "offsets", "labels", "weights", "uni_indptr", "uni_indices", "context"
-_INDEX = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys"
+_MAPPED: dict[str, type] = {
+    "offsets": np.int64,
+    "labels": np.int32,
+    "weights": np.float64,
+    "uni_indptr": np.int64,
+    "uni_indices": np.int32,
+    "context": np.int32,
+}
+_INDEX: dict[str, type] = {
+    "ctx_indptr": np.int64,
+    "ctx_indices": np.int32,
+    "unigram_keys": np.uint64,
+    "bigram_keys": np.uint64,
+}
 _REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 # Numbers that are read, renumbered and written at once.
 _CHUNK = 1 << 20
 # Arrays as long as the corpus, as they arrive.
-_ARRIVING: dict[str, np.dtype[Any]] = {
-    "lengths": np.dtype(np.int64),
-    "n_tests": np.dtype(np.int32),
-    "tests": np.dtype(np.int32),
-    "context": np.dtype(np.int32),
-    "labels": np.dtype(np.int32),
-    "weights": np.dtype(np.float64),
+_ARRIVING: dict[str, type] = {"n_tests": np.int32, "tests": np.int32} | {
+    name: _MAPPED[name] for name in ("offsets", "context", "labels", "weights")
 }
 
 
@@ -60,21 +71,21 @@ class RowIndex:
 
     def __init__(self, width: int) -> None:
         self._n = 0
-        self._rows: NDArray[np.uint64] = np.zeros((0, width), np.uint64)
-        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._slots: NDArray[np.int32] = np.full(2, -1, np.int32)
+        self._rows: Hashes = np.zeros((0, width), np.uint64)
+        self._counts: Longs = np.zeros(0, np.int64)
+        self._slots: Ints = np.full(2, -1, np.int32)
 
     @property
-    def rows(self) -> NDArray[np.uint64]:
+    def rows(self) -> Hashes:
         """[C, width] uint64, by number."""
         return self._rows[: self._n]
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Longs:
         """[C] int64, by number."""
         return self._counts[: self._n]
 
-    def add(self, queries: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def add(self, queries: Hashes) -> Ints:
         """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
         from ..kernels.indexing import enter_all, number_rows
 
@@ -113,6 +124,7 @@ class FileCorpusBuilder:
         self._start_label = True
         self._unigrams = RowIndex(1)
         self._contexts: RowIndex | None = None
+        self._n_tokens = 0
         try:
             self._unfinished = Path(tempfile.mkdtemp(_UNFINISHED, "corpus-", files.directory))
             self._streams = {name: self._open(f"{name}.raw") for name in _ARRIVING}
@@ -130,29 +142,25 @@ class FileCorpusBuilder:
                 stream.close()
         shutil.rmtree(self._unfinished, ignore_errors=True)
 
-    def add(
-        self,
-        observations: Observations,
-        labels: NDArray[np.int32],
-        weights: NDArray[np.float64] | None = None,
-    ) -> None:
+    def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch; see `CorpusBuilder.add`. RAISES: SparseCRFError for real values."""
         if len(observations.value_keys):
             raise SparseCRFError(Errors.SC346.format(setting=_REAL_VALUES))
-        lengths = np.diff(observations.offsets)
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
         present = hashes != 0
         if self._contexts is None:
             self._contexts = RowIndex(bigrams.shape[1])
+            self._append(offsets=np.zeros(1))
         self._start_label = observations.start_label
         self._append(
-            lengths=lengths,
+            offsets=self._n_tokens + observations.offsets[1:],
             n_tests=present.sum(axis=1),
             tests=self._unigrams.add(hashes[present][:, None]),
             context=self._contexts.add(bigrams),
             labels=np.asarray(labels),
-            weights=np.ones(len(lengths)) if weights is None else weights,
+            weights=np.ones(len(observations.offsets) - 1) if weights is None else weights,
         )
+        self._n_tokens += observations.n_tokens
 
     def _append(self, **arrays: Array) -> None:
         try:
@@ -162,7 +170,7 @@ class FileCorpusBuilder:
         except OSError as error:
             raise self._files.failure(error) from error
 
-    def relabel(self, final: Callable[[NDArray[np.int32]], NDArray[np.int32]]) -> int:
+    def relabel(self, final: Relabel) -> int:
         """Replace labels by their final ids; see `CorpusBuilder.relabel`."""
         n_missing = 0
         try:
@@ -201,7 +209,7 @@ class FileCorpusBuilder:
         representatives, context_number = distinct_rows(rows)
         bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
         order, number = _by_frequency(self._unigrams, min_freq)
-        n_tokens = int(contexts.counts.sum())
+        n_tokens = self._n_tokens
         if min_freq > 1 and not (len(order) or len(bigram_keys)):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
         small = {
@@ -213,15 +221,15 @@ class FileCorpusBuilder:
         for name, array in small.items():
             np.save(self._unfinished / f"{name}.npy", array)
         self._write_tests(number, n_tokens, int(self._unigrams.counts[order].sum()))
-        self._rewrite("context", "context", lambda piece: context_number[piece], n_tokens)
-        self._rewrite("labels", "labels", lambda piece: piece, n_tokens)
         n_sequences = (self._unfinished / "weights.raw").stat().st_size // 8
-        self._rewrite("weights", "weights", lambda piece: piece, n_sequences)
-        self._rewrite("lengths", "offsets", _Cumulated(), n_sequences, first=0)
+        self._rewrite("context", n_tokens, lambda piece: context_number[piece])
+        self._rewrite("labels", n_tokens)
+        self._rewrite("weights", n_sequences)
+        self._rewrite("offsets", n_sequences + 1)
         meta = {"version": VERSION, "start_label": self._start_label}
         (self._unfinished / _META).write_text(json.dumps(meta), encoding="utf8")
 
-    def _write_tests(self, number: NDArray[np.int32], n_tokens: int, n_kept: int) -> None:
+    def _write_tests(self, number: Ints, n_tokens: int, n_kept: int) -> None:
         """Renumber the tests of tokens, leaving out those without a number."""
         with (
             (self._unfinished / "n_tests.raw").open("rb") as lengths,
@@ -242,21 +250,12 @@ class FileCorpusBuilder:
         (self._unfinished / "n_tests.raw").unlink()
         (self._unfinished / "tests.raw").unlink()
 
-    def _rewrite(
-        self,
-        source: str,
-        name: str,
-        change: Callable[[Array], Array],
-        n: int,
-        first: int | None = None,
-    ) -> None:
-        """Write an array [n], or [n + 1] if it has a first value, from what has arrived."""
-        path, dtype = self._unfinished / f"{source}.raw", _ARRIVING[source]
-        with path.open("rb") as raw, self._begin(name, dtype, n + (first is not None)) as stream:
-            if first is not None:
-                stream.write(np.array([first], dtype).tobytes())
-            while len(piece := np.fromfile(raw, dtype, _CHUNK)):
-                stream.write(change(piece).astype(dtype).tobytes())
+    def _rewrite(self, name: str, n: int, change: Callable[[Array], Array] | None = None) -> None:
+        """Write an array [n] from what has arrived, or from what that is changed to."""
+        path, dtype = self._unfinished / f"{name}.raw", _ARRIVING[name]
+        with path.open("rb") as raw, self._begin(name, dtype, n) as stream:
+            while len(piece := np.fromfile(raw, np.dtype(dtype), _CHUNK)):
+                stream.write((change(piece) if change else piece).astype(dtype).tobytes())
         path.unlink()
 
     def _begin(self, name: str, dtype: Any, n: int) -> IO[bytes]:
@@ -283,19 +282,7 @@ def corpus_builder(store: Memory) -> Iterator[Builder]:
         builder.close()
 
 
-class _Cumulated:
-    """Sums of what came so far, over pieces of an array."""
-
-    def __init__(self) -> None:
-        self._total = 0
-
-    def __call__(self, piece: Array) -> Array:
-        sums: Array = self._total + np.cumsum(piece)
-        self._total = int(sums[-1])
-        return sums
-
-
-def _without_rare(contexts: RowIndex, min_freq: int) -> NDArray[np.uint64]:
+def _without_rare(contexts: RowIndex, min_freq: int) -> Hashes:
     """The sets of bigram tests of contexts, 0 in the place of rare ones; see `without_rare`."""
     rows = contexts.rows
     if min_freq <= 1:
@@ -306,7 +293,7 @@ def _without_rare(contexts: RowIndex, min_freq: int) -> NDArray[np.uint64]:
     return np.where(rare[ids.reshape(rows.shape)], np.uint64(0), rows)
 
 
-def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """The tests that are not rare in their final order, and the final number of each, or -1.
 
     Order and ties are those of `number_tests`.
@@ -373,20 +360,16 @@ def read_corpus(files: Files) -> EncodedCorpus:
 
 def _check(corpus: EncodedCorpus) -> None:
     """Check that arrays fit each other. RAISES: ValueError."""
-    n, n_contexts = len(corpus.labels), len(corpus.ctx_indptr) - 1
-    expected: dict[str, tuple[Array, type, int]] = {
-        "context": (corpus.context, np.int32, n),
-        "labels": (corpus.labels, np.int32, n),
-        "offsets": (corpus.offsets, np.int64, len(corpus.weights) + 1),
-        "weights": (corpus.weights, np.float64, len(corpus.weights)),
-        "uni_indptr": (corpus.uni_indptr, np.int64, n + 1),
-        "uni_indices": (corpus.uni_indices, np.int32, int(corpus.uni_indptr[-1])),
-        "ctx_indptr": (corpus.ctx_indptr, np.int64, n_contexts + 1),
-        "ctx_indices": (corpus.ctx_indices, np.int32, int(corpus.ctx_indptr[-1])),
-        "unigram_keys": (corpus.unigram_keys, np.uint64, len(corpus.unigram_keys)),
-        "bigram_keys": (corpus.bigram_keys, np.uint64, len(corpus.bigram_keys)),
+    n, arrays = len(corpus.labels), corpus.arrays
+    lengths = {
+        "context": n,
+        "offsets": len(corpus.weights) + 1,
+        "uni_indptr": n + 1,
+        "uni_indices": int(corpus.uni_indptr[-1]),
+        "ctx_indices": int(corpus.ctx_indptr[-1]),
     }
-    for name, (array, dtype, length) in expected.items():
+    for name, dtype in (_MAPPED | _INDEX).items():
+        array, length = arrays[name], lengths.get(name, len(arrays[name]))
         if array.dtype != dtype or array.shape != (length,):
             raise ValueError(f"{name}.npy has {array.shape} {array.dtype}, not ({length},) {dtype}")
     if int(corpus.offsets[-1]) != n:

@@ -177,12 +177,9 @@ class Readings(NamedTuple):
     def sequences(self, first: int, last: int) -> "Readings":
         """The readings of sequences first:last."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
-        return Readings(
-            self.templates,
-            self.offsets[first : last + 1] - begin,
-            self.words[begin:end],
-            self.lexical,
-            self.annotations[begin:end],
-            self.lexicon,
-            self.values[begin:end],
+        return self._replace(
+            offsets=self.offsets[first : last + 1] - begin,
+            words=self.words[begin:end],
+            annotations=self.annotations[begin:end],
+            values=self.values[begin:end],
         )

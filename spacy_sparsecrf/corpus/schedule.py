@@ -65,14 +65,14 @@ class Kin:
     """Stages and parents of the U unigram tests of a corpus, then of its B bigram tests.
 
     stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, tests, U + B for one that
-    is not in the corpus; twin: [U + B] int32, the test of the other kind that tests the same, or
-    U + B.
+    is not in the corpus; counterpart: [U + B] int32, the test of the other kind that tests the
+    same, or U + B.
     """
 
     stage: NDArray[np.int16]
     parent_ptr: Longs
     parents: NDArray[np.int32]
-    twin: NDArray[np.int32]
+    counterpart: NDArray[np.int32]
 
     @classmethod
     def of(cls, corpus: EncodedCorpus, descents: list[Descent]) -> "Kin":
@@ -94,12 +94,8 @@ class Kin:
         row = np.concatenate(rows)
         counts = np.bincount(row, minlength=n_tests)
         in_order = np.concatenate(parents)[np.argsort(row, kind="stable")]
-        return cls(
-            stage,
-            np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            in_order.astype(np.int32),
-            _twins(corpus),
-        )
+        parent_ptr = np.append(0, np.cumsum(counts)).astype(np.int64)
+        return cls(stage, parent_ptr, in_order.astype(np.int32), _counterparts(corpus))
 
     def admitted(self, stage: int, require: str, active: Mask) -> Mask:
         """The tests of a stage's templates whose parents are active: [U + B] bool.
@@ -110,7 +106,7 @@ class Kin:
         if require == "none":
             return own
         extended = np.append(active, False)
-        either = np.append(active | extended[self.twin], False)
+        either = np.append(active | extended[self.counterpart], False)
         sums = np.concatenate(([0], np.cumsum(either[self.parents])))
         n_parents = np.diff(self.parent_ptr)
         n_active = np.diff(sums[self.parent_ptr])
@@ -134,8 +130,9 @@ class Kin:
         n_parents = np.diff(self.parent_ptr)
         if require == "none":
             return own, np.empty(0, np.int64)
-        of_twins = self.twin[active // n_labels].astype(np.int64) * n_labels + active % n_labels
-        either = np.unique(np.concatenate((active, of_twins)))
+        test, label = np.divmod(active, n_labels)
+        others = self.counterpart[test].astype(np.int64) * n_labels + label
+        either = np.unique(np.concatenate((active, others)))
         bounds = np.searchsorted(either, np.arange(n_tests + 1) * n_labels)
         # Each child with each of its parents, then with each label of these.
         child = np.repeat(np.arange(n_tests), n_parents)
@@ -160,11 +157,11 @@ def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:
     return number.reshape(hashes.shape)
 
 
-def _twins(corpus: EncodedCorpus) -> NDArray[np.int32]:
+def _counterparts(corpus: EncodedCorpus) -> NDArray[np.int32]:
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
-    twin = np.full(n_unigram + n_bigram, n_unigram + n_bigram, np.int32)
+    found = np.full(n_unigram + n_bigram, n_unigram + n_bigram, np.int32)
     of_pairs = find_keys(corpus.unigram_keys, corpus.bigram_keys)
     pairs = np.flatnonzero(of_pairs >= 0)
-    twin[n_unigram + pairs] = of_pairs[pairs]
-    twin[of_pairs[pairs]] = n_unigram + pairs
-    return twin
+    found[n_unigram + pairs] = of_pairs[pairs]
+    found[of_pairs[pairs]] = n_unigram + pairs
+    return found

@@ -8,7 +8,7 @@
                            Doc's log-likelihood, as if the Doc were there so many times; with
                            weight 0 it is left out, and its labels and tests with it
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
-                           much as its gold labels on average (see `weighting.weighted`)
+                           much as its gold labels on average (see `gold.weighted`)
     constrained = false    whether log Z is over legal sequences only
     schedule = []          stages in which groups of templates enter, see below
 

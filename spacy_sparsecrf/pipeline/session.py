@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy.training import Example
 from spacy.util import logger
 
-from ..corpus.weighting import weighted
+from ..corpus.gold import weighted
 from ..errors import Errors, SparseCRFError
 from .compiling import LabelIds, compile_corpus
 from .seen import Seen

@@ -15,7 +15,7 @@ from spacy.util import logger
 from ..corpus.arrays import MEMORY, Files, Memory
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.files import check_directory
-from ..corpus.legality import IllegalGoldError, describe
+from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..model.model import CRFModel
 from ..solvers.base import BatchSolver, check_out_of_core

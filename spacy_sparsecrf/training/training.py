@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.legality import check_gold
-from ..corpus.weighting import weighted
+from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.dropping import without_idle_tests

@@ -274,5 +274,5 @@ def test_the_record_gives_the_observations_of_the_features_whatever_the_batches(
             builder.add(found, np.zeros(found.n_tokens, np.int32))
         kins.append(record.kin(builder.build()))
     for kin in kins[1:]:
-        for name in ("stage", "parent_ptr", "parents", "twin"):
+        for name in ("stage", "parent_ptr", "parents", "counterpart"):
             np.testing.assert_array_equal(getattr(kin, name), getattr(kins[0], name))

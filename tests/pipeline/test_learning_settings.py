@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, without_rare
-from spacy_sparsecrf.corpus.weighting import weighted
+from spacy_sparsecrf.corpus.gold import weighted
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 from spacy_sparsecrf.pipeline.learning_settings import LearningSettings

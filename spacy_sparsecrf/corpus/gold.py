@@ -1,11 +1,12 @@
-"""Whether gold labels are legal: whether each label may follow the one before.
+"""Gold labels: whether they are legal, and weights of sequences by them.
 
-Which may is told by a matrix `legal` [Y + 1, Y + 1] bool: entry [a, b], whether label b may follow
-label a; row Y: whether b may begin a sequence; column Y: whether a may end one.
+Labels are legal where each may follow the one before. Which may is told by a matrix `legal`
+[Y + 1, Y + 1] bool: entry [a, b], whether label b may follow label a; row Y: whether b may begin a
+sequence; column Y: whether a may end one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus
 
 Mask = NDArray[np.bool_]
-Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,14 @@ def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
 
     legal: [Y + 1, Y + 1], see above. RETURNS: None where there is none.
     """
-    n_labels = len(legal) - 1
     lengths = np.diff(corpus.offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
     known, sure = corpus.with_labels()
-    bad = _illegal_pairs(corpus, legal, n_labels)
+    bad = _illegal_pairs(corpus, legal)
     suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
     # Where all labels are known, pairs tell; else labels must be found for the other tokens.
     for s in np.flatnonzero(known & (suspects | ~sure)):
-        found = _walk(corpus, legal, int(s))
+        found = _follow(corpus, legal, int(s))
         if found is not None:
             return found
     return None
@@ -87,8 +87,9 @@ def describe(found: Illegal, number: int, labels: Sequence[str], where: str) -> 
     return Errors.SC358.format(problem=problem, number=number, place=where)
 
 
-def _illegal_pairs(corpus: EncodedCorpus, legal: Mask, n_labels: int) -> Mask:
+def _illegal_pairs(corpus: EncodedCorpus, legal: Mask) -> Mask:
     """Tokens [N] with single labels that may not follow those before, or not end a sequence."""
+    n_labels = len(legal) - 1
     filled = np.flatnonzero(np.diff(corpus.offsets) > 0)
     begins, ends = corpus.offsets[filled], corpus.offsets[filled + 1] - 1
     after = corpus.labels
@@ -102,7 +103,7 @@ def _illegal_pairs(corpus: EncodedCorpus, legal: Mask, n_labels: int) -> Mask:
     return bad
 
 
-def _walk(corpus: EncodedCorpus, legal: Mask, s: int) -> Illegal | None:
+def _follow(corpus: EncodedCorpus, legal: Mask, s: int) -> Illegal | None:
     """Follow the legal labels of a sequence to where there are none left."""
     begin, end = int(corpus.offsets[s]), int(corpus.offsets[s + 1])
     reached = np.zeros(len(legal), np.bool_)
@@ -126,12 +127,41 @@ def _gold_set(corpus: EncodedCorpus, t: int, n_labels: int) -> Mask:
     label = int(corpus.labels[t])
     if label == MISSING:
         return np.ones(n_labels, np.bool_)
-    if label < 0:
-        found: Mask = corpus.sets[-2 - label]
-        return found
-    alone: Mask = np.arange(n_labels) == label
-    return alone
+    found: Mask = corpus.sets[-2 - label] if label < 0 else np.arange(n_labels) == label
+    return found
 
 
 def _ids(labels: Mask) -> tuple[int, ...]:
     return tuple(np.flatnonzero(labels).tolist())
+
+
+def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
+    """Multiply the weight of each sequence by the mean of the weights of its gold labels.
+
+    The loss is then sum_i w_i m_i (-log p(y_i given x_i)), m_i = (1 / n_i) sum_t c(y_t), c being
+    label_weights, over the n_i tokens of sequence i whose labels are not missing: still a weighted
+    likelihood, as if sequence i were there w_i m_i times. Of a token that may have several labels,
+    c is the mean of theirs. Sequences without any gold label, which do not count, get weight 0.
+
+    corpus: where each token is a sequence of its own, its label's weight is its weight;
+    label_weights: [Y] float64, >= 0.
+    """
+    n = len(label_weights)
+    means = corpus.sets.reshape(-1, n) @ label_weights / corpus.sets.reshape(-1, n).sum(axis=1)
+    # Labels are positions here: -1 is that of missing ones, -2 that of the first set.
+    by_label = np.concatenate((label_weights, means[::-1], [0.0]))
+    factors = [np.zeros(0)]
+    for first, last in corpus.store.runs(corpus.offsets):
+        factors.append(_means(corpus, first, last, by_label))
+        corpus.store.release()
+    return replace(corpus, weights=corpus.weights * np.concatenate(factors))
+
+
+def _means(corpus: EncodedCorpus, first: int, last: int, by_label: Floats) -> Floats:
+    """The mean weight of the gold labels of each of the sequences first:last, 0 without any."""
+    offsets, n = corpus.offsets[first : last + 1], last - first
+    labels = corpus.labels[offsets[0] : offsets[-1]]
+    known = labels != MISSING
+    sequence = np.repeat(np.arange(n), np.diff(offsets))[known]
+    sums = np.bincount(sequence, by_label[labels[known]], minlength=n)
+    return np.divide(sums, np.maximum(np.bincount(sequence, minlength=n), 1))
