@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 import spacy
 import typer
-from functions import GIVEN_TAGS
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
@@ -36,6 +35,7 @@ UNLABELLED = "Docs read and written, nothing else"
 PIPE = "sparse_crf"
 _ITERATIONS = 50
 _QUICK_DOCS = 200
+CHUNK = "chunk"  # the extension attribute that has the labels where tags are given
 # What is read of Docs and written to them; spaCy's stub does not know the names.
 _READ: Any = ["ORTH", "SENT_START", "TAG"]
 _WRITTEN: Any = ["TAG"]
@@ -57,14 +57,28 @@ class Job:
     recipe: Recipe
 
 
+def writes_chunks(nlp: Language) -> bool:
+    """Whether the labels of a pipeline are chunks, for which tags are given."""
+    pipe: Any = nlp.get_pipe(PIPE)
+    return bool(pipe.target.attr == f"_.{CHUNK}")
+
+
+def labels_of(nlp: Language, doc: Doc) -> list[str]:
+    """The labels of a Doc's tokens."""
+    if writes_chunks(nlp):
+        return [token._.get(CHUNK) for token in doc]
+    return [token.tag_ for token in doc]
+
+
 def fresh(nlp: Language, gold: list[Doc]) -> list[Doc]:
     """Docs of the gold tokens, without annotation but for tags that are given."""
+    given = writes_chunks(nlp)
     return [
         Doc(
             nlp.vocab,
             words=[token.text for token in doc],
             spaces=[bool(token.whitespace_) for token in doc],
-            tags=doc.user_data.get(GIVEN_TAGS),
+            tags=[token.tag_ for token in doc] if given else None,
         )
         for doc in gold
     ]
@@ -112,11 +126,15 @@ def with_dicts(tagger: Any, recipe: Recipe) -> Side:
     """python-crfsuite with dict features: from the Docs' words to their labels."""
 
     def run(nlp: Language, docs: list[Doc]) -> Cost:
+        as_chunks = writes_chunks(nlp)
         with measured() as cost:
             for doc in docs:
                 labels = tagger.tag(dicts(recipe, doc))
                 for token, label in zip(doc, labels, strict=True):
-                    token.tag_ = label
+                    if as_chunks:
+                        token._.set(CHUNK, label)
+                    else:
+                        token.tag_ = label
         return cost
 
     return run
@@ -143,14 +161,16 @@ def attributes(nlp: Language, docs: list[Doc]) -> list[list[list[str]]]:
     return [rows[a:b] for a, b in itertools.pairwise(found.offsets.tolist())]
 
 
-def train_tagger(sentences: list[Any], gold: list[Doc], model: Path, n_iterations: int) -> Any:
+def train_tagger(
+    sentences: list[Any], gold: list[list[str]], model: Path, n_iterations: int
+) -> Any:
     """Train CRFsuite on sentences of features, and open its model."""
     import pycrfsuite
 
     parameters = {**crfsuite.PARAMETERS, "max_iterations": n_iterations}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", params=parameters, verbose=False)
-    for sentence, doc in zip(sentences, gold, strict=True):
-        trainer.append(sentence, [token.tag_ for token in doc])
+    for sentence, labels in zip(sentences, gold, strict=True):
+        trainer.append(sentence, labels)
     trainer.train(str(model))
     tagger = pycrfsuite.Tagger()
     tagger.open(str(model))
@@ -163,20 +183,22 @@ def make_sides(
     """All sides; CRFsuite is trained with the usual features, and with ours."""
     sides: dict[str, Side] = {BATCH: in_batches, EACH: doc_by_doc}
     if crfsuite.available():
-        plain = fresh(nlp, gold)
+        plain, labels = fresh(nlp, gold), [labels_of(nlp, doc) for doc in gold]
         usual_items = [dicts(recipe, doc) for doc in plain]
-        usual = train_tagger(usual_items, gold, scratch / "usual", n_iterations)
-        same = train_tagger(attributes(nlp, plain), gold, scratch / "same", n_iterations)
+        usual = train_tagger(usual_items, labels, scratch / "usual", n_iterations)
+        same = train_tagger(attributes(nlp, plain), labels, scratch / "same", n_iterations)
         sides |= {USUAL: with_dicts(usual, recipe), SAME: with_our_features(same)}
     return {**sides, UNLABELLED: read_and_write, TOKENIZER: tokenize}
 
 
 def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
-    """Share of the tags that a side writes that are right."""
+    """Share of the labels that a side writes that are right."""
     docs = fresh(nlp, gold)
     side(nlp, docs)
     right = [
-        a.tag_ == b.tag_ for x, y in zip(docs, gold, strict=True) for a, b in zip(x, y, strict=True)
+        a == b
+        for x, y in zip(docs, gold, strict=True)
+        for a, b in zip(labels_of(nlp, x), labels_of(nlp, y), strict=True)
     ]
     return sum(right) / len(right)
 

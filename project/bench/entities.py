@@ -19,7 +19,6 @@ import numpy as np
 import spacy
 import srsly
 import typer
-from functions import gold_tokens
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -29,6 +28,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import ENTITY_TEMPLATES
+from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from . import crfsuite
 from .timing import Cost, measured
@@ -154,13 +154,14 @@ def main(
     """Train both, and score whole entities of the gold tokens of both parts."""
     nlp = make_pipeline(config)
     pipe: Any = nlp.get_pipe(FACTORY)
-    train = list(gold_tokens(Path(f"{data}-train.spacy"))(nlp))
+    train = list(make_annotated_corpus(Path(f"{data}-train.spacy"), gold_tokens=True)(nlp))
     figures: dict[str, Any] = {OURS: train_ours(nlp, train), FREE: {}}
     with TemporaryDirectory() as directory:
         path = Path(directory) / "model.crfsuite"
         figures[crfsuite.NAME] = train_crfsuite(pipe, train, path)
         for part in ("dev", "test"):
-            examples = list(gold_tokens(Path(f"{data}-{part}.spacy"))(nlp))
+            read = make_annotated_corpus(Path(f"{data}-{part}.spacy"), gold_tokens=True)
+            examples = list(read(nlp))
             docs = [example.predicted for example in examples]
             found = our_predictions(pipe, docs)
             found[crfsuite.NAME] = their_predictions(pipe, docs, path)

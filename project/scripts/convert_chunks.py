@@ -1,4 +1,4 @@
-"""Convert CoNLL-2000 to .spacy files: chunks as tags and as spans, the given tags beside them."""
+"""Convert CoNLL-2000 to .spacy files: tags as given, chunks as `token._.chunk` and as spans."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,8 +8,7 @@ from typing import Annotated
 import spacy
 import typer
 from columns import Sources, convert, read_tsv
-from functions import GIVEN_TAGS
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.convert.schemes import Scheme, read_spans
@@ -18,15 +17,14 @@ PARTS = {"train": "train7936", "dev": "dev1000", "test": "test"}
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield one Doc a sentence, the given tags in its user data."""
+    """Yield one Doc a sentence."""
+    if not Token.has_extension("chunk"):
+        Token.set_extension("chunk", default=None)
     for rows in read_tsv(path):
         chunks = [row[2] for row in rows]
-        doc = Doc(
-            vocab,
-            words=[row[0] for row in rows],
-            tags=chunks,
-            user_data={GIVEN_TAGS: [row[1] for row in rows]},
-        )
+        doc = Doc(vocab, words=[row[0] for row in rows], tags=[row[1] for row in rows])
+        for token, chunk in zip(doc, chunks, strict=True):
+            token._.chunk = chunk
         doc.spans["sc"] = [Span(doc, *span) for span in read_spans(chunks, Scheme.iob1)]
         yield doc
 

@@ -3,18 +3,17 @@
 import spacy
 import srsly
 import typer
-from evaluate_spans import Data, Model, Output
-from functions import gold_tokens
+from evaluate_spans import Data, Model, Output, tagged
 from seqeval.metrics import f1_score, precision_score, recall_score
 
 
 def main(model: Model, data: Data, output: Output) -> None:
     """Predict the chunks of Docs that have their part-of-speech tags, and score them."""
     nlp = spacy.load(model)
-    examples = list(gold_tokens(data, given_tags=True)(nlp))
-    gold = [[token.tag_ for token in example.reference] for example in examples]
+    examples = list(tagged(data)(nlp))
+    gold = [[token._.chunk for token in example.reference] for example in examples]
     docs = nlp.pipe(example.predicted for example in examples)
-    predicted = [[token.tag_ for token in doc] for doc in docs]
+    predicted = [[token._.chunk for token in doc] for doc in docs]
     right = sum(
         a == b for x, y in zip(gold, predicted, strict=True) for a, b in zip(x, y, strict=True)
     )
@@ -22,7 +21,7 @@ def main(model: Model, data: Data, output: Output) -> None:
         "chunk_p": precision_score(gold, predicted),
         "chunk_r": recall_score(gold, predicted),
         "chunk_f": f1_score(gold, predicted),
-        "tag_acc": right / sum(map(len, gold)),
+        "chunk_acc": right / sum(map(len, gold)),
     }
     output.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(output, {name: float(score) for name, score in scores.items()})

@@ -7,7 +7,6 @@ import numpy as np
 import spacy
 import srsly
 import typer
-from functions import gold_tokens  # noqa: F401  registers the reader that the config names
 from spacy.language import Language
 from spacy.util import registry
 from wasabi import msg

@@ -31,7 +31,7 @@ bench_entities = importlib.import_module("bench.entities")
 convert_entities = importlib.import_module("convert_entities")
 convert_chunks = importlib.import_module("convert_chunks")
 convert_ud = importlib.import_module("convert_ud")
-functions = importlib.import_module("functions")
+evaluate_spans = importlib.import_module("evaluate_spans")
 letters = importlib.import_module("letters")
 phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
@@ -298,23 +298,21 @@ def test_sources_are_searched_in_order(tmp_path: Path) -> None:
         columns.find(["", ""], ["c"], tmp_path)
 
 
-def test_reader_keeps_gold_tokens_and_given_tags(tmp_path: Path) -> None:
+def test_chunkers_are_given_tokens_and_tags(tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     write_gzip(tmp_path / "a.tsv.gz", CHUNK_TSV)
     docs = convert_chunks.read_docs(tmp_path / "a.tsv.gz", nlp.vocab)
     DocBin(attrs=["TAG"], store_user_data=True, docs=docs).to_disk(tmp_path / "a.spacy")
-    read = functions.gold_tokens(tmp_path / "a.spacy", given_tags=True)
+    read = evaluate_spans.tagged(tmp_path / "a.spacy")
     for _ in range(2):
         first, second = read(nlp)
         assert [token.text for token in first.predicted] == ["can't", "get", "it"]
         chunks = [(span.text, span.label_) for span in first.reference.spans["sc"]]
         assert chunks == [("can't get", "VP"), ("it", "NP")]
         assert [token.tag_ for token in first.predicted] == ["MD", "VB", "PRP"]
-        assert first.get_aligned("TAG", as_string=True) == ["B-VP", "I-VP", "B-NP"]
+        assert [token._.chunk for token in first.reference] == ["B-VP", "I-VP", "B-NP"]
         assert second.predicted.text == "# "
         first.predicted[0].tag_ = "changed"
-    (blank, _) = functions.gold_tokens(tmp_path / "a.spacy")(nlp)
-    assert not blank.predicted.has_annotation("TAG")
 
 
 def test_entities_are_read_from_iob_labels(tmp_path: Path) -> None:
