@@ -166,18 +166,20 @@ def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     return keys[order], indptr, number[ids.reshape(-1)]
 
 
-def without_rare(hashes: Hashes, min_freq: int) -> Hashes:
+def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:
     """Remove the tests that occur at fewer than min_freq tokens.
 
-    hashes: [N, P] uint64, the test of each template at each token, 0 = no test.
+    hashes: [R, P] uint64, the test of each template in each row, 0 = no test; n_tokens: [R] int64,
+        tokens that have a row, by default one each.
     RETURNS: hashes, with 0 in the place of those tests. Tests conjoined with the label are counted
         apart from those conjoined with pairs of labels: each at the tokens where it is conjoined.
     """
     if min_freq <= 1:
         return hashes
-    _, ids, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    rare = (counts < min_freq)[ids.reshape(hashes.shape)]
-    return np.where(rare, np.uint64(0), hashes)
+    _, ids = np.unique(hashes, return_inverse=True)
+    weights = None if n_tokens is None else np.repeat(n_tokens, hashes.shape[1])
+    rare = np.bincount(ids.reshape(-1), weights) < min_freq
+    return np.where(rare[ids.reshape(hashes.shape)], np.uint64(0), hashes)
 
 
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:

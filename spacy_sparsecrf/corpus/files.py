@@ -33,6 +33,7 @@ from .encoded import (
     Relabel,
     distinct_rows,
     number_tests,
+    without_rare,
 )
 
 VERSION = 1
@@ -205,20 +206,15 @@ class FileCorpusBuilder:
 
     def _write(self, min_freq: int, contexts: RowIndex) -> None:
         """Write the arrays with their final numbers, and then what tells that they are there."""
-        rows = _without_rare(contexts, min_freq)
+        rows = without_rare(contexts.rows, min_freq, contexts.counts)
         representatives, context_number = distinct_rows(rows)
         bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
         order, number = _by_frequency(self._unigrams, min_freq)
         n_tokens = self._n_tokens
         if min_freq > 1 and not (len(order) or len(bigram_keys)):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
-        small = {
-            "ctx_indptr": ctx_indptr,
-            "ctx_indices": ctx_indices,
-            "unigram_keys": self._unigrams.rows[order, 0],
-            "bigram_keys": bigram_keys,
-        }
-        for name, array in small.items():
+        index = ctx_indptr, ctx_indices, self._unigrams.rows[order, 0], bigram_keys
+        for name, array in zip(_INDEX, index, strict=True):
             np.save(self._unfinished / f"{name}.npy", array)
         self._write_tests(number, n_tokens, int(self._unigrams.counts[order].sum()))
         n_sequences = (self._unfinished / "weights.raw").stat().st_size // 8
@@ -280,17 +276,6 @@ def corpus_builder(store: Memory) -> Iterator[Builder]:
         yield builder
     finally:
         builder.close()
-
-
-def _without_rare(contexts: RowIndex, min_freq: int) -> Hashes:
-    """The sets of bigram tests of contexts, 0 in the place of rare ones; see `without_rare`."""
-    rows = contexts.rows
-    if min_freq <= 1:
-        return rows
-    _, ids = np.unique(rows, return_inverse=True)
-    n_tokens = np.repeat(contexts.counts, rows.shape[1])
-    rare = np.bincount(ids.reshape(-1), n_tokens) < min_freq
-    return np.where(rare[ids.reshape(rows.shape)], np.uint64(0), rows)
 
 
 def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:

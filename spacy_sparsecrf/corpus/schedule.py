@@ -22,7 +22,6 @@ Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Keys = NDArray[np.uint64]
 
-
 REQUIRE = ("all", "any", "none")
 ADMIT = ("tests", "labels")
 
