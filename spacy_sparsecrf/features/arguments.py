@@ -19,18 +19,8 @@ import re
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import (
-    AFFIX,
-    EXPRESSION,
-    EXTENSION,
-    LONGEST_NGRAM,
-    NAMES,
-    NGRAMS,
-    PHRASE,
-    SPAN,
-    VALUE,
-    VECTOR,
-)
+from .attributes import AFFIX, EXPRESSION, EXTENSION, NAMES, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
+from .attributes import LONGEST_NGRAM as LONGEST
 from .expressions import find_fault
 
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"' + r"|'(?:\\.|[^'\\])*'", re.DOTALL)
@@ -98,10 +88,8 @@ class Cursor:
         at = self.at if at is None else at
         match = _TOKEN.match(self.text, at)
         found = repr(match.group()) if match else "the end of the template"
-        error = Errors.SC101.format(
-            number=self.number, template=self.text, position=at + 1, expected=expected, found=found
-        )
-        raise SparseCRFError(error)
+        told = {"position": at + 1, "expected": expected, "found": found}
+        raise SparseCRFError(Errors.SC101.format(number=self.number, template=self.text, **told))
 
     def _skip_blanks(self) -> None:
         match = _BLANKS.match(self.text, self.at)
@@ -201,9 +189,9 @@ def _parse_extension(cursor: Cursor) -> str:
 def _parse_ngrams(cursor: Cursor) -> Read:
     """Parse `"(" low "," high [ "," text ] ")"`."""
     cursor.expect("(", f" and two lengths, as in {NGRAMS}(2,4)")
-    low = cursor.take_integer(1, "a length", LONGEST_NGRAM)
+    low = cursor.take_integer(1, "a length", LONGEST)
     cursor.expect(",", f" and the length of the longest n-grams, as in {NGRAMS}(2,4)")
-    high = cursor.take_integer(low, "the length of the longest n-grams", LONGEST_NGRAM)
+    high = cursor.take_integer(low, "the length of the longest n-grams", LONGEST)
     marks = ""
     if cursor.take_char(","):
         start = cursor.at

@@ -12,17 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spacy.attrs import (  # type: ignore[import-not-found]
-    DEP,
-    ENT_IOB,
-    ENT_TYPE,
-    LEMMA,
-    MORPH,
-    NORM,
-    POS,
-    SPACY,
-    TAG,
-)
+from spacy.attrs import ENT_IOB, IDS, SPACY  # type: ignore[import-not-found]
 from spacy.lang import lex_attrs
 
 Value: TypeAlias = str | int
@@ -137,17 +127,8 @@ EXPRESSION: tuple[str, ...] = ("regex", "match")
 NGRAMS = "ngrams"
 """Word attribute with several values: see `Ngrams`."""
 
-ANNOTATION: dict[str, int] = {
-    "norm": NORM,
-    "tag": TAG,
-    "pos": POS,
-    "morph": MORPH,
-    "lemma": LEMMA,
-    "dep": DEP,
-    "ent_type": ENT_TYPE,
-    "ent_iob": ENT_IOB,
-    "glued": SPACY,
-}
+_STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
+ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}
 """Attributes that `Doc.to_array` reads, and their spaCy ids.
 
 `glued` is true where no white space stands between a token and the next one of its Doc.

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ class Lineage:
             own, templates that are in no stage, and declared parents that cannot be parents.
         """
         naming = _Naming(templates, texts)
-        stages = _stages(naming, schedule)
+        stages = naming.stages(schedule)
         declared: dict[int, tuple[int, ...]] = {}
         for s, stage in enumerate(schedule):
             for pattern, own in stage.parents.items():
@@ -65,19 +65,14 @@ class _Naming:
         self._templates = templates
         self._names = [(str(t), "".join(texts[t.number - 1].split())) for t in templates]
 
-    @property
-    def n_templates(self) -> int:
-        """Number of templates P."""
-        return len(self._names)
-
     def named(self, pattern: str, stage: int) -> list[int]:
         """Positions of the templates that a pattern of a stage (from 0) names, at least one."""
         glob = re.compile(".*".join(map(re.escape, "".join(pattern.split()).split("*"))))
         written = _keys(pattern)
         found = [
             t
-            for t, names in enumerate(self._names)
-            if any(map(glob.fullmatch, names)) or self._is_one(t, written)
+            for t, (names, own) in enumerate(zip(self._names, self._templates, strict=True))
+            if any(map(glob.fullmatch, names)) or written & {(own.kind, own.key), ("*", own.key)}
         ]
         if not found:
             known = ", ".join(name for name, _ in self._names[:40])
@@ -85,13 +80,20 @@ class _Naming:
             raise SparseCRFError(message)
         return found
 
-    def _is_one(self, t: int, written: set[tuple[str, str]]) -> bool:
-        template = self._templates[t]
-        return bool(written & {(template.kind, template.key), ("*", template.key)})
-
-    def texts(self, positions: Iterable[int]) -> str:
-        """Canonical texts, for a message."""
-        return ", ".join(self._names[t][0] for t in positions)
+    def stages(self, schedule: Sequence[Stage]) -> list[int]:
+        """The first stage that names each template."""
+        stages = [-1] * len(self._names)
+        for s, stage in enumerate(schedule):
+            named = {t for pattern in stage.templates for t in self.named(pattern, s)}
+            new = [t for t in named if stages[t] < 0]
+            if not new:
+                raise SparseCRFError(Errors.SC335.format(stage=s + 1))
+            for t in new:
+                stages[t] = s
+        left = [name for (name, _), s in zip(self._names, stages, strict=True) if s < 0]
+        if left:
+            raise SparseCRFError(Errors.SC331.format(templates=", ".join(left)))
+        return stages
 
 
 def _keys(pattern: str) -> set[tuple[str, str]]:
@@ -100,23 +102,6 @@ def _keys(pattern: str) -> set[tuple[str, str]]:
         return {(template.kind, template.key) for template in parse_family(pattern, 1)}
     except SparseCRFError:
         return set()
-
-
-def _stages(naming: _Naming, schedule: Sequence[Stage]) -> list[int]:
-    """The first stage that names each template."""
-    n_templates = naming.n_templates
-    stages = [-1] * n_templates
-    for s, stage in enumerate(schedule):
-        named = {t for pattern in stage.templates for t in naming.named(pattern, s)}
-        new = [t for t in named if stages[t] < 0]
-        if not new:
-            raise SparseCRFError(Errors.SC335.format(stage=s + 1))
-        for t in new:
-            stages[t] = s
-    left = [t for t in range(n_templates) if stages[t] < 0]
-    if left:
-        raise SparseCRFError(Errors.SC331.format(templates=naming.texts(left)))
-    return stages
 
 
 def _check_parent(
@@ -170,9 +155,7 @@ class KinRecord:
         # The first Docs may tell how many tests there are.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
-            laid_out = self._plan, self._features.parsed, self._lineage
-            self._relations = _relations(*laid_out)
-            self._of_values = _relations_of_values(*laid_out)
+            self._relations, self._of_values = _relations(self._plan, self._features, self._lineage)
         for column, template, parents in self._relations:
             hashes, first = np.unique(found.hashes[:, column], return_index=True)
             kept = hashes != 0
@@ -216,12 +199,18 @@ class _Pairs:
         return self._added[0]
 
 
-def _relations(plan: Plan, templates: Sequence[Template], lineage: Lineage) -> list[Relation]:
-    """The columns of templates of later stages, each with those of its parents.
+def _relations(
+    plan: Plan, features: Featurizer, lineage: Lineage
+) -> tuple[list[Relation], list[Relation]]:
+    """The columns of templates of later stages, each with those of its parents; real values alike.
 
     A parent of a test reads the same columns of values: of an attribute that has several values,
-    the same value.
+    the same value. Only templates without tests, which are always true, are parents of real values.
     """
+    hashed = [t for t, template in enumerate(features.parsed) if not template.is_real]
+    columns: defaultdict[int, list[int]] = defaultdict(list)
+    for p, owner in enumerate(plan.owners.tolist()):
+        columns[hashed[owner]].append(p)
     tests = plan.templates.tests
     parts = [
         frozenset(
@@ -230,36 +219,15 @@ def _relations(plan: Plan, templates: Sequence[Template], lineage: Lineage) -> l
         )
         for p in range(len(tests.seeds))
     ]
-    owners, columns = _columns(plan, templates)
-    return [
-        (p, t, [q for parent in lineage.parents[t] for q in columns[parent] if parts[q] <= own])
-        for p, (t, own) in enumerate(zip(owners, parts, strict=True))
-        if lineage.stages[t] > 0
+    later = {
+        t: [q for parent in lineage.parents[t] for q in columns[parent]]
+        for t, stage in enumerate(lineage.stages)
+        if stage > 0
+    }
+    of_tests = [
+        (p, t, [q for q in parents if parts[q] <= parts[p]])
+        for t, parents in later.items()
+        for p in columns[t]
     ]
-
-
-def _relations_of_values(
-    plan: Plan, templates: Sequence[Template], lineage: Lineage
-) -> list[Relation]:
-    """Real values of templates of later stages, each with the columns of its parents.
-
-    Only templates without tests can be its parents, which are always true.
-    """
-    _, columns = _columns(plan, templates)
-    return [
-        (v, t, [q for parent in lineage.parents[t] for q in columns[parent]])
-        for v, t in enumerate(plan.value_owners)
-        if lineage.stages[t] > 0
-    ]
-
-
-def _columns(
-    plan: Plan, templates: Sequence[Template]
-) -> tuple[list[int], defaultdict[int, list[int]]]:
-    """The template of each column of hashes, and the columns of each template."""
-    hashed = [t for t, template in enumerate(templates) if not template.is_real]
-    owners = [hashed[owner] for owner in plan.owners.tolist()]
-    columns: defaultdict[int, list[int]] = defaultdict(list)
-    for p, owner in enumerate(owners):
-        columns[owner].append(p)
-    return owners, columns
+    of_values = [(v, t, later[t]) for v, t in enumerate(plan.value_owners) if t in later]
+    return of_tests, of_values

@@ -24,10 +24,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class _Match(NamedTuple):
-    """As much of a Span as `filter_spans` looks at."""
-
     start: int
     end: int
+
+
+"""As much of a Span as `filter_spans` looks at."""
 
 
 class Phrases:

@@ -24,7 +24,6 @@ it is: the same tokens at another distance are another test.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from ..errors import Errors, SparseCRFError
 from .arguments import LIMIT, Cursor, Read, parse_read
@@ -113,7 +112,10 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
         for kind in template.kinds:
             same = first.setdefault((kind, template.key), template)
             if same is not template:
-                _fail_repeated(texts, same.number, template.number, kind)
+                numbers = {"first": same.number, "second": template.number}
+                told = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
+                error = Errors.SC104.format(**numbers, **told, conjoined=WITH[kind])
+                raise SparseCRFError(error)
     return templates
 
 
@@ -124,18 +126,6 @@ def _check_numbers(texts: Sequence[str], template: Template) -> None:
         return
     number = template.number
     error = Errors.SC390.format(number=number, template=texts[number - 1], read=real)
-    raise SparseCRFError(error)
-
-
-def _fail_repeated(texts: Sequence[str], first: int, second: int, kind: str) -> NoReturn:
-    """Raise an error about two templates that test the same, by their numbers."""
-    error = Errors.SC104.format(
-        first=first,
-        first_text=texts[first - 1],
-        second=second,
-        second_text=texts[second - 1],
-        conjoined=WITH[kind],
-    )
     raise SparseCRFError(error)
 
 

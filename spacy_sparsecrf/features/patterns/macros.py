@@ -105,18 +105,16 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
     return patterns
 
 
+@dataclass
 class _Line:
-    """A cursor over one line, which can say where it stopped."""
+    """A position in one line, from which it is read on; see `parse_patterns`."""
 
-    def __init__(
-        self, text: str, number: int, source: str, dialect: Dialect, n_columns: int
-    ) -> None:
-        self.text = text
-        self.number = number
-        self.source = source
-        self.dialect = dialect
-        self.n_columns = n_columns
-        self.at = 0
+    text: str
+    number: int
+    source: str
+    dialect: Dialect
+    n_columns: int
+    at: int = 0
 
     def parse(self) -> Pattern:
         """Parse the line."""
@@ -149,10 +147,8 @@ class _Line:
         offset = self._number(_OFFSET, "an offset", -self.dialect.furthest, self.dialect.furthest)
         column = self._number(_COLUMN, "',' and the number of a column", 0, 10**9)
         if column >= self.n_columns:
-            error = Errors.SC152.format(
-                **self._where(), column=column, n=self.n_columns, last=self.n_columns - 1
-            )
-            raise SparseCRFError(error)
+            told = {"column": column, "n": self.n_columns, "last": self.n_columns - 1}
+            raise SparseCRFError(Errors.SC152.format(**self._where, **told))
         expression = self._expression() if command.lower() in "tm" else ""
         self._take(_END, "']'")
         return Macro(offset, absolute, column, View(command.lower(), command.isupper(), expression))
@@ -170,10 +166,8 @@ class _Line:
         try:
             translate(expression)
         except ValueError as error:
-            message = Errors.SC154.format(
-                **self._where(), expression=expression, position=start + 1, reason=error
-            )
-            raise SparseCRFError(message) from None
+            told = {"expression": expression, "position": start + 1, "reason": error}
+            raise SparseCRFError(Errors.SC154.format(**self._where, **told)) from None
         return expression
 
     def _take(self, pattern: re.Pattern[str], expected: str) -> str:
@@ -187,9 +181,9 @@ class _Line:
         at = self.at if at is None else at
         match = _FOUND.match(self.text, at)
         found = repr(match[0]) if match else "the end of the line"
-        raise SparseCRFError(
-            Errors.SC151.format(**self._where(), position=at + 1, expected=expected, found=found)
-        )
+        told = {"position": at + 1, "expected": expected, "found": found}
+        raise SparseCRFError(Errors.SC151.format(**self._where, **told))
 
+    @property
     def _where(self) -> dict[str, object]:
         return {"source": self.source, "line": self.number, "text": self.text}
