@@ -5,6 +5,7 @@ again in each of its callers, at every level of calls. What only kernels call is
 written down here, until a kernel takes it in: a third less is to be done for the same code.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -79,7 +80,14 @@ class KernelCompiler(Compiler):
         codegen = self.state.targetctx.codegen()
         self.state.library = self.library_class(codegen, func.__qualname__)
         self.state.library.enable_object_caching()
-        return super().compile_extra(func)  # type: ignore[no-untyped-call]
+        # The compiler makes millions of objects, for whose sake all of spaCy's would be looked at.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)  # type: ignore[no-untyped-call]
+        finally:
+            if collects:
+                gc.enable()
 
 
 class InnerCompiler(KernelCompiler):

@@ -1,5 +1,7 @@
 """Functions that only kernels call are part of kernels, and nothing by themselves."""
 
+import gc
+
 import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
@@ -58,3 +60,18 @@ def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
     assert checked(2.0) == 2.0
     with pytest.raises(ValueError, match="negative"):
         checked(-2.0)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_collected_after_compilation_if_it_was_before(collects: bool) -> None:
+    @kernel
+    def negate(x: float) -> float:
+        return -x
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        assert negate(2.0) == -2.0
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
