@@ -11,14 +11,12 @@ from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
 from .lattice import Csr, Lattice
-from .rows import N_CHUNKS, Rows
+from .rows import Rows
 from .tables import tables_of
 from .working import Floats, Longs, WorkingLoss
 
 Ints = NDArray[np.int32]
 
-# Tokens that a thread must at least be given, for the time that it takes to start it.
-_LEAST_TOKENS = 256
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0
 
@@ -35,7 +33,7 @@ class BlockLayout:
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        lattice = working.space.lattice
+        lattice, self._limits = working.space.lattice, working.space.limits
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         starts = lattice.n_previous > working.space.n_labels
@@ -98,7 +96,8 @@ class BlockLayout:
         """Runs of the blocks of a level, in `by_level`, for threads."""
         first, last = level
         cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
-        n_chunks = min(N_CHUNKS, 1 + int(cost.sum()) // _LEAST_TOKENS)
+        # To start a thread takes its time.
+        n_chunks = min(self._limits.n_chunks, 1 + int(cost.sum()) // self._limits.least_tokens)
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
 
@@ -162,11 +161,11 @@ class BlockDescent:
         )
 
     def _evaluate_potentials(self) -> None:
-        working = self._working
+        working, n_chunks = self._working, self._working.space.limits.n_chunks
         # They are no longer those of the workspace's last evaluation.
         working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
-        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
+        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.

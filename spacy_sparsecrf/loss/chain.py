@@ -17,6 +17,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
 from .lattice import Mask, build_lattice
+from .limits import LIMITS, Limits
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
 from .screening import PairScreening, screen_unigrams
 from .values import screen_values
@@ -41,7 +42,7 @@ class ChainLoss:
     only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
-    find: [n] bool, None = all.
+    find: [n] bool, None = all; limits: on which no result depends but by rounding.
     RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
@@ -54,6 +55,7 @@ class ChainLoss:
         observed_only: bool = False,
         legal: Mask | None = None,
         permits: Callable[[Longs], Mask] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self._permits = permits
         self.n_labels = n_labels
@@ -62,7 +64,7 @@ class ChainLoss:
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # Nothing in it takes memory before it is written to.
-        self.space = Workspace(self._lattice, n_labels, workers, precision)
+        self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         self.n_potential = (
@@ -99,11 +101,12 @@ class ChainLoss:
     @cached_property
     def _observed(self) -> Longs:
         # Kept, as both the estimate of memory and the warm start ask for them.
-        unigram = observed_unigrams(self._lattice, self.n_labels)
+        merged = self.space.limits.merged
+        unigram = observed_unigrams(self._lattice, self.n_labels, merged)
         values = observed_values(self._lattice, self.n_labels)
         if len(values):
             unigram = distinct(np.concatenate((unigram, values)))
-        bigram = observed_bigrams(self._lattice, self.n_labels)
+        bigram = observed_bigrams(self._lattice, self.n_labels, merged)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:

@@ -15,30 +15,22 @@ from numpy.typing import NDArray
 from ..corpus.encoded import distinct_rows
 from ..kernels.indexing import count_places, list_places
 from ..kernels.layout import Contexts
-from .lattice import Csr, Lattice
+from .lattice import Csr
 from .rows import Rows
+from .workspace import Workspace
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Costs in units of one matrix element's three products (forward, backward, expectation), which
-# took 0.35 ns: the same for an entry; exponentiating an entry; building an element of a matrix;
-# an element whose matrix is not in a near cache. With one context, entries win where about 97 %
-# of the pairs are zero (49 labels) or 95 % (443).
-_ENTRY = 20.0
-_ENTRY_EXP = 40.0
+# Costs in units of one matrix element's three products, as those in `Limits`: building an element
+# of a matrix; an element whose matrix is not in a near cache.
 _BUILD = 7.0
 _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
-# Matrices may take this much; beyond, tests become entries whatever it costs.
-_MATRIX_BYTES = 1 << 30
-# So may entries, which take about so much for each of their weights.
-_ENTRY_BYTES = 3 << 30
+# What entries take for each of their weights.
 _BYTES_PER_ENTRY = 60.0
-# A test belongs to matrices where it occurs at this share of the tokens, at least.
-_SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
 
 
 @dataclass(frozen=True)
@@ -86,19 +78,18 @@ class ContextLayout:
         return len(self.ent_place)
 
 
-def lay_out_contexts(
-    lattice: Lattice, rows: Rows, n_labels: int, padded: int, stochastic: bool
-) -> ContextLayout:
+def lay_out_contexts(space: Workspace, rows: Rows, stochastic: bool) -> ContextLayout:
     """Choose matrices and entries.
 
-    rows: working bigram weights; stochastic: whether potentials are built anew for each sequence
-    instead of once per evaluation.
+    space: for its lattice and limits; rows: working bigram weights; stochastic: whether
+    potentials are built anew for each sequence instead of once per evaluation.
     """
+    lattice = space.lattice
     table = _padded(rows.of(lattice.ctx_tests))
     representatives, active = distinct_rows(table)
     table = table[representatives]
     context = lattice.store.looked_up(active, lattice.context)
-    rule = _Rule(table, context, lattice, np.diff(rows.ptr), n_labels * padded, stochastic)
+    rule = _Rule(table, context, space, np.diff(rows.ptr), stochastic)
     in_matrix = rule.choose()
     bases = np.where(in_matrix, table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
@@ -109,21 +100,22 @@ def lay_out_contexts(
         matrix_of,
         matrix_rows,
         (np.diff(matrix_rows.indptr) == 0) & (lattice.legal is None),
-        *_entries(np.where(in_matrix, 0, table), rows, n_labels, padded),
+        *_entries(np.where(in_matrix, 0, table), rows, space.n_labels, space.padded),
     )
 
 
-def bytes_of_pairs(lattice: Lattice, rows: Rows, n_labels: int, padded: int) -> int:
+def bytes_of_pairs(space: Workspace, rows: Rows) -> int:
     """About what the potentials of working bigram weights, and their gradient, take in memory.
 
     The arguments are those of `lay_out_contexts`.
     """
+    lattice = space.lattice
     table = _padded(rows.of(lattice.ctx_tests))
     representatives, active = distinct_rows(table)
     table, sizes = table[representatives], np.diff(rows.ptr)
-    area = (n_labels + 1) * padded
+    area = (space.n_labels + 1) * space.padded
     context = lattice.store.looked_up(active, lattice.context)
-    rule = _Rule(table, context, lattice, sizes, n_labels * padded, False)
+    rule = _Rule(table, context, space, sizes, False)
     in_matrix = rule.choose()
     n_matrices = len(distinct_rows(np.sort(np.where(in_matrix, table, 0), axis=1))[0])
     of_entries = np.concatenate(([0], sizes))[np.where(in_matrix, 0, table)].sum()
@@ -149,23 +141,24 @@ def _csr(matrix: NDArray[np.int32]) -> Csr:
 class _Rule:
     """Counts the operations of an evaluation for each way to divide tests.
 
-    table: [C, R] int32, 1 + rows of a context; context: [N]; sizes: [rows] weights of a row;
-    area: elements of a matrix.
+    table: [C, R] int32, 1 + rows of a context; context: [N]; space: for its lattice and limits;
+    sizes: [rows] weights of a row.
     """
 
     def __init__(
         self,
         table: NDArray[np.int32],
         context: Ints,
-        lattice: Lattice,
+        space: Workspace,
         sizes: Longs,
-        area: int,
         stochastic: bool,
     ) -> None:
+        lattice = space.lattice
         self._table = table
         self._context = context
         self._begins, self._store = lattice.begins, lattice.store
-        self._area = float(area)
+        self._limits = space.limits
+        self._area = float(space.n_labels * space.padded)
         self._stochastic = stochastic
         self._masked = lattice.legal is not None
         self._tokens = lattice.store.counts(context, len(table)).astype(np.float64)
@@ -180,7 +173,7 @@ class _Rule:
 
     def choose(self) -> Mask:
         """Which tests belong to the matrix of their context: [C, R] bool."""
-        masks = [mask for share in _SHARES for mask in self._masks(share)]
+        masks = [mask for share in self._limits.shares for mask in self._masks(share)]
         costs = [self._cost(mask) for mask in masks]
         return masks[int(np.argmin(costs))]
 
@@ -195,7 +188,7 @@ class _Rule:
     def _entry_cost(self, mask: Mask) -> Floats:
         """Operations on the entries of a context [C]."""
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
-        return entries * (_ENTRY * self._tokens + _ENTRY_EXP * self._n_exps)
+        return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
 
     def _cost(self, mask: Mask) -> float:
         """Operations of an evaluation; beyond all others where it takes too much memory."""
@@ -203,7 +196,7 @@ class _Rule:
         # A matrix and its gradient, in float64.
         n_bytes = 2.0 * 8.0 * self._area * n_matrices
         entry_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
-        if n_bytes > _MATRIX_BYTES or entry_bytes > _ENTRY_BYTES:
+        if n_bytes > self._limits.matrix_bytes or entry_bytes > self._limits.entry_bytes:
             return 1e30 * (n_bytes + entry_bytes)
         return cost + float(self._entry_cost(mask).sum())
 

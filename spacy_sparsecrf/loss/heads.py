@@ -9,8 +9,6 @@ from .workspace import Workspace
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# The table, and each chunk's sums of its gradient, stay in a cache.
-_TABLE_BYTES = 1 << 18
 # What a weight of its own, and a row of them, cost in elements of a vector.
 _WEIGHT_COST = 8
 _ROW_COST = 16
@@ -29,7 +27,7 @@ class Heads:
 
     def __init__(self, space: Workspace, rows: Rows, n_tokens: Longs) -> None:
         gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
-        most = _TABLE_BYTES // (8 * space.padded)
+        most = space.limits.table_bytes // (8 * space.padded)
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         n_heads = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_heads])

@@ -10,14 +10,12 @@ from .lattice import Csr, Lattice, Mask, concatenated_ranges, set_numbers, set_t
 
 Longs = NDArray[np.int64]
 
-# Keys that are merged at once, at the least.
-_MERGED = 1 << 20
 
-
-def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
+def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Coordinates test * Y + y of tests and the gold labels of their tokens, ascending.
 
     A token that may have several labels counts for each; one whose label is missing for none.
+    merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
 
@@ -29,7 +27,7 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
         keys += np.repeat(numbers, np.diff(indptr))
         return keys
 
-    test, number = np.divmod(_distinct_over(lattice, seen), len(members))
+    test, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
     test, number = test[number > 0], number[number > 0]
     row, label = _expanded(number, members)
     return distinct(test[row] * n_labels + label)
@@ -52,10 +50,11 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
     return tests[value] * n_labels + label
 
 
-def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
+def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Coordinates (test * P + y') * Y + y of tests and the pairs of their tokens, ascending.
 
     A pair is of two tokens whose labels are not missing, or of the start label and the first.
+    merged: see `Limits`.
     """
     table = set_table(lattice.sets, n_labels)
     members = _members(table, start=n_labels)
@@ -71,7 +70,7 @@ def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
         pairs: Longs = (keys + before[known]) * len(members) + numbers[known]
         return pairs
 
-    rest, number = np.divmod(_distinct_over(lattice, seen), len(members))
+    rest, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
     context, before = np.divmod(rest, len(members))
     row, label = _expanded(number, members)
     context, before = context[row], before[row]
@@ -100,14 +99,14 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     return row, members.indices[entries].astype(np.int64)
 
 
-def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs]) -> Longs:
+def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
     """The distinct ones of keys of all tokens, ascending; keys: of tokens first:last."""
     parts: list[Longs] = []
     for first, last in lattice.store.ranges(lattice.n_tokens):
         parts.append(distinct(keys(first, last)))
         lattice.store.release()
         # So that each is merged a few times only, and memory goes with what is distinct.
-        if sum(map(len, parts[1:])) > max(len(parts[0]), _MERGED):
+        if sum(map(len, parts[1:])) > max(len(parts[0]), merged):
             parts = [distinct(np.concatenate(parts))]
     return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 

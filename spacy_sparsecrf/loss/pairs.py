@@ -19,8 +19,8 @@ from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
 from .lattice import Csr
-from .rows import N_CHUNKS, Rows
-from .walks import LARGE_BYTES, TOGETHER, in_waves
+from .rows import Rows
+from .walks import LARGE_BYTES, in_waves
 from .workspace import MatrixTokens, Workspace
 
 Floats = NDArray[np.float64]
@@ -39,8 +39,7 @@ class PairPotentials:
     def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
         self.space = space
         self.rows = rows
-        n_labels, padded = space.n_labels, space.padded
-        self.contexts = lay_out_contexts(space.lattice, rows, n_labels, padded, stochastic)
+        self.contexts = lay_out_contexts(space, rows, stochastic)
         self.potentials = self.new_potentials(space.dtype)
         self.bigrams = Bigrams(
             space.lattice.n_previous,
@@ -83,30 +82,28 @@ class PairPotentials:
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, entries and rows into chunks of about equal work."""
-        contexts = self.contexts
+        contexts, n_chunks = self.contexts, self.space.limits.n_chunks
         n_entries = np.diff(contexts.ent_ptr)
-        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), N_CHUNKS)
-        self.context_chunks = cut(n_entries, N_CHUNKS)
+        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), n_chunks)
+        self.context_chunks = cut(n_entries, n_chunks)
         store = self.space.lattice.store
         tokens = store.counts(contexts.context, len(contexts.matrix_of))
-        self._entry_chunks = cut(tokens[contexts.ent_context], N_CHUNKS)
+        self._entry_chunks = cut(tokens[contexts.ent_context], n_chunks)
         self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
-        self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1)
+        self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
         by_matrix = np.argsort(contexts.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)
         ctx_ptr = np.searchsorted(contexts.matrix_of[by_matrix], bounds)
         self.matrix_contexts = Csr(ctx_ptr, by_matrix)
         per_matrix = np.add.reduceat(n_entries[by_matrix], ctx_ptr[:-1])
-        self.settle_chunks = cut(per_matrix, N_CHUNKS)
+        self.settle_chunks = cut(per_matrix, n_chunks)
 
     @cached_property
     def tokens(self) -> list[MatrixTokens]:
         """Of each block, its tokens by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
-            MatrixTokens(
-                block, contexts.context, contexts.matrix_of, n_matrices, self.space.lattice.store
-            )
+            MatrixTokens(self.space, block, contexts.context, contexts.matrix_of, n_matrices)
             for block in self.space.blocks
         ]
 
@@ -116,7 +113,7 @@ class PairPotentials:
         contexts, space, found = self.contexts, self.space, []
         for block, chunks in zip(space.blocks, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
-            together = len(block.offsets) if is_large else TOGETHER
+            together = len(block.offsets) if is_large else space.limits.together
             own = contexts.context[block.begin : block.end]
             walk = in_waves(block, chunks, together, own, contexts.matrix_of)
             (order,) = space.lattice.store.kept((walk.order,))

@@ -9,9 +9,6 @@ from .lattice import Csr
 
 Longs = NDArray[np.int64]
 
-# Fixed, so that chunks and thus sums do not depend on the number of threads.
-N_CHUNKS = 64
-
 
 class Rows:
     """Working weights of one kind, grouped by test: a *row* is a test that has any.
@@ -42,7 +39,7 @@ class Rows:
         number = np.where((self.number >= first) & (self.number < last), self.number, -1)
         return table.selected(number.astype(np.int32), store)
 
-    def chunks(self, sizes: Longs, first: int = 0) -> Chunks:
+    def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
         """Runs of the rows from `first` of about equal cost; sizes: [R], items each row sums."""
         cost = (sizes * np.diff(self.ptr))[first:]
-        return [(begin + first, end + first) for begin, end in cut(cost, N_CHUNKS)]
+        return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]

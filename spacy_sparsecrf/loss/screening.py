@@ -34,9 +34,6 @@ Floats = NDArray[np.float64]
 
 FoundT = TypeVar("FoundT")
 
-# Sums that are held at once where the corpus is in files: 512 MB.
-HELD_SUMS = 1 << 26
-
 
 def from_sums(
     working: WorkingLoss,
@@ -66,7 +63,7 @@ def from_sums(
     if not space.by_block:
         return space.workers.map(in_memory, chunks)
     found: list[FoundT] = []
-    for run in runs(chunks, prod(shape)):
+    for run in runs(chunks, prod(shape), space.limits.held_sums):
         found += _from_blocks(working, theta, run, shape, add, collect)
     return found
 
@@ -94,11 +91,11 @@ def _from_blocks(
     return workers.map(lambda first, last: collect(first, last, own(first, last)), chunks)
 
 
-def runs(chunks: Chunks, width: int) -> list[Chunks]:
+def runs(chunks: Chunks, width: int, held: int) -> list[Chunks]:
     """Group consecutive chunks of tests whose sums, `width` each, can be held at once."""
     found: list[Chunks] = []
     for chunk in chunks:
-        if found and (chunk[1] - found[-1][0][0]) * width <= HELD_SUMS:
+        if found and (chunk[1] - found[-1][0][0]) * width <= held:
             found[-1].append(chunk)
         else:
             found.append([chunk])
@@ -147,9 +144,6 @@ def _chunks(space: Workspace) -> Chunks:
     return cut(cost, max(_MIN_BLOCKS, -(-len(sizes) * space.n_labels // _SCREEN_BLOCK)))
 
 
-# Pairs whose gradients are held at once: 512 MB.
-_HELD_PAIRS = 1 << 26
-
 _CHUNKS = 64
 
 # Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
@@ -190,7 +184,7 @@ class PairScreening:
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
         chosen = self._choose(working, theta, threshold)
         parts = []
-        for chunks in _runs(chosen.area_ptr, self._n_tokens):
+        for chunks in _runs(chosen.area_ptr, self._n_tokens, self._space.limits.held_pairs):
             parts += self._screen_run(working, theta, contexts, chosen, threshold, chunks)
         return parts
 
@@ -301,12 +295,12 @@ def _pointers(sizes: Longs) -> Longs:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def _runs(area_ptr: Longs, n_tokens: Longs) -> list[Chunks]:
+def _runs(area_ptr: Longs, n_tokens: Longs, held: int) -> list[Chunks]:
     """Cut tests into chunks of about equal work, and these into runs that can be held at once."""
     sizes = np.diff(area_ptr)
     runs: list[Chunks] = []
     for chunk in cut(sizes * n_tokens, max(_CHUNKS, int(area_ptr[-1] >> 20))):
-        if runs and area_ptr[chunk[1]] - area_ptr[runs[-1][0][0]] <= _HELD_PAIRS:
+        if runs and area_ptr[chunk[1]] - area_ptr[runs[-1][0][0]] <= held:
             runs[-1].append(chunk)
         elif area_ptr[chunk[1]] > area_ptr[chunk[0]]:
             runs.append([chunk])

@@ -15,14 +15,11 @@ from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
 from .lattice import concatenated_ranges
-from .rows import N_CHUNKS, Rows
+from .rows import Rows
 from .workspace import Workspace
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
-
-# The sums of all chunks, which are held at once, take about this much.
-_SUMS_BYTES = 1 << 27
 
 
 class ValueWeights:
@@ -97,7 +94,7 @@ class ValueWeights:
             value_curvatures(first, last, features, *gold, space.residual, sums)
             return sums
 
-        parts = space.workers.map(add, _chunks(lattice.n_tokens, self.table.size))
+        parts = space.workers.map(add, _chunks(space, self.table.size))
         total = sum(parts, np.zeros(self.table.shape))
         curvature[self._weights] = total.reshape(-1)[self._places]
 
@@ -115,7 +112,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
         value_sums(first, last, features, space.residual, sums)
         return sums
 
-    chunks = _chunks(lattice.n_tokens, len(columns) * space.padded)
+    chunks = _chunks(space, len(columns) * space.padded)
     return sum(space.workers.map(add, chunks), np.zeros(shape))
 
 
@@ -133,7 +130,8 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
     return coordinates[found], sums[found]
 
 
-def _chunks(n_tokens: int, size: int) -> Chunks:
+def _chunks(space: Workspace, size: int) -> Chunks:
     """Cut the tokens; size: of a chunk's sums."""
-    n_chunks = min(N_CHUNKS, max(1, _SUMS_BYTES // (8 * max(1, size))))
-    return cut(np.ones(n_tokens, np.int64), n_chunks)
+    limits = space.limits
+    n_chunks = min(limits.n_chunks, max(1, limits.sums_bytes // (8 * max(1, size))))
+    return cut(np.ones(space.lattice.n_tokens, np.int64), n_chunks)

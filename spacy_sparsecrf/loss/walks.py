@@ -9,10 +9,9 @@ from .lattice import Block
 
 Ints = NDArray[np.int32]
 
-# So many sequences go together: where contexts are many, their matrices are still in a near cache
-# on the way back; where one matrix takes more than `LARGE_BYTES` that is not to be had, and a whole
-# chunk goes together.
-TOGETHER = 8
+# A few sequences go together: where contexts are many, their matrices are still in a near cache on
+# the way back; where one matrix takes more than this that is not to be had, and a whole chunk goes
+# together.
 LARGE_BYTES = 1 << 16
 
 

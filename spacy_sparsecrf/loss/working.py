@@ -58,8 +58,9 @@ class WorkingLoss:
         self.token_rows = self.unigram.of(lattice.tests, len(self.heads), store=lattice.store)
         self.values = ValueWeights(workspace, self.unigram)
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
-        self._row_chunks = self.unigram.chunks(n_tokens)
-        self._tail_chunks = self.unigram.chunks(n_tokens, len(self.heads))
+        n_chunks = workspace.limits.n_chunks
+        self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
+        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, len(self.heads))
 
     @property
     def unigrams(self) -> Unigrams:

@@ -12,16 +12,11 @@ from ..kernels.indexing import transpose
 from ..kernels.layout import TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Block, Csr, Lattice
-from .rows import N_CHUNKS
+from .limits import LIMITS, Limits
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
-
-# Forward and backward vectors take at most this much each; more are computed in blocks.
-_BLOCK_BYTES = 1 << 27
-# Tokens of one matrix whose pair products one thread sums.
-_SPAN = 4096
 
 
 class Columns:
@@ -83,16 +78,22 @@ class Workspace:
     """
 
     def __init__(
-        self, lattice: Lattice, n_labels: int, workers: Workers, precision: DTypeLike
+        self,
+        lattice: Lattice,
+        n_labels: int,
+        workers: Workers,
+        precision: DTypeLike,
+        limits: Limits = LIMITS,
     ) -> None:
         self.lattice = lattice
+        self.limits = limits
         self.n_labels = n_labels
         self.padded = -(-n_labels // 8) * 8
         self.workers = workers
         self.dtype = np.dtype(precision)
         row_bytes = self.padded * self.dtype.itemsize
-        self.blocks = lattice.blocks(max(1, _BLOCK_BYTES // row_bytes))
-        self.chunks = [cut(np.diff(block.offsets), N_CHUNKS) for block in self.blocks]
+        self.blocks = lattice.blocks(max(1, limits.block_bytes // row_bytes))
+        self.chunks = [cut(np.diff(block.offsets), limits.n_chunks) for block in self.blocks]
         longest = max((block.end - block.begin for block in self.blocks), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
@@ -142,8 +143,9 @@ class MatrixTokens:
     """
 
     def __init__(
-        self, block: Block, context: Ints, matrix_of: Ints, n_matrices: int, store: Memory
+        self, space: Workspace, block: Block, context: Ints, matrix_of: Ints, n_matrices: int
     ) -> None:
+        store, limits = space.lattice.store, space.limits
         own = context[block.begin : block.end]
         by_matrix = block.tokens_by(matrix_of[own], n_matrices)
         self.inner, self.starts = kept_tables(by_matrix, store)
@@ -151,8 +153,8 @@ class MatrixTokens:
         self.entry_inner, self.entry_starts = kept_tables(by_context, store)
         self.by_matrix = tokens_by(self.inner, self.starts)
         self.by_context = tokens_by(self.entry_inner, self.entry_starts)
-        self.mat_spans, self.spans = _cut_spans(self.inner)
-        self.chunks: Chunks = cut(np.diff(self.inner.indptr), N_CHUNKS)
+        self.mat_spans, self.spans = _cut_spans(self.inner, limits.span)
+        self.chunks: Chunks = cut(np.diff(self.inner.indptr), limits.n_chunks)
 
 
 def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
@@ -167,14 +169,14 @@ def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
     return TokensBy(inner.indptr, inner.indices, starts.indptr, starts.indices)
 
 
-def _cut_spans(inner: Csr) -> tuple[Longs, Longs]:
-    """Cut groups of more than _SPAN tokens into spans; see `MatrixTokens`."""
+def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
+    """Cut groups of more than `span` tokens into spans; see `MatrixTokens`."""
     sizes = np.diff(inner.indptr)
-    n_spans = np.where(sizes > _SPAN, -(-sizes // _SPAN), 0)
+    n_spans = np.where(sizes > span, -(-sizes // span), 0)
     mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
     spans = [
-        (begin, min(begin + _SPAN, inner.indptr[m + 1]))
+        (begin, min(begin + span, inner.indptr[m + 1]))
         for m in np.flatnonzero(n_spans)
-        for begin in range(inner.indptr[m], inner.indptr[m + 1], _SPAN)
+        for begin in range(inner.indptr[m], inner.indptr[m + 1], span)
     ]
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..kernels.scaling import Turns, repetitions, scale_in_turn, token_masses
-from ..loss.rows import N_CHUNKS
 from ..loss.working import WorkingLoss
 from ..parallel import cut
 from ..penalty import ElasticNet
@@ -164,6 +163,6 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     mass = np.empty((lattice.n_tokens, space.padded))
     space.workers.map(
         lambda first, last: token_masses(first, last, space.n_labels, unigrams, theta, mass),
-        cut(np.ones(lattice.n_tokens, np.int64), N_CHUNKS),
+        cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks),
     )
     return mass

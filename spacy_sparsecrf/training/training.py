@@ -14,6 +14,7 @@ from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.dropping import without_idle_tests
+from ..loss.limits import LIMITS, Limits
 from ..loss.local import corpus_of_kind, warn_of_pairs
 from ..loss.parts import Part, cluster_bounds, cluster_parts
 from ..loss.size import available_memory, check_fits, measure, total
@@ -40,10 +41,10 @@ Longs = NDArray[np.int64]
 class Problem:
     """What is learnt of a corpus, apart from the penalty, and how it is computed.
 
-    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal:
-    see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see `weighted`),
-    None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model (see
-    `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
+    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
+    limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see
+    `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model
+    (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
     RAISES: SparseCRFError for another kind, or clusters where there cannot be any.
     """
 
@@ -55,6 +56,7 @@ class Problem:
     legal: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
+    limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
@@ -174,7 +176,9 @@ class Training:
             if l1 > 0.0 and self._leaves_out:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             for part in parts:
-                loss = ChainLoss(part.corpus, part.n_labels, *settings, part.permits)
+                loss = ChainLoss(
+                    part.corpus, part.n_labels, *settings, part.permits, problem.limits
+                )
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])

@@ -11,7 +11,7 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import in_every_layout
 
 # So large that zero weights stay zero.
 FROZEN = ElasticNet(1e6, 0.0)
@@ -65,12 +65,11 @@ def slow_curvature(problem: Problem) -> np.ndarray:
     return total.theta
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_gradients_of_blocks_equal_enumeration(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_gradients_of_blocks_equal_enumeration(options, limits):
     problem, _ = random_problem(61, 3, [4, 1, 3], **options)
-    working = everything(problem)
+    working = everything(problem, limits=limits)
     _, gradient = problem.loss()
     curvature = slow_curvature(problem)
     seen = []
@@ -86,12 +85,11 @@ def test_gradients_of_blocks_equal_enumeration(monkeypatch, options, layout):
     assert sorted(seen) == list(range(len(gradient)))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(options, limits):
     problem, _ = random_problem(62, 3, [9, 1, 8, 7], n_values=6, **options)
-    working, full = everything(problem), everything(problem)
+    working, full = everything(problem, limits=limits), everything(problem, limits=limits)
     descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
     everywhere = 0
     lengths = np.diff(working.space.lattice.offsets)

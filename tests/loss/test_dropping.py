@@ -39,7 +39,7 @@ def weight_of(corpus: EncodedCorpus) -> dict[str, np.ndarray]:
 
 
 def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
-    solver = OWLQN(tolerance=1e-9, window=1e-12, inner_iterations=100)
+    solver = OWLQN(tolerance=1e-7, window=1e-12, inner_iterations=100)
     training = Training(corpus, LABELS, solver, l1=l1, l2=0.1, n_threads=1, **options)
     for _ in range(30):
         if training.converged:

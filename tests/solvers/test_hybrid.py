@@ -12,23 +12,22 @@ from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import random_problem
 from .test_sgd import MISSING, example_loss, lattice_order, stochastic_loss
 from .test_smd import corpus_of_rare_tests
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize(
     "options",
     [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
 )
-def test_sums_of_examples_equal_enumeration(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_sums_of_examples_equal_enumeration(options, limits):
     problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[[0, 5, 8, 12]] = 0
-    working = stochastic_loss(problem)
+    working = stochastic_loss(problem, limits=limits)
     sums, numbers = ExampleSums(working), lattice_order(problem, working)
     # Potentials at other weights, and of other examples, are not taken for present ones.
     for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):

@@ -13,7 +13,7 @@ from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.training import Training
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
 from .test_sgd import MISSING, lattice_order, small_problem, stochastic_loss
@@ -39,17 +39,16 @@ def complex_step(problem: Problem, i: int, theta: np.ndarray, v: np.ndarray):
     return g.real, g.imag / EPSILON
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize(
     "options",
     [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
 )
-def test_products_equal_the_complex_step(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_products_equal_the_complex_step(options, limits):
     problem, _ = random_problem(81, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[0] = 0
     v = np.random.default_rng(5).normal(size=len(problem.theta))
-    working = stochastic_loss(problem)
+    working = stochastic_loss(problem, limits=limits)
     minibatches = CurvedMinibatches(working)
     numbers = lattice_order(problem, working)
     # One by one, then two together.
