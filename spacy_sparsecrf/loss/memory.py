@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..kernels.layout import Factors, Grouped, Groups, OwnRows
 from ..kernels.rules import Rules, Steps, set_leaves
-from ..kernels.sag import Average, Progress, Slopes, rows_of_sequences, sag_pass, scatter_all
+from ..kernels.sag import Average, Exchange, Progress, rows_of_sequences, sag_pass, scatter_all
 from .lattice import Csr, Lattice
 from .tables import new_visit, tables_of
 from .working import Floats, WorkingLoss
@@ -100,7 +100,7 @@ class SequenceMemory:
 
     def _make_workspaces(self, working: WorkingLoss) -> None:
         space, n = working.space, len(working.coordinates)
-        self._slopes = Slopes(
+        self._exchange = Exchange(
             np.zeros(n),
             np.zeros(n),
             np.zeros(n),
@@ -138,7 +138,7 @@ class SequenceMemory:
         reached = np.zeros(len(self._grouped.own_rows.weight_ptr) - 1, np.int64)
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
-        return int(sag_pass(draws, rules, self._grouped, average, progress, self._slopes))
+        return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))
 
 
 # They last as long as their losses: a solver has nothing but settings and states.

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
+from ..penalty import ElasticNet
+from ..solvers.base import BatchSolver
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
@@ -31,6 +33,17 @@ def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) ->
             found.update(data[first : first + _PIECE].data)
             release()
     return found.hexdigest()
+
+
+def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
+    """What a run and its continuation have in common of how they learn, as JSON has it."""
+    # What it needs of a problem follows from its settings.
+    settings = {key: value for key, value in vars(solver).items() if key != "requires"}
+    return {
+        "solver": [type(solver).__name__, *map(str, settings.items())],
+        "l1": repr(penalty.l1),
+        "l2": repr(penalty.l2),
+    }
 
 
 def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ def check_solver(solver: BatchSolver) -> None:
 
     RAISES: SparseCRFError.
     """
-    if not (solver.exact and solver.supports_l1):
+    if not solver.exact or "no l1" in solver.requires:
         raise SparseCRFError(Errors.SC701.format(solver=type(solver).__name__))
 
 

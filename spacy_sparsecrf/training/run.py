@@ -12,7 +12,7 @@ from ..loss.stochastic import SequenceDescent
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, StepReport
 from ..solvers.owlqn import OWLQN
-from ..solvers.sgd import calibrate
+from ..solvers.streaming import calibrate
 from .working_set import WorkingSet
 
 Floats = NDArray[np.float64]
@@ -104,7 +104,7 @@ class Run:
             sparse = self._penalty.l1 > 0.0
             n_epochs = self._solver.warm_start_epochs if sparse else 0
             first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
-            if self._solver.stochastic and n_epochs == 0 and sparse:
+            if "examples" in self._solver.requires and n_epochs == 0 and sparse:
                 coordinates = self.loss.descent_coordinates()
                 first = coordinates, np.zeros(len(coordinates))
             self._working_set = self._start(first)

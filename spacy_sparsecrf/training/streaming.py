@@ -16,9 +16,9 @@ from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import check_supported, check_values
+from ..solvers.base import lacks, refuse
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
-from .checkpoint import load, save
+from .checkpoint import identity_of, load, save
 from .weight_store import WeightStore
 
 Floats = NDArray[np.float64]
@@ -64,8 +64,7 @@ class Stream:
         if clusters:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
-        check_supported(solver, penalty, kind)
-        check_values(solver, len(sample.value_tests), clusters)
+        refuse(solver, lacks(penalty, kind, values=len(sample.value_tests) > 0))
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver = solver
@@ -234,9 +233,7 @@ class Stream:
         return {
             "stream": True,
             "labels": list(self._labels),
-            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
-            "l1": repr(self._terms.penalty.l1),
-            "l2": repr(self._terms.penalty.l2),
+            **identity_of(self._solver, self._terms.penalty),
             "horizon": self._terms.horizon,
             "precision": self._precision,
             "kind": self._kind,

@@ -22,15 +22,8 @@ from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import (
-    BatchSolver,
-    StepReport,
-    check_constrained,
-    check_out_of_core,
-    check_supported,
-    check_values,
-)
-from .checkpoint import digest, load, save
+from ..solvers.base import BatchSolver, StepReport, lacks, refuse
+from .checkpoint import digest, identity_of, load, save
 from .run import Run
 
 Floats = NDArray[np.float64]
@@ -45,7 +38,8 @@ class Problem:
     limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see
     `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model
     (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
-    RAISES: SparseCRFError for another kind, or clusters where there cannot be any.
+    RAISES: SparseCRFError for another kind, and for clusters or legal sequences where the kind
+        has none.
     """
 
     n_threads: int = 0
@@ -60,6 +54,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
+        if self.legal is not None and self.kind != "chain":
+            raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
         """What tells the problem from others, as JSON has it."""
@@ -110,12 +106,12 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         self._least_l1 = l1
         self._solver = solver
-        check_supported(solver, self._penalty, problem.kind)
-        check_values(solver, len(corpus.value_tests), problem.clusters)
-        if corpus.store.on_disk:
-            check_out_of_core(solver)
+        if len(corpus.value_tests) and problem.clusters:
+            raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
+        facts = {"values": len(corpus.value_tests) > 0, "on_disk": corpus.store.on_disk}
+        constrained = problem.legal is not None
+        refuse(solver, lacks(self._penalty, problem.kind, constrained=constrained, **facts))
         if problem.legal is not None:
-            check_constrained(solver, problem.kind)
             check_gold(corpus, self._labels, problem.legal)
         self._workers = Workers(problem.n_threads)
         warn_of_pairs(corpus, problem.kind)
@@ -144,7 +140,7 @@ class Training:
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
-        check_supported(self._solver, self._penalty, self._problem.kind)
+        refuse(self._solver, lacks(self._penalty, self._problem.kind))
         for run in self._runs:
             run.change(self._penalty)
 
@@ -269,9 +265,7 @@ class Training:
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
-            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
-            "l1": repr(self._penalty.l1),
-            "l2": repr(self._penalty.l2),
+            **identity_of(self._solver, self._penalty),
             **self._problem.identity(),
             "weights kept": self._n_kept,
         }

@@ -81,7 +81,8 @@ class WorkingSet:
 
     def _restrict(self, coordinates: Longs) -> None:
         """Let these weights [K], ascending, work: take their loss."""
-        self._working = self._loss.restrict(coordinates, self._solver.stochastic)
+        stochastic = "examples" in self._solver.requires
+        self._working = self._loss.restrict(coordinates, stochastic)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

@@ -28,9 +28,9 @@ def settings_of(name: str, precision: str, model: str) -> dict[str, Any]:
     return {
         "solver": {"@crf_solvers": name},
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES},
-        "l1": 0.5 if solver.supports_l1 else 0.0,
+        "l1": 0.0 if "no l1" in solver.requires else 0.5,
         "l2": 0.0 if name == "spacy_sparsecrf.Perceptron.v1" else 0.01,
-        "model": "maxent" if solver.local_only else model,
+        "model": "maxent" if "single tokens" in solver.requires else model,
         # Weights are stored as wide as they are learnt: no kernel needs both.
         "precision": precision,
         "dtype": precision,

@@ -243,7 +243,7 @@ SOLVERS = {"owlqn": OWLQN, "newton-cg": NewtonCG, "rprop": RPROP}
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.1), (0.4, 0.0), (0.3, 0.05)])
 def test_solvers_reach_the_minimum(solver, l1, l2):
-    if l1 and not SOLVERS[solver].supports_l1:
+    if l1 and "no l1" in SOLVERS[solver].requires:
         pytest.skip(f"{solver} minimises l1 = 0 only")
     problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
     objective, theta = smooth_minimum(problem, l1, l2)
@@ -313,8 +313,9 @@ REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD,
 def test_other_solvers_refuse(solver):
     problem, _ = random_value_problem(19, 3, [4, 3])
     made: BatchSolver = solver()
-    kind = "memm" if made.local_only else "chain"
-    l1, l2 = (0.1 if made.supports_l1 else 0.0), (0.1 if made.needs_l2 else 0.0)
+    kind = "memm" if "single tokens" in made.requires else "chain"
+    l1 = 0.0 if "no l1" in made.requires else 0.1
+    l2 = 0.1 if "l2" in made.requires else 0.0
     names = ["L0", "L1", "L2"]
     with pytest.raises(SparseCRFError, match=rf"\[SC393\] The solver {solver.__name__} cannot"):
         Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
@@ -332,9 +333,9 @@ def test_the_refusal_names_the_solvers_that_take_values():
         for name, solver in SOLVERS_IN_USE.items()
         if solver.__module__.startswith("spacy_sparsecrf.")
     }
-    assert {solver for solver in ours.values() if not solver.supports_values} == set(REFUSING)
+    assert {solver for solver in ours.values() if "indicators" in solver.requires} == set(REFUSING)
     named = set(re.findall(r"spacy_sparsecrf\.\w+\.v1", str(refused.value)))
-    assert named == {name for name, solver in ours.items() if solver.supports_values}
+    assert named == {name for name, solver in ours.items() if "indicators" not in solver.requires}
 
 
 def test_clusters_refuse():

@@ -303,7 +303,7 @@ def test_resuming_is_bit_identical_and_seeds_matter(name):
 
 
 def settings_of(solver) -> dict:
-    return {key: value for key, value in vars(solver).items() if key != "needs_l2"}
+    return {key: value for key, value in vars(solver).items() if key != "requires"}
 
 
 @pytest.mark.parametrize("name", SOLVERS)
