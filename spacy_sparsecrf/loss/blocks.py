@@ -1,7 +1,5 @@
 """The chain loss a block at a time, a block being all working weights of one test."""
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,12 +8,10 @@ from ..kernels.blocks import Blocks, BlockSpace, Kept, weigh_tokens
 from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
-from .lattice import Csr, Lattice
+from .examples import tables_of
+from .lattice import Csr, Floats, Ints, Lattice, Longs
 from .rows import Rows
-from .tables import tables_of
-from .working import Floats, Longs, WorkingLoss
-
-Ints = NDArray[np.int32]
+from .working import WorkingLoss
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0
@@ -101,17 +97,6 @@ class BlockLayout:
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
 
-_LAYOUTS: WeakKeyDictionary[WorkingLoss, BlockLayout] = WeakKeyDictionary()
-
-
-def block_layout(working: WorkingLoss) -> BlockLayout:
-    """The blocks of a working loss, which are kept as long as it is."""
-    layout = _LAYOUTS.get(working)
-    if layout is None:
-        layout = _LAYOUTS[working] = BlockLayout(working)
-    return layout
-
-
 class BlockDescent:
     """A sweep over the blocks of a working loss, from the weights theta [K].
 
@@ -132,7 +117,7 @@ class BlockDescent:
         kappa: Floats,
     ) -> None:
         space = working.space
-        self._working, self._layout = working, block_layout(working)
+        self._working, self._layout = working, working.derived(BlockLayout)
         self._tables = tables_of(working)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
         self._settings = Settings(penalty.l1, penalty.l2, least_kappa, common, noise)

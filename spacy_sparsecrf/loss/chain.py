@@ -74,8 +74,7 @@ class ChainLoss:
     @property
     def n_examples(self) -> int:
         """Number of sequences with gold labels."""
-        twin = self._lattice.twin
-        return len(twin) - int(np.count_nonzero(twin >= 0))
+        return self._lattice.n_examples
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.

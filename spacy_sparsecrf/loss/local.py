@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from .lattice import Csr
-
-Longs = NDArray[np.int64]
+from .lattice import Csr, Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:

@@ -15,14 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus, find_keys
 from ..errors import Errors, SparseCRFError
-from .lattice import Csr
+from .lattice import Csr, Longs, Mask
 from .local import tokens_as_corpus
-
-Longs = NDArray[np.int64]
 
 
 def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
@@ -56,7 +53,12 @@ class Part:
     n_labels: int
 
     @property
-    def permits(self) -> Callable[[Longs], NDArray[np.bool_]] | None:
+    def widths(self) -> tuple[int, int]:
+        """Potential weights of a unigram test, and of a bigram test."""
+        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
         """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
         return None
 

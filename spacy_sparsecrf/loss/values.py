@@ -44,7 +44,7 @@ class ValueWeights:
     def __len__(self) -> int:
         return len(self.table)
 
-    def twin(self) -> "ValueWeights":
+    def with_table_of_its_own(self) -> "ValueWeights":
         """The same weights, with a table of its own."""
         other = copy(self)
         other.table = np.zeros_like(self.table)

@@ -1,29 +1,24 @@
 """The chain loss as a function of working weights: value and gradient."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..kernels.expectations import (
-    count_gold,
-    gather_unigrams,
-    infer_chunk,
-    unigram_curvature,
-)
+from ..kernels.expectations import count_gold, gather_unigrams, infer_chunk, unigram_curvature
 from ..kernels.layout import Columns, ContextRows, Sequences, Unigrams, Vectors, Walk
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
 from .heads import Heads
+from .lattice import Floats, Longs
 from .pairs import PairPotentials
 from .rows import Rows
 from .values import ValueWeights
 from .walks import in_sequence
 from .workspace import Contents, Workspace
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+DerivedT = TypeVar("DerivedT")
 
 # Weights of which a copy is kept, to know where marginals were evaluated.
 _MAX_KEPT = 1 << 22
@@ -42,6 +37,7 @@ class WorkingLoss:
         lattice = workspace.lattice
         n_labels, padded = workspace.n_labels, workspace.padded
         self.coordinates = coordinates
+        self._derived: dict[Any, Any] = {}
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
@@ -61,6 +57,13 @@ class WorkingLoss:
         n_chunks = workspace.limits.n_chunks
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
         self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, len(self.heads))
+
+    def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
+        """What a solver makes of the loss, made once: it has nothing but settings and states."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: DerivedT = self._derived[make]
+        return found
 
     @property
     def unigrams(self) -> Unigrams:
@@ -87,7 +90,7 @@ class WorkingLoss:
         return Sequences(
             self.space.n_labels,
             lattice.offsets,
-            lattice.twin,
+            lattice.copies,
             lattice.labels,
             lattice.allowed,
             lattice.weights,
@@ -205,12 +208,9 @@ class WorkingLoss:
     def _add_curvature(self, i: int, curvature: Floats) -> None:
         """Add the tokens of part i of the corpus to the curvature of the unigram weights."""
         sequences, unigrams, columns = self._part(i), self.unigrams, self._columns(i)
-        residual = self.space.residual
+        given = sequences, unigrams, columns, self.space.residual, curvature
         self.space.workers.map(
-            lambda first, last: unigram_curvature(
-                first, last, sequences, unigrams, columns, residual, curvature
-            ),
-            self._row_chunks,
+            lambda first, last: unigram_curvature(first, last, *given), self._row_chunks
         )
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
@@ -263,21 +263,10 @@ class WorkingLoss:
             tokens = int(block.offsets[first]), int(block.offsets[last])
             self.values.score(block.begin, *tokens, space.backward)
             sums = np.zeros(self.heads.table.shape)
-            infer_chunk(
-                first,
-                last,
-                sequences,
-                unigrams,
-                contexts,
-                theta,
-                potentials,
-                # Of its own, as chunks run beside each other.
-                vectors._replace(scratch=np.empty_like(vectors.scratch)),
-                walk,
-                log_z,
-                residuals,
-                sums,
-            )
+            given = first, last, sequences, unigrams, contexts, theta, potentials
+            # Of its own, as chunks run beside each other.
+            own = vectors._replace(scratch=np.empty_like(vectors.scratch))
+            infer_chunk(*given, own, walk, log_z, residuals, sums)
             return sums
 
         return space.workers.map(run, chunks)
@@ -307,17 +296,11 @@ class WorkingLoss:
 
         Those of heads, and of values, are left out.
         """
-        space, columns, unigrams = self.space, self._columns(i), self.unigrams
+        space = self.space
+        given = space.n_labels, self.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first,
-                last,
-                space.n_labels,
-                unigrams,
-                columns,
-                space.residual,
-                np.zeros(space.padded),
-                gradient,
+                first, last, *given, np.zeros(space.padded), gradient
             ),
             self._tail_chunks,
         )

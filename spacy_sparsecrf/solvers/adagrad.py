@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels.minibatch import ADAGRAD as RULE
 from ..kernels.updates import catch_up_each
-from ..loss.minibatch import Minibatches
+from ..loss.descent import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..loss.subset import ExampleSums, Subset
+from ..loss.examples import Examples, Sample
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -75,19 +75,18 @@ class Hybrid(BatchSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
-        twin = loss.space.lattice.twin
-        n = int(len(twin) - np.count_nonzero(twin >= 0))
+        n = loss.space.lattice.n_examples
         if state.size == n:
             return self._whole().step(loss, penalty, state)
-        sums = ExampleSums(loss)
-        order = np.random.default_rng(self.seed).permutation(sums.sequences)
+        examples = Examples(loss)
+        order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
         while visits < n and state.size < n:
-            visits += self._iterate(sums, order, penalty, state)
+            visits += self._iterate(examples, order, penalty, state)
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return self.report(penalty, state, visits / n)
 
-    def _iterate(self, sums: ExampleSums, order: Longs, penalty: ElasticNet, state: State) -> int:
+    def _iterate(self, examples: Examples, order: Longs, penalty: ElasticNet, state: State) -> int:
         """Let the sample grow, and do one iteration on it unless it is the whole.
 
         RETURNS: how many visits of an example that took.
@@ -102,9 +101,9 @@ class Hybrid(BatchSolver):
         # Of arrays that were handed out, none is written to.
         state.partial = state.partial.copy()
         new = order[state.known : state.size]
-        state.partial_value += sums.add(new, state.theta, state.partial)
+        state.partial_value += examples.add(new, state.theta, state.partial)
         state.known = state.size
-        sample = Subset(sums, order[: state.size])
+        sample = Sample(examples, order[: state.size])
         inner = owlqn.State(
             state.theta,
             sample.scale * state.partial + penalty.l2 * state.theta,

@@ -82,10 +82,10 @@ class OEG(BatchSolver):
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
-        n_partial = int(np.count_nonzero(loss.space.lattice.twin >= 0))
+        n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
-        gold, dual = 0.0 if theta.any() else self.gold, Dual.of(loss)
+        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(Dual)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return State(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
@@ -102,7 +102,7 @@ class OEG(BatchSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all sequences, then evaluate."""
-        dual = Dual.of(loss)
+        dual = loss.derived(Dual)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
         state.n_passes += 1
         # Anew, so that the rounding errors of many small changes do not add up.

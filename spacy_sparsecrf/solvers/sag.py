@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..kernels.layout import Factors
 from ..kernels.rules import BALANCED, GROWING, UNIFORM, Rules
 from ..kernels.sag import Average
-from ..loss.memory import SequenceMemory
+from ..loss.stored import StoredGradients
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -40,7 +40,7 @@ class State(SolverState):
     """Where SAG stands.
 
     total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
-    Yp]: what is stored (see `SequenceMemory`); curvatures: [n], estimates L_i, 0 where a sequence
+    Yp]: what is stored (see `StoredGradients`); curvatures: [n], estimates L_i, 0 where a sequence
     was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are
     divided by; n_passes: passes done, which with the seed give the draws of the next.
     """
@@ -73,7 +73,7 @@ class SAG(BatchSolver):
     met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
     as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
     gradient is evaluated, which tells whether steps were too long. Memory: b Yp (N + G Y) bytes,
-    see `SequenceMemory`.
+    see `StoredGradients`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
@@ -121,7 +121,7 @@ class SAG(BatchSolver):
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
-        memory = SequenceMemory.of(loss)
+        memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
         return State(
             theta=theta.copy(),
@@ -143,7 +143,7 @@ class SAG(BatchSolver):
 
         What is stored does not depend on the working set.
         """
-        total = SequenceMemory.of(loss).gradient(loss, state.nodes, state.pairs)
+        total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
         carried: State = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, total=total)
 
@@ -153,7 +153,7 @@ class SAG(BatchSolver):
         A pass that leads to a point without finite objective is undone, its memory is cleared, and
         steps are halved; they are halved also after one that raised the objective.
         """
-        n = SequenceMemory.of(loss).n_sequences
+        n = loss.derived(StoredGradients).n_sequences
         was_complete = bool(state.curvatures.min() > 0.0)
         before = state.theta.copy()
         n_forward = self._pass(loss, penalty, state)
@@ -175,7 +175,7 @@ class SAG(BatchSolver):
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> int:
         """Draw as many sequences as there are; the number of evaluations in line searches."""
-        memory = SequenceMemory.of(loss)
+        memory = loss.derived(StoredGradients)
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.smd import catch_up_smd, step_smd
-from ..loss.curved import CurvedMinibatches
+from ..loss.examples import CurvedExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -71,18 +71,18 @@ class SMD(StreamSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
-        minibatches = CurvedMinibatches(loss)
-        order = self.shuffled(minibatches.sequences, state.epoch)
+        examples = CurvedExamples(loss)
+        order = self.shuffled(examples.sequences, state.epoch)
         state.epoch += 1
         # Of arrays that were handed out, none is written to.
         state.theta, state.gains, state.v = state.theta.copy(), state.gains.copy(), state.v.copy()
         l2 = penalty.l2 / -(-len(order) // self.batch)
-        self._run(minibatches, order, l2, state.theta, state.gains, state.v)
+        self._run(examples, order, l2, state.theta, state.gains, state.v)
         return self.end_pass(loss, penalty, state)
 
     def _run(
         self,
-        minibatches: CurvedMinibatches,
+        examples: CurvedExamples,
         order: Longs,
         l2: float,
         theta: Floats,
@@ -94,7 +94,7 @@ class SMD(StreamSolver):
         loss = 0.0
         for first in range(0, len(order), self.batch):
             members = order[first : first + self.batch]
-            loss += minibatches.add(members, theta, v, gradient, product)
+            loss += examples.add_product(members, theta, v, gradient, product)
             step_smd(self.mu, self.decay, l2, gradient, product, theta, gains, v)
         return loss
 
@@ -113,8 +113,8 @@ class SMD(StreamSolver):
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
-        minibatches = CurvedMinibatches(batch.loss)
-        order = batch.in_order(minibatches.sequences)
+        examples = CurvedExamples(batch.loss)
+        order = batch.in_order(examples.sequences)
         totals["steps"] += -(-len(order) // self.batch)
         state = columns["theta"], columns["gains"], columns["v"]
-        return self._run(minibatches, order, terms.share(self.batch).l2, *state)
+        return self._run(examples, order, terms.share(self.batch).l2, *state)

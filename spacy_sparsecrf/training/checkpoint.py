@@ -46,6 +46,16 @@ def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
     }
 
 
+def prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The values, by names that begin with a prefix."""
+    return {prefix + name: value for name, value in values.items()}
+
+
+def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Those values whose names begin with a prefix, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+
+
 def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
     """Write arrays and scalars to a file, at once or not at all.
 

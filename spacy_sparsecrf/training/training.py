@@ -22,12 +22,9 @@ from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, StepReport, lacks, refuse
-from .checkpoint import digest, identity_of, load, save
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
+from .checkpoint import digest, identity_of, load, prefixed, save, without_prefix
 from .run import Run
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +115,7 @@ class Training:
         weights = None if init is None else self._names.coordinates_of(init)
         self._runs = self._make_runs(None if weights is None else weights[0])
         self.n_potential = self.size.n_potential
-        self._n_kept = [run.n_potential for run in self._runs]
+        self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
             self.begin(*weights)
 
@@ -155,7 +152,7 @@ class Training:
 
         Where it is not above the first l1, of the tests that are not left out.
         """
-        return max(run.largest_gradient() for run in self._runs)
+        return max(run.loss.largest_gradient() for run in self._runs)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         """The runs that solve the problems, none of which has begun.
@@ -247,18 +244,15 @@ class Training:
 
     def _values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
-        return {
-            f"{i}.{name}": value
-            for i, run in enumerate(self._runs)
-            for name, value in run.values().items()
-        }
+        found: dict[str, Any] = {}
+        for i, run in enumerate(self._runs):
+            found |= prefixed(f"{i}.", run.values())
+        return found
 
     def _restore(self, values: dict[str, Any]) -> None:
         """Go on where another run's `_values` were taken."""
         for i, run in enumerate(self._runs):
-            prefix = f"{i}."
-            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-            run.restore(own)
+            run.restore(without_prefix(f"{i}.", values))
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""

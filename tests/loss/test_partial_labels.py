@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.curved import CurvedMinibatches
+from spacy_sparsecrf.loss.descent import SequenceDescent
+from spacy_sparsecrf.loss.examples import CurvedExamples, Examples
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.limits import Limits
-from spacy_sparsecrf.loss.stochastic import SequenceDescent
-from spacy_sparsecrf.loss.subset import ExampleSums
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem
@@ -120,11 +119,11 @@ def test_examples_add_up_to_the_whole(case, limits):
     loss = loss_of(problem, limits=limits)
     working = loss.restrict(loss.all_coordinates(), stochastic=True)
     expected, expected_gradient = problem.loss()
-    sums, gradient = ExampleSums(working), np.zeros_like(problem.theta)
+    sums, gradient = Examples(working), np.zeros_like(problem.theta)
     value = sums.add(sums.sequences, problem.theta, gradient)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    curved = CurvedMinibatches(working)
+    curved = CurvedExamples(working)
     gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
     direction = np.random.default_rng(3).normal(size=len(gradient))
     arguments = problem.theta, direction, gradient, product

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.blocks import block_layout
+from spacy_sparsecrf.loss.blocks import BlockLayout
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.training.training import Training
@@ -115,7 +115,7 @@ def test_a_step_reports_visits_and_leaves_the_last_weights_alone():
     first = np.zeros(len(problem.theta))
     state = solver.start(working, penalty, first)
     report = solver.step(working, penalty, state)
-    layout = block_layout(working)
+    layout = working.derived(BlockLayout)
     visits = sum(
         len(set(layout.sequence_of[layout.tokens.indices[a:b]]))
         for a, b in itertools.pairwise(layout.tokens.indptr)

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_sparsecrf.kernels.rules import BALANCED, Rules
 from spacy_sparsecrf.loss.limits import Limits
-from spacy_sparsecrf.loss.memory import SequenceMemory
+from spacy_sparsecrf.loss.stored import StoredGradients
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag import SAG
 
@@ -187,7 +187,7 @@ def test_the_mean_step_of_saga_is_that_of_the_gradient(method):
     for s in range(n):
         after = copy.deepcopy(state)
         numbers = np.array([[0.9, (s + 0.5) / n]])
-        memory = SequenceMemory.of(working)
+        memory = working.derived(StoredGradients)
         assert memory.run(numbers, rules, after.average) == 0
         mean += p[s] * after.theta
     expected = state.theta - alpha / n * state.gradient

@@ -18,8 +18,8 @@ from spacy_sparsecrf.kernels.rules import (
     set_leaves,
 )
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.examples import new_visit, tables_of
 from spacy_sparsecrf.loss.limits import Limits
-from spacy_sparsecrf.loss.tables import new_visit, tables_of
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
@@ -81,7 +81,7 @@ def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.
-        (original,) = np.flatnonzero(lattice.twin == s) if weight < 0.0 else (s,)
+        (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
         for tests in {int(original), s}:
             found = compiled(forward_loss)(tests, s, tables, theta, visit)
             # The copy has minus the weight of its sequence, and labels of neither.

@@ -9,8 +9,8 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.updates import catch_up_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.descent import SequenceDescent
 from spacy_sparsecrf.loss.limits import Limits
-from spacy_sparsecrf.loss.stochastic import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -67,9 +67,9 @@ def test_copies_belong_to_their_sequences():
     working = stochastic_loss(problem)
     lattice = working.space.lattice
     whole = np.flatnonzero(lattice.weights > 0.0)
-    assert 0 < (lattice.twin >= 0).sum() < len(whole)
-    for s in np.flatnonzero(lattice.twin >= 0):
-        twin = lattice.twin[s]
+    assert 0 < (lattice.copies >= 0).sum() < len(whole)
+    for s in np.flatnonzero(lattice.copies >= 0):
+        twin = lattice.copies[s]
         assert lattice.weights[twin] == -lattice.weights[s]
         here, there = (slice(*lattice.offsets[i : i + 2]) for i in (s, twin))
         np.testing.assert_array_equal(lattice.context[here], lattice.context[there])

@@ -1,7 +1,6 @@
 """The chain loss a sequence at a time, with a memory of each sequence's last gradient."""
 
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +8,14 @@ from numpy.typing import NDArray
 from ..kernels.layout import Factors, Grouped, Groups, OwnRows
 from ..kernels.rules import Rules, Steps, set_leaves
 from ..kernels.sag import Average, Exchange, Progress, rows_of_sequences, sag_pass, scatter_all
-from .lattice import Csr, Lattice
-from .tables import new_visit, tables_of
-from .working import Floats, WorkingLoss
+from .examples import new_visit, tables_of
+from .lattice import Csr, Floats, Lattice
+from .working import WorkingLoss
 
 Numbers = NDArray[Any]
-_Kind = TypeVar("_Kind", bound="SequenceMemory")
 
 
-class SequenceMemory:
+class StoredGradients:
     """What SAG stores of each sequence's last gradient, and passes that use it.
 
     A gradient is not stored, but what makes it up whatever the weights (Schmidt 2015, section
@@ -34,8 +32,7 @@ class SequenceMemory:
 
     def __init__(self, working: WorkingLoss) -> None:
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
-        # Constrained copies come last.
-        self.n_sequences = len(lattice.twin) - int((lattice.twin >= 0).sum())
+        self.n_sequences = lattice.n_examples
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         self._group(lattice)
         groups = Groups(
@@ -49,15 +46,6 @@ class SequenceMemory:
             tables_of(working), working.context_rows, groups, self._rows_of_sequences(working)
         )
         self._make_workspaces(working)
-
-    @classmethod
-    def of(cls: type[_Kind], working: WorkingLoss) -> _Kind:
-        """The one of a working loss, made when it is first asked for."""
-        made = _MADE.get(working)
-        # That of another kind has other workspaces.
-        if type(made) is not cls:
-            made = _MADE[working] = cls(working)
-        return made
 
     def _group(self, lattice: Lattice) -> None:
         """Number the groups, those of a sequence together; list their tokens."""
@@ -139,7 +127,3 @@ class SequenceMemory:
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
         return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))
-
-
-# They last as long as their losses: a solver has nothing but settings and states.
-_MADE: WeakKeyDictionary[WorkingLoss, SequenceMemory] = WeakKeyDictionary()
