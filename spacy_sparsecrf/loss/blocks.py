@@ -47,17 +47,9 @@ class BlockLayout:
         self.bigram: Ints = pairs[order].astype(np.int32)
         self._order_levels(len(lengths))
         matrices, contexts = self._dependent_potentials(working)
-        self.blocks = Blocks(
-            self.unigram,
-            self.bigram,
-            self.tokens.indptr,
-            self.tokens.indices,
-            self.sequence_of,
-            matrices.indptr,
-            matrices.indices,
-            contexts.indptr,
-            contexts.indices,
-        )
+        dependent = matrices.indptr, matrices.indices, contexts.indptr, contexts.indices
+        of_blocks = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        self.blocks = Blocks(self.unigram, self.bigram, *of_blocks, *dependent)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -67,9 +59,9 @@ class BlockLayout:
         contexts, rows = working.pairs.contexts, working.bigram
         columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
-        n_contexts = len(contexts.matrix_of)
+        n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
-        distinct = distinct[np.diff(contexts.ent_ptr)[distinct % n_contexts] > 0]
+        distinct = distinct[np.diff(contexts.arrays.ent_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
         return contexts.matrix_rows.transposed(len(rows)), own
@@ -77,13 +69,8 @@ class BlockLayout:
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels, whose blocks have no sequence in common."""
         level = np.zeros(len(self), np.int64)
-        order_levels(
-            self.tokens.indptr,
-            self.tokens.indices,
-            self.sequence_of,
-            np.zeros(n_sequences, np.int64),
-            level,
-        )
+        tokens = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        order_levels(*tokens, np.zeros(n_sequences, np.int64), level)
         self.by_level = np.argsort(level, kind="stable")
         bounds = np.searchsorted(level[self.by_level], np.arange(1, level.max(initial=0) + 2))
         self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
@@ -137,13 +124,9 @@ class BlockDescent:
             np.zeros((n_tokens, space.padded), space.dtype) for _ in range(4)
         )
         none = np.empty((0, space.padded), space.dtype)
-        return Kept(
-            evidence,
-            Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none),
-            lattice.offsets[:-1].copy(),
-            lattice.offsets[1:].copy(),
-            np.zeros(len(lattice.weights)),
-        )
+        vectors = Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none)
+        ends = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
+        return Kept(evidence, vectors, *ends, np.zeros(len(lattice.weights)))
 
     def _evaluate_potentials(self) -> None:
         working, n_chunks = self._working, self._working.space.limits.n_chunks
@@ -172,14 +155,9 @@ class BlockDescent:
 
     def _weigh(self, first: int, last: int) -> None:
         tables, kept = self._tables, self._kept
-        weigh_tokens(
-            np.arange(first, last, dtype=np.int32),
-            tables.sequences,
-            tables.unigrams,
-            self.theta[: tables.unigrams.split],
-            kept.evidence,
-            kept.vectors.scales,
-        )
+        tokens, theta = np.arange(first, last, dtype=np.int32), self.theta[: tables.unigrams.split]
+        given = tokens, tables.sequences, tables.unigrams, theta
+        weigh_tokens(*given, kept.evidence, kept.vectors.scales)
 
     def descend(self, order: Longs) -> None:
         """Descend on some blocks, one after the other. order: [n] int64."""
@@ -192,16 +170,10 @@ class BlockDescent:
         # Each thread has a matrix of its own to write to.
         scratch = np.zeros(potentials.psi.shape[1:], space.dtype)
         vectors = self._kept.vectors._replace(scratch=scratch)
-        descend_blocks(
-            order,
-            self._layout.blocks,
-            self._tables,
-            self._settings,
-            self._weights,
-            potentials,
-            self._kept._replace(vectors=vectors),
-            BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts),
-        )
+        kept = self._kept._replace(vectors=vectors)
+        own = BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts)
+        problem = self._layout.blocks, self._tables, self._settings, self._weights
+        descend_blocks(order, *problem, potentials, kept, own)
         return counts
 
 

@@ -11,21 +11,17 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
-from .lattice import Mask, build_lattice
+from .lattice import Floats, Longs, Mask, build_lattice
 from .limits import LIMITS, Limits
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
 from .screening import PairScreening, screen_unigrams
 from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 # A test with this share of its weights costs less with all of them, being added as a vector.
 _WORTH_ALL = 0.25

@@ -10,7 +10,7 @@ from ..kernels.dual import ChainSpace, Moves
 from ..kernels.layout import Contexts, Factors, Potentials
 from ..kernels.oeg import DualArrays, ascend, begin_chains
 from .examples import new_visit
-from .lattice import Floats
+from .lattice import Floats, Longs
 from .stored import StoredGradients
 from .working import WorkingLoss
 
@@ -109,12 +109,7 @@ class Dual(StoredGradients):
         return self.gradient(working, point.nodes, point.pairs) / -l2
 
     def ascend(
-        self,
-        order: NDArray[np.int64],
-        grow: float,
-        l2: float,
-        theta: Floats,
-        point: DualPoint,
+        self, order: Longs, grow: float, l2: float, theta: Floats, point: DualPoint
     ) -> tuple[float, int]:
         """Ascend over sequences; see `oeg.ascend`.
 
@@ -122,15 +117,6 @@ class Dual(StoredGradients):
         RETURNS: by how much D has grown, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        gain, n = ascend(
-            order,
-            grow,
-            float(small),
-            l2,
-            self._grouped,
-            theta,
-            point.arrays,
-            self._moves,
-            self._chain,
-        )
+        rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)
+        gain, n = ascend(order, *rule, *point_of, self._moves, self._chain)
         return float(gain), int(n)

@@ -22,7 +22,7 @@ def new_visit(working: WorkingLoss) -> Visit:
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
     potentials = pairs.new_potentials()
-    most_entries = int(np.diff(pairs.contexts.ent_ptr).max(initial=0))
+    most_entries = int(np.diff(pairs.contexts.arrays.ent_ptr).max(initial=0))
     matrix = potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:

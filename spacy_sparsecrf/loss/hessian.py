@@ -71,7 +71,7 @@ class _PairSlopes:
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of block i to those of matrices."""
         own, n_labels = self._pairs.tokens[i], self._pairs.space.n_labels
-        sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.constant
+        sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.arrays.constant
         given = n_labels, constant, vectors, tokens, own.mat_spans, sums, total
         self._pairs.space.workers.map(
             lambda first, last: matrix_products(first, last, *given), own.chunks

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.values import value_supports
-from .lattice import Csr, Lattice, Mask, concatenated_ranges, set_numbers, set_table
-
-Longs = NDArray[np.int64]
+from .lattice import Csr, Lattice, Longs, Mask, concatenated_ranges, set_numbers, set_table
 
 
 def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:

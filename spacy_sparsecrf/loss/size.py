@@ -15,17 +15,12 @@ from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
 _PER_OCCURRENCE = 32
-
 _PER_TOKEN = 80
-
 # Bytes for each sequence, and each test, where the rest is in files.
 _PER_SEQUENCE = 64
-
 _PER_TEST = 64
-
 # Weights of the working set that a sparse solver ends with, for each that is observed.
 _WORKING_SHARE = 0.4
-
 # Vectors of float64 that a batch solver and its loss hold, those of its history besides.
 _N_VECTORS = 16
 
@@ -117,7 +112,6 @@ def _bytes_of_tokens(space: Workspace) -> int:
 
 
 _PROC = Path("/proc")
-
 _CGROUPS = Path("/sys/fs/cgroup")
 
 

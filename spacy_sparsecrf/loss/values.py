@@ -6,7 +6,6 @@ tests: only what sums over tokens comes from the block.
 """
 
 from copy import copy
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,9 @@ from numpy.typing import NDArray
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import concatenated_ranges
+from .lattice import Floats, Longs, concatenated_ranges
 from .rows import Rows
 from .workspace import Workspace
-
-Floats: TypeAlias = NDArray[np.float64]
-Longs: TypeAlias = NDArray[np.int64]
 
 
 class ValueWeights:

@@ -10,13 +10,11 @@ from ..kernels.expectations import count_gold, gather_unigrams, infer_chunk, uni
 from ..kernels.layout import Columns, ContextRows, Sequences, Unigrams, Vectors, Walk
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
-from .heads import Heads
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .rows import Rows
+from .rows import Heads, Rows
 from .values import ValueWeights
-from .walks import in_sequence
-from .workspace import Contents, Workspace
+from .workspace import Contents, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
 

@@ -1,4 +1,4 @@
-"""Arrays that successive working losses share, and how the corpus is cut for them."""
+"""Arrays that successive working losses share, and how the corpus is cut and gone through."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
 from ..kernels.indexing import transpose
-from ..kernels.layout import TokensBy
+from ..kernels.layout import TokensBy, Walk
 from ..parallel import Chunks, Workers, cut
-from .lattice import Block, Csr, Lattice
+from .lattice import Block, Csr, Floats, Ints, Lattice, Longs, Mask
 from .limits import LIMITS, Limits
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Ints = NDArray[np.int32]
+# Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
+LARGE_BYTES = 1 << 16
 
 
 class Columns:
@@ -180,3 +179,40 @@ def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
         for begin in range(inner.indptr[m], inner.indptr[m + 1], span)
     ]
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
+
+
+def in_sequence(block: Block) -> Walk:
+    """One sequence after another."""
+    lengths = np.diff(block.offsets)
+    order = np.arange(len(block.begins)) - np.repeat(block.offsets[:-1], lengths)
+    return Walk(_marked(order, block.begins), 1, False)
+
+
+def in_waves(block: Block, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
+    """The first tokens of some sequences of a chunk, then their second, and so on, by matrix.
+
+    A few sequences go together: where contexts are many, their matrices are still in a near cache
+    on the way back.
+
+    chunks: runs of sequences that cover the block; together: how many sequences of a chunk at a
+    time; context: [n] int32, of the block's tokens; matrix_of: [C] int32, of contexts.
+    """
+    lengths = np.diff(block.offsets)
+    sizes = [
+        min(together, last - i) for first, last in chunks for i in range(first, last, together)
+    ]
+    run = np.repeat(np.arange(len(sizes)), sizes)
+    begin = block.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
+    wave = np.repeat(run * (lengths.max(initial=0) + 1) - block.offsets[:-1], lengths)
+    wave += np.arange(len(context))
+    # Contexts with the same matrix are neighbours.
+    rank = np.empty(len(matrix_of), np.int64)
+    rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
+    order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
+    first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
+    return Walk(_marked(order - first, block.begins[order]), together, False)
+
+
+def _marked(order: Longs, begins: Mask) -> Ints:
+    """Mark those tokens [n] of an order that begin sequences."""
+    return np.where(begins, ~order, order).astype(np.int32)

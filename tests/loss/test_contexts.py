@@ -59,12 +59,12 @@ def test_layouts_are_what_their_names_say():
         contexts = restricted(problem, limits=limits).pairs.contexts
         if layout == "matrices":
             assert contexts.n_entries == 0
-            assert len(contexts.matrix_rows) == len(contexts.matrix_of)
+            assert len(contexts.matrix_rows) == len(contexts.arrays.matrix_of)
         elif layout == "frequent":
             assert contexts.n_entries > 0
-            assert 1 < len(contexts.matrix_rows) < len(contexts.matrix_of)
+            assert 1 < len(contexts.matrix_rows) < len(contexts.arrays.matrix_of)
         else:
-            assert contexts.constant.all()
+            assert contexts.arrays.constant.all()
             assert contexts.n_entries > 0
 
 
@@ -147,12 +147,12 @@ def test_the_rule_takes_matrices_when_dense_and_entries_when_sparse():
     n = len(problem.corpus.unigram_keys) * 30
     dense = restricted(problem).pairs.contexts
     assert dense.n_entries == 0
-    assert not dense.constant.all()
+    assert not dense.arrays.constant.all()
     # One pair of labels in a hundred.
     pairs = np.arange(n, len(problem.theta))
     problem.theta[np.setdiff1d(pairs, pairs[::100])] = 0.0
     sparse = restricted(problem).pairs.contexts
-    assert sparse.constant.all()
+    assert sparse.arrays.constant.all()
     assert sparse.n_entries > 0
 
 
