@@ -131,11 +131,11 @@ class ChainLoss:
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.marginals(theta)
-        parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        parts += screen_unigrams(working, theta, threshold)
-        parts.append(screen_values(self.space, threshold))
-        parts += self._pairs.screen(working, theta, threshold)
-        return _largest([self._permitted(*part) for part in parts], limit)
+        found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
+        found += screen_unigrams(working, theta, threshold)
+        found.append(screen_values(self.space, threshold))
+        found += self._pairs.screen(working, theta, threshold)
+        return _largest([self._permitted(*each) for each in found], limit)
 
     def largest_gradient(self) -> float:
         """Largest gradient in magnitude of a potential weight, where all weights are zero.
@@ -173,10 +173,10 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     return distinct(np.concatenate((coordinates, added)))
 
 
-def _largest(parts: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
+def _largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
     """The `limit` entries of largest magnitude, in ascending order of coordinate."""
-    coordinates = np.concatenate([part[0] for part in parts])
-    gradients = np.concatenate([part[1] for part in parts])
+    coordinates = np.concatenate([each[0] for each in found])
+    gradients = np.concatenate([each[1] for each in found])
     if len(coordinates) > limit:
         order = np.lexsort((coordinates, -np.abs(gradients)))[:limit]
         coordinates, gradients = coordinates[order], gradients[order]

@@ -45,9 +45,9 @@ class _PairSlopes:
         self._entry_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
-        """Add the products of block i's vectors to what is multiplied by slopes.
+        """Add the products of shard i's vectors to what is multiplied by slopes.
 
-        The first block clears what was counted at another point.
+        The first shard clears what was counted at another point.
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
@@ -57,7 +57,7 @@ class _PairSlopes:
         self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
-        """Add the products of block i's vectors with their changes."""
+        """Add the products of shard i's vectors with their changes."""
         tokens = self._pairs.tokens[i]
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
@@ -69,7 +69,7 @@ class _PairSlopes:
         self._pairs.sum_entries(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
-        """Add products alpha_{t-1} (x) backward_t of block i to those of matrices."""
+        """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
         own, n_labels = self._pairs.tokens[i], self._pairs.space.n_labels
         sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.arrays.constant
         given = n_labels, constant, vectors, tokens, own.mat_spans, sums, total
@@ -132,9 +132,9 @@ class HessianProduct:
         contents = space.contents
         if not evaluated or contents is None or contents.owner is not working:
             working.marginals(theta)
-        for i in range(len(space.blocks)):
-            if len(space.blocks) > 1:
-                # The workspace holds one block at a time.
+        for i in range(len(space.shards)):
+            if len(space.shards) > 1:
+                # The workspace holds one shard at a time.
                 working.infer(theta, i)
             self._recover_betas(i, space.chunks[i])
             vectors = working.vectors(i)
@@ -156,18 +156,18 @@ class HessianProduct:
         self._values.fill(vector)
         self._pairs.turn(vector[working.split :])
         result, sums = np.zeros(len(vector)), np.zeros(self._heads.table.shape)
-        for i in range(len(space.blocks)):
+        for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
             tangents = Tangents(
                 beta, self._forward_change, self._backward_change, vectors.marginals
             )
-            for part in self._differentiate(i, vector, vectors, tangents):
-                sums += part
+            for of_chunk in self._differentiate(i, vector, vectors, tangents):
+                sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-            if space.by_block:
+            if space.by_shard:
                 working.gather(i, result)
             space.lattice.store.release()
-        if not space.by_block:
+        if not space.by_shard:
             working.gather(0, result)
         result[: self._heads.n_weights] = self._heads.gradient(sums)
         self._values.gradient(result)
@@ -175,21 +175,21 @@ class HessianProduct:
         return result
 
     def _keep(self, i: int, vectors: Vectors) -> None:
-        """Keep what is to be stored of the vectors of block i, which are in the workspace."""
-        block = self._working.space.blocks[i]
-        own = vectors.alpha, vectors.backward, self._beta
-        for kept, vector in zip(self._kept, own, strict=True):
-            part = kept[block.begin : block.end]
-            part[:, :] = vector[: len(part)]
+        """Keep what is to be stored of the vectors of shard i, which are in the workspace."""
+        shard = self._working.space.shards[i]
+        written = vectors.alpha, vectors.backward, self._beta
+        for kept, vector in zip(self._kept, written, strict=True):
+            own = kept[shard.begin : shard.end]
+            own[:, :] = vector[: len(own)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
-        """The vectors of block i, and beta, [tokens, Yp]: stored, or run again."""
+        """The vectors of shard i, and beta, [tokens, Yp]: stored, or run again."""
         working, space = self._working, self._working.space
-        block, vectors = space.blocks[i], working.vectors(i)
-        alpha, backward, beta = (kept[block.begin : block.end] for kept in self._kept)
-        if block.last <= self._n_stored:
+        shard, vectors = space.shards[i], working.vectors(i)
+        alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
+        if shard.last <= self._n_stored:
             return vectors._replace(alpha=alpha, backward=backward), beta
-        stored, n = max(0, self._n_stored - block.first), len(alpha)
+        stored, n = max(0, self._n_stored - shard.first), len(alpha)
         vectors.alpha[:n], vectors.backward[:n], self._beta[:n] = alpha, backward, beta
         chunks = [(max(first, stored), last) for first, last in space.chunks[i] if last > stored]
         working.infer_chunks(self._theta, i, chunks)
@@ -197,9 +197,9 @@ class HessianProduct:
         return vectors, self._beta
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
-        """Fill beta of chunks of sequences of block i from what the workspace has."""
+        """Fill beta of chunks of sequences of shard i from what the workspace has."""
         working = self._working
-        sequences, _ = working.block(i)
+        sequences, _ = working.shard(i)
         contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
         given, vectors = (sequences, contexts, potentials), working.vectors(i)
         working.space.workers.map(
@@ -210,15 +210,15 @@ class HessianProduct:
     def _differentiate(
         self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
     ) -> list[Floats]:
-        """Run the recursions over block i; `marginal_change` is in the place of its residuals.
+        """Run the recursions over shard i; `marginal_change` is in the place of its residuals.
 
         RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
         """
         working, space = self._working, self._working.space
         contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
-        sequences, unigrams = working.block(i)
+        sequences, unigrams = working.shard(i)
         unigrams = unigrams._replace(table=self._heads.table)
-        slopes, begin = self._pairs.slopes, space.blocks[i].begin
+        slopes, begin = self._pairs.slopes, space.shards[i].begin
 
         def run(first: int, last: int) -> Floats:
             tokens = int(sequences.offsets[first]), int(sequences.offsets[last])

@@ -98,15 +98,15 @@ class Csr:
         """Some of the columns, numbered anew; number: [O], -1 for others; store: where it goes."""
         indptr = store.zeros(len(self) + 1, np.int64)
 
-        def part(first: int, last: int) -> Ints:
+        def selected(first: int, last: int) -> Ints:
             rows = self.indptr[first : last + 1]
             own, indices = np.empty_like(rows), np.empty(int(rows[-1] - rows[0]), np.int32)
             kept = select(rows, self.indices, number, own, indices)
             indptr[first : last + 1] = indptr[first] + own
             return indices[:kept].copy()
 
-        parts = (part(*run) for run in store.ranges(len(self)))
-        return Csr(indptr, store.joined(parts, np.int32))
+        found = (selected(*run) for run in store.ranges(len(self)))
+        return Csr(indptr, store.joined(found, np.int32))
 
     def padded(self) -> Ints:
         """The rows as a matrix, with 1 added to each number and 0 where a row has ended."""
@@ -125,7 +125,7 @@ class Csr:
 
 
 @dataclass(frozen=True)
-class Block:
+class Shard:
     """A run of sequences whose forward and backward vectors are in memory at once.
 
     Sequences first:last, which are the tokens begin:end; offsets: [last - first + 1] int64,
@@ -139,17 +139,17 @@ class Block:
     offsets: Longs
     begins: Mask
 
-    def tokens_by(self, key: Ints, n_groups: int) -> tuple[Csr, Csr]:
-        """Group the block's tokens by a key [n]: those that continue a sequence, and begin one."""
+    def tokens_by(self, key: Ints, n_keys: int) -> tuple[Csr, Csr]:
+        """List the shard's tokens by a key [n]: those that continue a sequence, and begin one."""
         tokens = np.arange(self.end - self.begin, dtype=np.int32)
         inner, starts = tokens[~self.begins], tokens[self.begins]
-        return _group(key[inner], inner, n_groups), _group(key[starts], starts, n_groups)
+        return _by_key(key[inner], inner, n_keys), _by_key(key[starts], starts, n_keys)
 
 
-def _group(keys: Ints, members: Ints, n_groups: int) -> Csr:
-    """List the members of each group: those whose key is the group's number, in order."""
+def _by_key(keys: Ints, members: Ints, n_keys: int) -> Csr:
+    """List the members of each key below n_keys, in order."""
     order = np.argsort(keys, kind="stable")
-    indptr = np.searchsorted(keys[order], np.arange(n_groups + 1)).astype(np.int64)
+    indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
     return Csr(indptr, members[order])
 
 
@@ -211,14 +211,14 @@ class Lattice:
             raise SparseCRFError(Errors.SC347.format(solver="in use"))
         return self.tokens_of
 
-    def blocks(self, n_tokens: int) -> list[Block]:
-        """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""
-        blocks = []
+    def shards(self, n_tokens: int) -> list[Shard]:
+        """Cut the sequences into shards of at most so many tokens, longer sequences apart."""
+        shards = []
         for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
             (offsets,) = self.store.kept((self.offsets[first : last + 1] - begin,))
-            blocks.append(Block(first, last, begin, end, offsets, self.begins[begin:end]))
-        return blocks
+            shards.append(Shard(first, last, begin, end, offsets, self.begins[begin:end]))
+        return shards
 
 
 def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None) -> Lattice:
@@ -333,8 +333,8 @@ def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
         begin, end = offsets[first], offsets[last]
         indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
         store.release()
-    parts = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
-    return Csr(indptr, store.joined(parts, np.int32))
+    found = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
+    return Csr(indptr, store.joined(found, np.int32))
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:

@@ -11,7 +11,7 @@ import numpy as np
 class Limits(NamedTuple):
     """What is held or worked on at a time, and what the rule for pair potentials weighs.
 
-    block_bytes: of forward and of backward vectors each; more are computed in blocks.
+    shard_bytes: of forward and of backward vectors each; more are computed in shards.
     n_chunks: into how many parts work is cut, whatever the number of threads, so that sums do not
     depend on that. span: tokens of one matrix whose pair products one thread sums. together: how
     many sequences go in a wave (see `walks`). table_bytes: of the heads' weights, which, as each
@@ -26,7 +26,7 @@ class Limits(NamedTuple):
     matrices may take; beyond, tests become entries whatever it costs; entry_bytes: so may entries.
     """
 
-    block_bytes: int = 1 << 27
+    shard_bytes: int = 1 << 27
     n_chunks: int = 64
     span: int = 4096
     together: int = 8

@@ -62,7 +62,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
     if not len(corpus.value_tests):
         return made
-    # Not copied where no token is left out: a block of vectors is large.
+    # Not copied where no token is left out: a matrix of vectors is large.
     values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
     return replace(made, values=values, value_tests=corpus.value_tests)
 

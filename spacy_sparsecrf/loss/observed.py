@@ -99,14 +99,14 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
 
 def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
     """The distinct ones of keys of all tokens, ascending; keys: of tokens first:last."""
-    parts: list[Longs] = []
+    found: list[Longs] = []
     for first, last in lattice.store.ranges(lattice.n_tokens):
-        parts.append(distinct(keys(first, last)))
+        found.append(distinct(keys(first, last)))
         lattice.store.release()
         # So that each is merged a few times only, and memory goes with what is distinct.
-        if sum(map(len, parts[1:])) > max(len(parts[0]), merged):
-            parts = [distinct(np.concatenate(parts))]
-    return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
+        if sum(map(len, found[1:])) > max(len(found[0]), merged):
+            found = [distinct(np.concatenate(found))]
+    return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
 
 def distinct(coordinates: Longs) -> Longs:

@@ -88,22 +88,22 @@ class PairPotentials:
 
     @cached_property
     def tokens(self) -> list[MatrixTokens]:
-        """Of each block, its tokens by matrix and by context."""
+        """Of each shard, its tokens by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
-            MatrixTokens(self.space, block, contexts.context, contexts.arrays.matrix_of, n_matrices)
-            for block in self.space.blocks
+            MatrixTokens(self.space, shard, contexts.context, contexts.arrays.matrix_of, n_matrices)
+            for shard in self.space.shards
         ]
 
     @cached_property
     def walks(self) -> list[Walk]:
-        """Of each block, the order of its tokens in inference."""
+        """Of each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
-        for block, chunks in zip(space.blocks, space.chunks, strict=True):
+        for shard, chunks in zip(space.shards, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
-            together = len(block.offsets) if is_large else space.limits.together
-            own = contexts.context[block.begin : block.end]
-            walk = in_waves(block, chunks, together, own, contexts.arrays.matrix_of)
+            together = len(shard.offsets) if is_large else space.limits.together
+            own = contexts.context[shard.begin : shard.end]
+            walk = in_waves(shard, chunks, together, own, contexts.arrays.matrix_of)
             (order,) = space.lattice.store.kept((walk.order,))
             found.append(walk._replace(order=order))
             space.lattice.store.release()
@@ -136,11 +136,11 @@ class PairPotentials:
         )
 
     def begin_sums(self) -> None:
-        """Clear what is summed over blocks."""
+        """Clear what is summed over shards."""
         self._entry_sums = np.zeros(self.contexts.n_entries)
 
-    def add_block(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
-        """Add the pair counts of block i, of which these are the sequences and the vectors."""
+    def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
+        """Add the pair counts of shard i, of which these are the sequences and the vectors."""
         tokens, psi, constant = self.tokens[i], self.potentials.psi, self.contexts.arrays.constant
         given = sequences, constant, psi, vectors, tokens.by_matrix, tokens.mat_spans
         sums, residual = self.sum_spans(i, vectors), self._residual
@@ -153,7 +153,7 @@ class PairPotentials:
         self.sum_entries(tokens.by_context, vectors, self._entry_sums)
 
     def sum_spans(self, i: int, vectors: Vectors) -> Floats:
-        """Sums of products alpha_{t-1} (x) backward_t of spans of block i, [P, Y + 1, Yp]."""
+        """Sums of products alpha_{t-1} (x) backward_t of spans of shard i, [P, Y + 1, Yp]."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
         given = n_labels, tokens.spans, tokens.inner.indices, vectors, sums
@@ -173,7 +173,7 @@ class PairPotentials:
     def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from what was summed.
 
-        sequences: of each block.
+        sequences: of each shard.
         """
         if self._entry_gold is None:
             self._entry_gold = self._count_entries(sequences)

@@ -31,7 +31,7 @@ FoundT = TypeVar("FoundT")
 Found = tuple[Longs, Floats]
 
 # Potential weights whose gradients one call may write: 16 MB a thread.
-_SCREEN_BLOCK = 1 << 20
+_SCREENED = 1 << 20
 _MIN_CHUNKS = 64
 # Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
 _SLACK = 8.0
@@ -42,36 +42,36 @@ def from_sums(
     theta: Floats,
     chunks: Chunks,
     shape: tuple[int, ...],
-    n_parts: int,
+    n_sections: int,
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum over the parts of the corpus for all tests of chunks, and collect from the sums.
+    """Sum over the sections of the corpus for all tests of chunks, and collect from the sums.
 
-    working, theta: whose residuals are in the workspace, or are put there a block at a time where
-    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory; n_parts:
-    of the corpus, where it is in memory; otherwise its blocks are the parts; add(i, first, last,
-    sums): adds part i to the sums [last - first, *shape] of tests; collect(first, last, sums):
-    tells what is found. RETURNS: what is found in each chunk.
+    working, theta: whose residuals are in the workspace, or are put there a shard at a time where
+    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory;
+    n_sections: of the corpus, where it is in memory; otherwise its shards are the sections; add(i,
+    first, last, sums): adds section i to the sums [last - first, *shape] of tests; collect(first,
+    last, sums): tells what is found. RETURNS: what is found in each chunk.
     """
     space = working.space
 
     def in_memory(first: int, last: int) -> FoundT:
         sums = np.zeros((last - first, *shape))
-        for i in range(n_parts):
+        for i in range(n_sections):
             add(i, first, last, sums)
         return collect(first, last, sums)
 
-    if not space.by_block:
+    if not space.by_shard:
         return space.workers.map(in_memory, chunks)
     found: list[FoundT] = []
     width = prod(shape)
     for run in _runs(chunks, lambda test: test * width, space.limits.held_sums):
-        found += _from_blocks(working, theta, run, shape, add, collect)
+        found += _from_shards(working, theta, run, shape, add, collect)
     return found
 
 
-def _from_blocks(
+def _from_shards(
     working: WorkingLoss,
     theta: Floats,
     chunks: Chunks,
@@ -79,7 +79,7 @@ def _from_blocks(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum for consecutive chunks at once, so that each block is evaluated once; see `from_sums`."""
+    """Sum for consecutive chunks at once, so that each shard is evaluated once; see `from_sums`."""
     origin, workers = chunks[0][0], working.space.workers
     sums = np.zeros((chunks[-1][1] - origin, *shape))
 
@@ -111,7 +111,7 @@ def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[
 def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
     """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
-    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: parts
+    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: lists
     of coordinates [n] int64, ascending, and gradients [n] float64.
     """
     space = working.space
@@ -135,9 +135,9 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 def _chunks(space: Workspace) -> Chunks:
     """Cut the tests into runs of about equal work whose potential weights fit a buffer."""
     sizes = space.test_counts
-    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a block.
+    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
-    return cut(cost, max(_MIN_CHUNKS, -(-len(sizes) * space.n_labels // _SCREEN_BLOCK)))
+    return cut(cost, max(_MIN_CHUNKS, -(-len(sizes) * space.n_labels // _SCREENED)))
 
 
 class PairScreening:
@@ -151,10 +151,10 @@ class PairScreening:
         self._space = space
         self._n_unigram = n_unigram
         n_contexts, store = len(lattice.ctx_tests), lattice.store
-        self._of_block = []
-        for block in space.blocks:
-            tables = block.tokens_by(lattice.context[block.begin : block.end], n_contexts)
-            self._of_block.append(tokens_by(*kept_tables(tables, store)))
+        self._of_shard = []
+        for shard in space.shards:
+            tables = shard.tokens_by(lattice.context[shard.begin : shard.end], n_contexts)
+            self._of_shard.append(tokens_by(*kept_tables(tables, store)))
         n_tokens = store.counts(lattice.context, n_contexts)
         sizes = n_tokens[lattice.test_contexts.indices]
         ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
@@ -164,7 +164,7 @@ class PairScreening:
         """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
         working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS:
-        parts of coordinates [n] int64, ascending, and gradients [n] float64.
+        lists of coordinates [n] int64, ascending, and gradients [n] float64.
         """
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
@@ -192,26 +192,26 @@ class PairScreening:
         chunks = cut(self._n_tokens, max(_MIN_CHUNKS, n * n_labels >> 20))
         shape = 4, space.padded + 1
         found = from_sums(
-            working, theta, chunks, shape, len(space.blocks), self._add_counts, choose
+            working, theta, chunks, shape, len(space.shards), self._add_counts, choose
         )
         empty = np.empty(0, np.int64), np.empty(0, np.uint16)
         n_rows, rows, n_columns, columns = (
-            np.concatenate(part) for part in zip((*empty, *empty), *found, strict=True)
+            np.concatenate(column) for column in zip((*empty, *empty), *found, strict=True)
         )
         ends = _pointers(n_rows), _pointers(n_columns), _pointers(n_rows * n_columns)
         return Chosen(ends[0], rows, ends[1], columns, ends[2])
 
     def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
-        """Add block i to the counts of labels of tests first:last."""
+        """Add shard i to the counts of labels of tests first:last."""
         space, contexts = self._space, self._space.lattice.test_contexts
         tests = first, last, space.n_labels, ContextsOf(contexts.indptr, contexts.indices)
-        residual = space.residual_of(space.blocks[i])
-        add_counts(*tests, self._of_block[i], self._gold(i), residual, counts)
+        residual = space.residual_of(space.shards[i])
+        add_counts(*tests, self._of_shard[i], self._gold(i), residual, counts)
 
     def _gold(self, i: int) -> Gold:
-        """The gold labels of block i."""
-        lattice, block = self._space.lattice, self._space.blocks[i]
-        tokens = slice(block.begin, block.end)
+        """The gold labels of shard i."""
+        lattice, shard = self._space.lattice, self._space.shards[i]
+        tokens = slice(shard.begin, shard.end)
         return Gold(lattice.labels[tokens], lattice.token_weight[tokens])
 
     def _screen_run(
@@ -238,10 +238,10 @@ class PairScreening:
     def _adder(
         self, working: WorkingLoss, columns: Csr, chosen: Chosen, i: int, totals: Floats
     ) -> Callable[[int, int], None]:
-        """What adds the chosen pairs of block i to the totals of tests."""
+        """What adds the chosen pairs of shard i to the totals of tests."""
         contexts, potentials = working.pairs.contexts, working.pairs.potentials
         tests, layout = ContextsOf(columns.indptr, columns.indices), contexts.arrays
-        tokens, gold, vectors = self._of_block[i], self._gold(i), working.vectors(i)
+        tokens, gold, vectors = self._of_shard[i], self._gold(i), working.vectors(i)
         given = chosen, tests, contexts.active, layout, potentials, tokens, gold, vectors, totals
         return lambda first, last: add_chosen_pairs(first, last, *given)
 

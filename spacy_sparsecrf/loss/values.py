@@ -1,8 +1,8 @@
-"""Weights of real-valued features: a feature has a value at each token, in a dense block.
+"""Weights of real-valued features: a feature has a value at each token, in a dense matrix.
 
 The score of a label is sum_v x_t[v] W[v, y] more, and the gradient of W[v, y] is the sum over
 tokens of x_t[v] (p(y_t = y) - [gold]). A feature is a unigram test without tokens in the tables of
-tests: only what sums over tokens comes from the block.
+tests: only what sums over tokens comes from that.
 """
 
 from copy import copy
@@ -51,9 +51,9 @@ class ValueWeights:
         self.table.reshape(-1)[self._places] = theta[self._weights]
 
     def score(self, begin: int, first: int, last: int, scores: NDArray[np.floating]) -> bool:
-        """Write the scores of tokens first:last of the block that begins at token `begin`.
+        """Write the scores of tokens first:last of the shard that begins at token `begin`.
 
-        scores: [tokens of the block, Yp], out. RETURNS: whether there are any, all others are 0.
+        scores: [tokens of the shard, Yp], out. RETURNS: whether there are any, all others are 0.
         """
         lattice = self._space.lattice
         if not len(self):
@@ -90,8 +90,8 @@ class ValueWeights:
             value_curvatures(first, last, features, *gold, space.residual, sums)
             return sums
 
-        parts = space.workers.map(add, _chunks(space, self.table.size))
-        total = sum(parts, np.zeros(self.table.shape))
+        of_chunks = space.workers.map(add, _chunks(space, self.table.size))
+        total = sum(of_chunks, np.zeros(self.table.shape))
         curvature[self._weights] = total.reshape(-1)[self._places]
 
 

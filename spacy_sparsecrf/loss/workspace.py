@@ -11,7 +11,7 @@ from ..corpus.arrays import Memory
 from ..kernels.indexing import transpose
 from ..kernels.layout import TokensBy, Walk
 from ..parallel import Chunks, Workers, cut
-from .lattice import Block, Csr, Floats, Ints, Lattice, Longs, Mask
+from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
 from .limits import LIMITS, Limits
 
 # Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
@@ -19,10 +19,10 @@ LARGE_BYTES = 1 << 16
 
 
 class Columns:
-    """The tokens of tests in a part of the corpus.
+    """The tokens of tests in a section of the corpus: all of it, or a shard where it is in files.
 
     tests: [C] int32, ascending, those that have any; None for all tests; tokens: of each of these,
-    counted from the first token of the part.
+    counted from the first token of the section.
     """
 
     def __init__(self, tests: Ints | None, tokens: Csr) -> None:
@@ -56,9 +56,9 @@ class Contents:
     theta: Floats | None
 
     def visit(self) -> Iterator[int]:
-        """Visit the blocks of a corpus in files; see `WorkingLoss.visit`."""
-        blocks: Iterator[int] = self.owner.visit(self.theta)
-        return blocks
+        """Visit the shards of a corpus in files; see `WorkingLoss.visit`."""
+        shards: Iterator[int] = self.owner.visit(self.theta)
+        return shards
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Whether these are an owner's, at weights [K]."""
@@ -68,11 +68,11 @@ class Contents:
 class Workspace:
     """Token arrays that successive working losses share.
 
-    alpha, backward: [tokens of the largest block, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest block]
+    alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
+    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest shard]
     float64. contents: whose marginals they are, None where they are nobody's. Where the corpus is
-    in files, residual is of one block, as alpha and backward are. columns: the tokens of tests, of
-    the whole corpus, or of each block where it is in files; test_counts: [O] int64, tokens of a
+    in files, residual is of one shard, as alpha and backward are. columns: the tokens of tests, of
+    the whole corpus, or of each shard where it is in files; test_counts: [O] int64, tokens of a
     test.
     """
 
@@ -91,36 +91,36 @@ class Workspace:
         self.workers = workers
         self.dtype = np.dtype(precision)
         row_bytes = self.padded * self.dtype.itemsize
-        self.blocks = lattice.blocks(max(1, limits.block_bytes // row_bytes))
-        self.chunks = [cut(np.diff(block.offsets), limits.n_chunks) for block in self.blocks]
-        longest = max((block.end - block.begin for block in self.blocks), default=0)
+        self.shards = lattice.shards(max(1, limits.shard_bytes // row_bytes))
+        self.chunks = [cut(np.diff(shard.offsets), limits.n_chunks) for shard in self.shards]
+        longest = max((shard.end - shard.begin for shard in self.shards), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
-        self.by_block = lattice.store.on_disk
-        n_kept = longest if self.by_block else lattice.n_tokens
+        self.by_shard = lattice.store.on_disk
+        n_kept = longest if self.by_shard else lattice.n_tokens
         self.residual = np.zeros((n_kept, self.padded), self.dtype)
         self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
         self.contents: Contents | None = None
         self.test_counts: Longs = np.zeros(lattice.n_tests, np.int64)
         self.columns = self._columns()
-        for part in self.columns:
-            first, tests = part.between(0, lattice.n_tests)
-            lengths = np.diff(part.tokens.indptr)
+        for section in self.columns:
+            first, tests = section.between(0, lattice.n_tests)
+            lengths = np.diff(section.tokens.indptr)
             self.test_counts[tests] += lengths[first : first + len(tests)]
 
-    def residual_of(self, block: Block) -> NDArray[np.floating]:
-        """The rows of `residual` that a block's tokens have."""
-        begin = 0 if self.by_block else block.begin
-        return self.residual[begin : begin + block.end - block.begin]
+    def residual_of(self, shard: Shard) -> NDArray[np.floating]:
+        """The rows of `residual` that a shard's tokens have."""
+        begin = 0 if self.by_shard else shard.begin
+        return self.residual[begin : begin + shard.end - shard.begin]
 
     def _columns(self) -> list[Columns]:
         lattice = self.lattice
-        if not self.by_block:
+        if not self.by_shard:
             return [Columns(None, lattice.test_tokens)]
         found = []
-        for block in self.blocks:
-            indptr = lattice.tests.indptr[block.begin : block.end + 1]
+        for shard in self.shards:
+            indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
             indices = lattice.tests.indices[indptr[0] : indptr[-1]]
             col_ptr = np.zeros(lattice.n_tests + 1, np.int64)
             tokens = np.empty(len(indices), np.int32)
@@ -134,7 +134,7 @@ class Workspace:
 
 
 class MatrixTokens:
-    """A block's tokens by the matrix and by the context of their potentials.
+    """A shard's tokens by the matrix and by the context of their potentials.
 
     inner, starts: by matrix, those that continue and that begin a sequence; entry_inner,
     entry_starts: by context; spans [P, 2]: runs of `inner` of matrices with many tokens, which
@@ -142,13 +142,13 @@ class MatrixTokens:
     """
 
     def __init__(
-        self, space: Workspace, block: Block, context: Ints, matrix_of: Ints, n_matrices: int
+        self, space: Workspace, shard: Shard, context: Ints, matrix_of: Ints, n_matrices: int
     ) -> None:
         store, limits = space.lattice.store, space.limits
-        own = context[block.begin : block.end]
-        by_matrix = block.tokens_by(matrix_of[own], n_matrices)
+        own = context[shard.begin : shard.end]
+        by_matrix = shard.tokens_by(matrix_of[own], n_matrices)
         self.inner, self.starts = kept_tables(by_matrix, store)
-        by_context = block.tokens_by(own, len(matrix_of))
+        by_context = shard.tokens_by(own, len(matrix_of))
         self.entry_inner, self.entry_starts = kept_tables(by_context, store)
         self.by_matrix = tokens_by(self.inner, self.starts)
         self.by_context = tokens_by(self.entry_inner, self.entry_starts)
@@ -169,7 +169,7 @@ def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
 
 
 def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
-    """Cut groups of more than `span` tokens into spans; see `MatrixTokens`."""
+    """Cut tokens of matrices with more than `span` tokens into spans; see `MatrixTokens`."""
     sizes = np.diff(inner.indptr)
     n_spans = np.where(sizes > span, -(-sizes // span), 0)
     mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
@@ -181,36 +181,36 @@ def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
-def in_sequence(block: Block) -> Walk:
+def in_sequence(shard: Shard) -> Walk:
     """One sequence after another."""
-    lengths = np.diff(block.offsets)
-    order = np.arange(len(block.begins)) - np.repeat(block.offsets[:-1], lengths)
-    return Walk(_marked(order, block.begins), 1, False)
+    lengths = np.diff(shard.offsets)
+    order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
+    return Walk(_marked(order, shard.begins), 1, False)
 
 
-def in_waves(block: Block, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
+def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
     """The first tokens of some sequences of a chunk, then their second, and so on, by matrix.
 
     A few sequences go together: where contexts are many, their matrices are still in a near cache
     on the way back.
 
-    chunks: runs of sequences that cover the block; together: how many sequences of a chunk at a
-    time; context: [n] int32, of the block's tokens; matrix_of: [C] int32, of contexts.
+    chunks: runs of sequences that cover the shard; together: how many sequences of a chunk at a
+    time; context: [n] int32, of the shard's tokens; matrix_of: [C] int32, of contexts.
     """
-    lengths = np.diff(block.offsets)
+    lengths = np.diff(shard.offsets)
     sizes = [
         min(together, last - i) for first, last in chunks for i in range(first, last, together)
     ]
     run = np.repeat(np.arange(len(sizes)), sizes)
-    begin = block.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
-    wave = np.repeat(run * (lengths.max(initial=0) + 1) - block.offsets[:-1], lengths)
+    begin = shard.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
+    wave = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
     wave += np.arange(len(context))
     # Contexts with the same matrix are neighbours.
     rank = np.empty(len(matrix_of), np.int64)
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
     order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
     first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
-    return Walk(_marked(order - first, block.begins[order]), together, False)
+    return Walk(_marked(order - first, shard.begins[order]), together, False)
 
 
 def _marked(order: Longs, begins: Mask) -> Ints:

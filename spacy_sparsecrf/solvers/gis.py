@@ -58,8 +58,8 @@ class GIS(IterativeScaling):
         observed = loss.observed
         expected = state.gradient - penalty.l2 * state.theta + observed
         theta = np.empty_like(state.theta)
-        parts = state.slowing, penalty.l1, penalty.l2
-        scale_weights(state.theta, observed, expected, *parts, theta)
+        numbers = state.slowing, penalty.l1, penalty.l2
+        scale_weights(state.theta, observed, expected, *numbers, theta)
         state.theta = theta
         state.value, state.gradient = evaluate(loss, penalty, theta)
         return self.report(penalty, state)

@@ -15,7 +15,7 @@ from spacy_sparsecrf.training.training import Problem
 
 from ..toy import run_steps
 
-SMALL_PARTS = Limits(block_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, merged=32)
+SMALL_PARTS = Limits(shard_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, merged=32)
 
 
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,12 +106,12 @@ def test_blocks_change_nothing_but_memory(limits):
     theta = problem.theta[problem.theta != 0.0]
     results = []
     for n_bytes in (1 << 28, 8 * 8 * 16):
-        blocks = limits._replace(block_bytes=n_bytes)
+        blocks = limits._replace(shard_bytes=n_bytes)
         loss = ChainLoss(problem.corpus, 5, Workers(2), limits=blocks)
         working = loss.restrict(np.flatnonzero(problem.theta))
         value, gradient = working.value_and_grad(theta)
         results.append((value, gradient, *loss.screen(working, theta, 0.1, 10_000)))
-    assert len(working.space.blocks) > 3
+    assert len(working.space.shards) > 3
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-13)
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-12)
     np.testing.assert_array_equal(results[0][2], results[1][2])

@@ -114,7 +114,7 @@ def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
 
 
 def blocks_of(n_tokens: int) -> Limits:
-    return Limits(block_bytes=n_tokens * 8 * 8)
+    return Limits(shard_bytes=n_tokens * 8 * 8)
 
 
 @pytest.mark.parametrize("n_tokens", [9, 20, 10_000])

@@ -73,7 +73,7 @@ def test_no_violator_is_left_out(seed, n_labels, threshold, missing):
 def test_blocks_of_sequences_and_runs_of_tests_find_the_same(n_threads):
     problem, _ = random_problem(5, 6, [7, 3, 12] * 9, n_bigram=3, n_values=9, missing=0.1)
     whole = found_and_expected(problem, 0.4)
-    limits = Limits(block_bytes=8 * 8 * 40, held_pairs=100)
+    limits = Limits(shard_bytes=8 * 8 * 40, held_pairs=100)
     options = {"n_threads": n_threads, "limits": limits}
     found, gradients, expected, _ = found_and_expected(problem, 0.4, **options)
     np.testing.assert_array_equal(found, expected)

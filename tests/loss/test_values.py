@@ -173,9 +173,9 @@ def test_results_do_not_depend_on_threads_and_blocks():
         hessian.prepare(problem.theta, evaluated=True)
         found.append((value, gradient.tolist(), hessian.product(problem.theta).tolist()))
     assert found[0] == found[1] == found[2]
-    limits = Limits(block_bytes=100 * 8 * 8)
+    limits = Limits(shard_bytes=100 * 8 * 8)
     working = restricted(problem, limits=limits)
-    assert len(working.space.blocks) > 3
+    assert len(working.space.shards) > 3
     value, gradient = working.value_and_grad(problem.theta)
     assert value == pytest.approx(found[0][0], rel=1e-13)
     np.testing.assert_allclose(gradient, found[0][1], atol=1e-11)

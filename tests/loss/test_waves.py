@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.lattice import Block
+from spacy_sparsecrf.loss.lattice import Shard
 from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.loss.workspace import in_sequence, in_waves
 from spacy_sparsecrf.parallel import cut
@@ -21,11 +21,11 @@ def in_waves_of(together: int, limits: Limits = LIMITS, n_chunks: int = 1) -> Li
     return limits._replace(together=together, n_chunks=n_chunks)
 
 
-def block_of(lengths: list[int]) -> Block:
+def shard_of(lengths: list[int]) -> Shard:
     offsets = np.cumsum([0, *lengths])
     begins = np.zeros(offsets[-1], bool)
     begins[offsets[:-1]] = True
-    return Block(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
+    return Shard(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
 
 
 @settings(deadline=None)
@@ -38,35 +38,35 @@ def block_of(lengths: list[int]) -> Block:
 def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
     lengths, n_chunks, together, data
 ):
-    block = block_of(lengths)
-    n = block.end
+    shard = shard_of(lengths)
+    n = shard.end
     matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
     context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
-    chunks = cut(np.diff(block.offsets), n_chunks)
-    walk = in_waves(block, chunks, together, context, matrix_of)
+    chunks = cut(np.diff(shard.offsets), n_chunks)
+    walk = in_waves(shard, chunks, together, context, matrix_of)
     order = walk.order
     assert walk.together == together
     runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
     # Tokens count from the first of their run.
     first_of_run = np.concatenate(
-        [np.full(block.offsets[b] - block.offsets[a], block.offsets[a]) for a, b in runs]
+        [np.full(shard.offsets[b] - shard.offsets[a], shard.offsets[a]) for a, b in runs]
     )
     tokens = np.where(order < 0, ~order, order) + first_of_run
     assert sorted(tokens) == list(range(n))
-    assert (order < 0).tolist() == block.begins[tokens].tolist()
+    assert (order < 0).tolist() == shard.begins[tokens].tolist()
     place = np.argsort(tokens)
-    assert all(place[t - 1] < place[t] for t in range(n) if not block.begins[t])
+    assert all(place[t - 1] < place[t] for t in range(n) if not shard.begins[t])
     for first, last in runs:
-        begin, end = block.offsets[first], block.offsets[last]
+        begin, end = shard.offsets[first], shard.offsets[last]
         assert sorted(tokens[begin:end]) == list(range(begin, end))
-        position = tokens[begin:end] - np.repeat(block.offsets[:-1], lengths)[tokens[begin:end]]
+        position = tokens[begin:end] - np.repeat(shard.offsets[:-1], lengths)[tokens[begin:end]]
         for i in range(position.max() + 1):
             wave = matrix_of[context[tokens[begin:end][position == i]]]
             assert np.all(np.diff(wave) >= 0)
 
 
 def test_in_sequence_tokens_stay_where_they_are():
-    assert in_sequence(block_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
+    assert in_sequence(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
 
 
 @pytest.mark.parametrize("together", [1, 3, 99])

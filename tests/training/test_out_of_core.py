@@ -64,7 +64,7 @@ def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, 
     rng = np.random.default_rng(0)
     found = []
     for loss in losses(problem, tmp_path, precision=precision):
-        assert len(loss.space.blocks) > 2
+        assert len(loss.space.shards) > 2
         everything = loss.all_coordinates()
         rng = np.random.default_rng(0)
         chosen = everything[rng.random(len(everything)) < 0.4]
@@ -126,7 +126,7 @@ def peak_memory(problem: Problem, directory: Path | None) -> int:
         solver = crf_solvers.get("spacy_sparsecrf.OWLQN.v1")(warm_start_epochs=1)
         corpus = replace(problem.corpus, store=store)
         # A block is about as large as the small corpus, so that Python's objects count for little.
-        options = {"l1": 0.3, "l2": 0.01, "n_threads": 1, "limits": Limits(block_bytes=1 << 18)}
+        options = {"l1": 0.3, "l2": 0.01, "n_threads": 1, "limits": Limits(shard_bytes=1 << 18)}
         training = Training(corpus, names, solver, **options)
         training.step()
         return tracemalloc.get_traced_memory()[1]
