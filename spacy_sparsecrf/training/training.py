@@ -105,9 +105,14 @@ class Training:
         self._solver = solver
         if len(corpus.value_tests) and problem.clusters:
             raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
-        facts = {"values": len(corpus.value_tests) > 0, "on_disk": corpus.store.on_disk}
-        constrained = problem.legal is not None
-        refuse(solver, lacks(self._penalty, problem.kind, constrained=constrained, **facts))
+        lacking = lacks(
+            self._penalty,
+            problem.kind,
+            values=len(corpus.value_tests) > 0,
+            on_disk=corpus.store.on_disk,
+            constrained=problem.legal is not None,
+        )
+        refuse(solver, lacking)
         if problem.legal is not None:
             check_gold(corpus, self._labels, problem.legal)
         self._workers = Workers(problem.n_threads)

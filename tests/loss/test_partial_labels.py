@@ -127,7 +127,9 @@ def test_examples_add_up_to_the_whole(case, limits):
     gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
     direction = np.random.default_rng(3).normal(size=len(gradient))
     arguments = problem.theta, direction, gradient, product
-    assert curved.add(curved.sequences, *arguments) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert curved.add_product(curved.sequences, *arguments) == pytest.approx(
+        expected, rel=1e-9, abs=1e-9
+    )
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
     whole = HessianProduct(everything(problem))
     whole.prepare(problem.theta)

@@ -55,7 +55,7 @@ def test_products_equal_the_complex_step(options, limits):
     for members in ([0], [1], [2], [2, 0]):
         members = np.array(members)
         gradient, product = np.zeros_like(v), np.zeros_like(v)
-        minibatches.add(members, problem.theta, v, gradient, product)
+        minibatches.add_product(members, problem.theta, v, gradient, product)
         parts = [complex_step(problem, i, problem.theta, v) for i in numbers[members]]
         np.testing.assert_allclose(gradient, sum(g for g, _ in parts), atol=1e-12)
         np.testing.assert_allclose(product, sum(h for _, h in parts), atol=1e-12)
@@ -67,7 +67,7 @@ def test_products_stay_finite_at_extreme_weights():
     v = np.random.default_rng(5).normal(size=len(problem.theta))
     gradient, product = np.zeros_like(v), np.zeros_like(v)
     working = stochastic_loss(problem)
-    CurvedExamples(working).add(np.array([0]), problem.theta, v, gradient, product)
+    CurvedExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
     assert np.isfinite(gradient).all()
     assert np.isfinite(product).all()
 
