@@ -1,14 +1,25 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.vocab import Vocab
 
+from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
+
+# Values are the same in each run, whichever tests run.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("same")
+# hypothesis likes numbers that are written in modules, of those that happen to be imported.
+providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+if hasattr(providers, "is_local_module_file"):
+    providers.is_local_module_file = lambda _: False
 
 SHIPPED_CONFIG = Path(__file__).parent.parent / "configs" / "tagger_owlqn.cfg"
 
@@ -61,6 +72,20 @@ def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pat
     path = tmp_path_factory.mktemp("pipelines") / "trained"
     nlp.to_disk(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled:
+    """The kernels of all solvers, compiled once; this process has no need to compile them again."""
+    cache = tmp_path_factory.mktemp("compiled")
+    found = AllCompiled(cache, compile_all("float64", cache))
+    lend(cache)
+    return found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what compiles for all other tests."""
+    items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture

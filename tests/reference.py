@@ -6,13 +6,15 @@ A problem's weights are dense here: `mu` [O, Y] and `lam` [O, P, Y], P = Y + 1 w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+
+_LOSSES: dict[Hashable, tuple[float, np.ndarray]] = {}
 
 
 @dataclass
@@ -101,8 +103,24 @@ class Problem:
             for p in self.paths(tokens, agree)
         )
 
+    def contents(self) -> tuple[Hashable, ...]:
+        """What tells this problem from others that have other figures."""
+        arrays = {**self.corpus.arrays, "theta": self.theta, "legal": np.asarray(self.legal)}
+        own = [(name, array.dtype.str, array.tobytes()) for name, array in arrays.items()]
+        return type(self), self.n_labels, *own
+
     def loss(self) -> tuple[float, np.ndarray]:
-        """Weighted negative log-likelihood and gradient, missing labels marginalised over."""
+        """Weighted negative log-likelihood and gradient, missing labels marginalised over.
+
+        Enumerated once for all that is held against it.
+        """
+        key = self.contents()
+        if key not in _LOSSES:
+            _LOSSES[key] = self._enumerated_loss()
+        value, gradient = _LOSSES[key]
+        return value, gradient.copy()
+
+    def _enumerated_loss(self) -> tuple[float, np.ndarray]:
         value, gradient = 0.0, np.zeros_like(self.theta)
         for tokens, weight in zip(self.sequences(), self.corpus.weights, strict=True):
             if len(tokens):

@@ -57,10 +57,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
-        "solvers.rprop.RPROP.__init__": "the arguments are the keys of a config's block",
-        "solvers.sag.SAG.__init__": "the arguments are the keys of a config's block",
-        "solvers.sgd.SGD.__init__": "the arguments are the keys of a config's block",
-        "solvers.smd.SMD.__init__": "the arguments are the keys of a config's block",
     },
 }
 

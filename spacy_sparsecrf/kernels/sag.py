@@ -50,12 +50,12 @@ class Progress(NamedTuple):
     steps: Steps
 
 
-class Slopes(NamedTuple):
-    """Workspaces of a sequence's gradient, its *slopes* (Schmidt 2015, section 4).
+class Exchange(NamedTuple):
+    """Workspaces in which a sequence's gradient takes the place of the one before.
 
-    gradient, change: [K] float64, zeros between visits, the gradient and by how much it differs
-    from the one that was stored; trial: [K] float64, weights; pairs: [groups of a sequence, Y, Yp]
-    float64, residuals; visit: with those of labels.
+    See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between visits, the gradient
+    and by how much it differs from the one that was stored; trial: [K] float64, weights; pairs:
+    [groups of a sequence, Y, Yp] float64, residuals; visit: with those of labels.
     """
 
     gradient: Floats
@@ -76,37 +76,39 @@ def _exchange(fresh: Floats, stored: Floats) -> None:
 
 
 @inner
-def _refresh(s: int, number: int, grouped: Grouped, average: Average, slopes: Slopes) -> float:
+def _refresh(s: int, number: int, grouped: Grouped, average: Average, exchange: Exchange) -> float:
     """Evaluate a sequence, and store its residuals in place of those stored before.
 
-    number: of the visit; slopes: gradient and change are out. RETURNS: the loss, weighted.
+    number: of the visit; exchange: gradient and change are out. RETURNS: the loss, weighted.
     """
-    tables, groups, visit = grouped.tables, grouped.groups, slopes.visit
+    tables, groups, visit = grouped.tables, grouped.groups, exchange.visit
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
     loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    fresh = Factors(visit.vectors.marginals, slopes.pairs)
+    fresh = Factors(visit.vectors.marginals, exchange.pairs)
     leave_factors(s, weight, has_copy, labels, context, groups, tables.contexts, visit, fresh)
-    scatter(s, grouped, fresh, slopes.gradient)
+    scatter(s, grouped, fresh, exchange.gradient)
     _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
     _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
-    scatter(s, grouped, fresh, slopes.change)
+    scatter(s, grouped, fresh, exchange.change)
     return float(weight * loss)
 
 
 @inner
-def _apply_change(s: int, own_rows: OwnRows, pull: float, average: Average, slopes: Slopes) -> None:
-    """Add the change of a gradient to the sum, and -pull times it to the weights; clear slopes."""
+def _apply_change(
+    s: int, own_rows: OwnRows, pull: float, average: Average, exchange: Exchange
+) -> None:
+    """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
     theta, total, weight_ptr = average.theta, average.total, own_rows.weight_ptr
     for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
-            total[k] += slopes.change[k]
-            theta[k] -= pull * slopes.change[k]
-            slopes.gradient[k] = 0.0
-            slopes.change[k] = 0.0
+            total[k] += exchange.change[k]
+            theta[k] -= pull * exchange.change[k]
+            exchange.gradient[k] = 0.0
+            exchange.change[k] = 0.0
 
 
 @inner
@@ -145,7 +147,7 @@ def sag_pass(
     grouped: Grouped,
     average: Average,
     progress: Progress,
-    slopes: Slopes,
+    exchange: Exchange,
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 
@@ -160,12 +162,12 @@ def sag_pass(
     theta, total, curvatures = average.theta, average.total, average.curvatures
     sums, own, steps, n_forward = progress.sums, grouped.own_rows, progress.steps, 0
     n_seen = seen_first(curvatures, progress.order)
-    forget(slopes.visit)
+    forget(exchange.visit)
     for i in range(len(draws)):
         share = curvature_share(rules.mode, n_seen, len(curvatures))
         s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)
         catch_up_own(s, i, own, theta, total, rules.l1, steps)
-        loss = _refresh(s, i + n_forward, grouped, average, slopes)
+        loss = _refresh(s, i + n_forward, grouped, average, exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature, n_trials = find_curvature(
             s,
@@ -177,9 +179,9 @@ def sag_pass(
             rules,
             grouped,
             theta,
-            slopes.gradient,
-            slopes.trial,
-            slopes.visit,
+            exchange.gradient,
+            exchange.trial,
+            exchange.visit,
         )
         n_forward += n_trials
         n_seen += curvatures[s] == 0.0
@@ -190,7 +192,7 @@ def sag_pass(
         )
         # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
         pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
-        _apply_change(s, own, pull, average, slopes)
+        _apply_change(s, own, pull, average, exchange)
     for row in range(len(steps.reached)):
         catch_up(row, len(draws), own.weight_ptr, theta, total, rules.l1, steps)
     return n_forward

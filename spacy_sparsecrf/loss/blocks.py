@@ -1,7 +1,5 @@
 """The chain loss a block at a time, a block being all working weights of one test."""
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,15 +8,11 @@ from ..kernels.blocks import Blocks, BlockSpace, Kept, weigh_tokens
 from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
-from .lattice import Csr, Lattice
-from .rows import N_CHUNKS, Rows
-from .tables import tables_of
-from .working import Floats, Longs, WorkingLoss
+from .examples import tables_of
+from .lattice import Csr, Floats, Ints, Lattice, Longs
+from .rows import Rows
+from .working import WorkingLoss
 
-Ints = NDArray[np.int32]
-
-# Tokens that a thread must at least be given, for the time that it takes to start it.
-_LEAST_TOKENS = 256
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0
 
@@ -35,7 +29,7 @@ class BlockLayout:
     """
 
     def __init__(self, working: WorkingLoss) -> None:
-        lattice = working.space.lattice
+        lattice, self._limits = working.space.lattice, working.space.limits
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         starts = lattice.n_previous > working.space.n_labels
@@ -53,17 +47,9 @@ class BlockLayout:
         self.bigram: Ints = pairs[order].astype(np.int32)
         self._order_levels(len(lengths))
         matrices, contexts = self._dependent_potentials(working)
-        self.blocks = Blocks(
-            self.unigram,
-            self.bigram,
-            self.tokens.indptr,
-            self.tokens.indices,
-            self.sequence_of,
-            matrices.indptr,
-            matrices.indices,
-            contexts.indptr,
-            contexts.indices,
-        )
+        dependent = matrices.indptr, matrices.indices, contexts.indptr, contexts.indices
+        of_blocks = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        self.blocks = Blocks(self.unigram, self.bigram, *of_blocks, *dependent)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -73,9 +59,9 @@ class BlockLayout:
         contexts, rows = working.pairs.contexts, working.bigram
         columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
-        n_contexts = len(contexts.matrix_of)
+        n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
-        distinct = distinct[np.diff(contexts.ent_ptr)[distinct % n_contexts] > 0]
+        distinct = distinct[np.diff(contexts.arrays.ent_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
         return contexts.matrix_rows.transposed(len(rows)), own
@@ -83,13 +69,8 @@ class BlockLayout:
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels, whose blocks have no sequence in common."""
         level = np.zeros(len(self), np.int64)
-        order_levels(
-            self.tokens.indptr,
-            self.tokens.indices,
-            self.sequence_of,
-            np.zeros(n_sequences, np.int64),
-            level,
-        )
+        tokens = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        order_levels(*tokens, np.zeros(n_sequences, np.int64), level)
         self.by_level = np.argsort(level, kind="stable")
         bounds = np.searchsorted(level[self.by_level], np.arange(1, level.max(initial=0) + 2))
         self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
@@ -98,19 +79,9 @@ class BlockLayout:
         """Runs of the blocks of a level, in `by_level`, for threads."""
         first, last = level
         cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
-        n_chunks = min(N_CHUNKS, 1 + int(cost.sum()) // _LEAST_TOKENS)
+        # To start a thread takes its time.
+        n_chunks = min(self._limits.n_chunks, 1 + int(cost.sum()) // self._limits.least_tokens)
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
-
-
-_LAYOUTS: WeakKeyDictionary[WorkingLoss, BlockLayout] = WeakKeyDictionary()
-
-
-def block_layout(working: WorkingLoss) -> BlockLayout:
-    """The blocks of a working loss, which are kept as long as it is."""
-    layout = _LAYOUTS.get(working)
-    if layout is None:
-        layout = _LAYOUTS[working] = BlockLayout(working)
-    return layout
 
 
 class BlockDescent:
@@ -133,7 +104,7 @@ class BlockDescent:
         kappa: Floats,
     ) -> None:
         space = working.space
-        self._working, self._layout = working, block_layout(working)
+        self._working, self._layout = working, working.derived(BlockLayout)
         self._tables = tables_of(working)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
         self._settings = Settings(penalty.l1, penalty.l2, least_kappa, common, noise)
@@ -153,20 +124,16 @@ class BlockDescent:
             np.zeros((n_tokens, space.padded), space.dtype) for _ in range(4)
         )
         none = np.empty((0, space.padded), space.dtype)
-        return Kept(
-            evidence,
-            Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none),
-            lattice.offsets[:-1].copy(),
-            lattice.offsets[1:].copy(),
-            np.zeros(len(lattice.weights)),
-        )
+        vectors = Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none)
+        ends = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
+        return Kept(evidence, vectors, *ends, np.zeros(len(lattice.weights)))
 
     def _evaluate_potentials(self) -> None:
-        working = self._working
+        working, n_chunks = self._working, self._working.space.limits.n_chunks
         # They are no longer those of the workspace's last evaluation.
         working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
-        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), N_CHUNKS))
+        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.
@@ -188,14 +155,9 @@ class BlockDescent:
 
     def _weigh(self, first: int, last: int) -> None:
         tables, kept = self._tables, self._kept
-        weigh_tokens(
-            np.arange(first, last, dtype=np.int32),
-            tables.sequences,
-            tables.unigrams,
-            self.theta[: tables.unigrams.split],
-            kept.evidence,
-            kept.vectors.scales,
-        )
+        tokens, theta = np.arange(first, last, dtype=np.int32), self.theta[: tables.unigrams.split]
+        given = tokens, tables.sequences, tables.unigrams, theta
+        weigh_tokens(*given, kept.evidence, kept.vectors.scales)
 
     def descend(self, order: Longs) -> None:
         """Descend on some blocks, one after the other. order: [n] int64."""
@@ -208,16 +170,10 @@ class BlockDescent:
         # Each thread has a matrix of its own to write to.
         scratch = np.zeros(potentials.psi.shape[1:], space.dtype)
         vectors = self._kept.vectors._replace(scratch=scratch)
-        descend_blocks(
-            order,
-            self._layout.blocks,
-            self._tables,
-            self._settings,
-            self._weights,
-            potentials,
-            self._kept._replace(vectors=vectors),
-            BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts),
-        )
+        kept = self._kept._replace(vectors=vectors)
+        own = BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts)
+        problem = self._layout.blocks, self._tables, self._settings, self._weights
+        descend_blocks(order, *problem, potentials, kept, own)
         return counts
 
 

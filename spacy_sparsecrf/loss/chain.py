@@ -11,20 +11,17 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
-from .lattice import Mask, build_lattice
+from .lattice import Floats, Longs, Mask, build_lattice
+from .limits import LIMITS, Limits
 from .observed import distinct, observed_bigrams, observed_unigrams, observed_values
 from .screening import PairScreening, screen_unigrams
 from .values import screen_values
 from .working import WorkingLoss
 from .workspace import Workspace
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 # A test with this share of its weights costs less with all of them, being added as a vector.
 _WORTH_ALL = 0.25
@@ -41,7 +38,7 @@ class ChainLoss:
     only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
-    find: [n] bool, None = all.
+    find: [n] bool, None = all; limits: on which no result depends but by rounding.
     RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
@@ -54,6 +51,7 @@ class ChainLoss:
         observed_only: bool = False,
         legal: Mask | None = None,
         permits: Callable[[Longs], Mask] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self._permits = permits
         self.n_labels = n_labels
@@ -62,7 +60,7 @@ class ChainLoss:
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # Nothing in it takes memory before it is written to.
-        self.space = Workspace(self._lattice, n_labels, workers, precision)
+        self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         self.n_potential = (
@@ -72,8 +70,7 @@ class ChainLoss:
     @property
     def n_examples(self) -> int:
         """Number of sequences with gold labels."""
-        twin = self._lattice.twin
-        return len(twin) - int(np.count_nonzero(twin >= 0))
+        return self._lattice.n_examples
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """The loss as a function of some weights, all others being zero.
@@ -99,11 +96,12 @@ class ChainLoss:
     @cached_property
     def _observed(self) -> Longs:
         # Kept, as both the estimate of memory and the warm start ask for them.
-        unigram = observed_unigrams(self._lattice, self.n_labels)
+        merged = self.space.limits.merged
+        unigram = observed_unigrams(self._lattice, self.n_labels, merged)
         values = observed_values(self._lattice, self.n_labels)
         if len(values):
             unigram = distinct(np.concatenate((unigram, values)))
-        bigram = observed_bigrams(self._lattice, self.n_labels)
+        bigram = observed_bigrams(self._lattice, self.n_labels, merged)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:
@@ -133,11 +131,11 @@ class ChainLoss:
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.marginals(theta)
-        parts: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        parts += screen_unigrams(working, theta, threshold)
-        parts.append(screen_values(self.space, threshold))
-        parts += self._pairs.screen(working, theta, threshold)
-        return _largest([self._permitted(*part) for part in parts], limit)
+        found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
+        found += screen_unigrams(working, theta, threshold)
+        found.append(screen_values(self.space, threshold))
+        found += self._pairs.screen(working, theta, threshold)
+        return _largest([self._permitted(*each) for each in found], limit)
 
     def largest_gradient(self) -> float:
         """Largest gradient in magnitude of a potential weight, where all weights are zero.
@@ -175,10 +173,10 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     return distinct(np.concatenate((coordinates, added)))
 
 
-def _largest(parts: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
+def _largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
     """The `limit` entries of largest magnitude, in ascending order of coordinate."""
-    coordinates = np.concatenate([part[0] for part in parts])
-    gradients = np.concatenate([part[1] for part in parts])
+    coordinates = np.concatenate([each[0] for each in found])
+    gradients = np.concatenate([each[1] for each in found])
     if len(coordinates) > limit:
         order = np.lexsort((coordinates, -np.abs(gradients)))[:limit]
         coordinates, gradients = coordinates[order], gradients[order]

@@ -15,30 +15,19 @@ from numpy.typing import NDArray
 from ..corpus.encoded import distinct_rows
 from ..kernels.indexing import count_places, list_places
 from ..kernels.layout import Contexts
-from .lattice import Csr, Lattice
+from .lattice import Csr, Floats, Ints, Longs, Mask
 from .rows import Rows
+from .workspace import Workspace
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Shorts = NDArray[np.uint16]
 
-# Costs in units of one matrix element's three products (forward, backward, expectation), which
-# took 0.35 ns: the same for an entry; exponentiating an entry; building an element of a matrix;
-# an element whose matrix is not in a near cache. With one context, entries win where about 97 %
-# of the pairs are zero (49 labels) or 95 % (443).
-_ENTRY = 20.0
-_ENTRY_EXP = 40.0
+# Costs in units of one matrix element's three products, as those in `Limits`: building an element
+# of a matrix; an element whose matrix is not in a near cache.
 _BUILD = 7.0
 _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
-# Matrices may take this much; beyond, tests become entries whatever it costs.
-_MATRIX_BYTES = 1 << 30
-# So may entries, which take about so much for each of their weights.
-_ENTRY_BYTES = 3 << 30
+# What entries take for each of their weights.
 _BYTES_PER_ENTRY = 60.0
-# A test belongs to matrices where it occurs at this share of the tokens, at least.
-_SHARES = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
 
 
 @dataclass(frozen=True)
@@ -46,101 +35,63 @@ class ContextLayout:
     """Matrices and entries of active contexts.
 
     active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
-    context of a token; matrix_of: [C] int32; matrix_rows: rows of a matrix; constant: [M] bool,
-    matrices of ones, without rows or mask. Entries of a context, by place: ent_ptr [C + 1] int64,
-    of which ent_start[c]:ent_ptr[c + 1] are in the start row; ent_context, ent_place: [E] int32;
-    ent_previous, ent_label: [E] uint16 (numba tests the sign of other indices);
-    entry_weights, weight_entries: the weights of an entry, and back.
+    context of a token; matrix_rows: rows of a matrix; arrays: which matrix a context has, and which
+    entries; entry_context: [E] int32; entry_weights, weight_entries: weights of an entry, and back.
     """
 
     active: Ints
     context: Ints
-    matrix_of: Ints
     matrix_rows: Csr
-    constant: Mask
-    ent_ptr: Longs
-    ent_start: Longs
-    ent_context: Ints
-    ent_previous: NDArray[np.uint16]
-    ent_label: NDArray[np.uint16]
-    ent_place: Ints
+    arrays: Contexts
+    entry_context: Ints
     entry_weights: Csr
     weight_entries: Csr
 
     @property
-    def arrays(self) -> Contexts:
-        """What kernels take of it."""
-        return Contexts(
-            self.matrix_of,
-            self.constant,
-            self.ent_ptr,
-            self.ent_start,
-            self.ent_previous,
-            self.ent_label,
-            self.ent_place,
-        )
-
-    @property
     def n_entries(self) -> int:
         """Number of entries E."""
-        return len(self.ent_place)
+        return len(self.arrays.ent_place)
 
 
-def lay_out_contexts(
-    lattice: Lattice, rows: Rows, n_labels: int, padded: int, stochastic: bool
-) -> ContextLayout:
+def lay_out_contexts(space: Workspace, rows: Rows, stochastic: bool) -> ContextLayout:
     """Choose matrices and entries.
 
-    rows: working bigram weights; stochastic: whether potentials are built anew for each sequence
-    instead of once per evaluation.
+    space: for its lattice and limits; rows: working bigram weights; stochastic: whether
+    potentials are built anew for each sequence instead of once per evaluation.
     """
-    table = _padded(rows.of(lattice.ctx_tests))
-    representatives, active = distinct_rows(table)
-    table = table[representatives]
-    context = lattice.store.looked_up(active, lattice.context)
-    rule = _Rule(table, context, lattice, np.diff(rows.ptr), n_labels * padded, stochastic)
+    rule = _Rule(space, rows, stochastic)
     in_matrix = rule.choose()
-    bases = np.where(in_matrix, table, 0)
+    bases = np.where(in_matrix, rule.table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
     matrix_rows = _csr(bases[first])
+    constant = (np.diff(matrix_rows.indptr) == 0) & (space.lattice.legal is None)
+    table = np.where(in_matrix, 0, rule.table)
+    entries, weights = _entries(table, rows, space.n_labels, space.padded)
+    ent_ptr = entries[0]
     return ContextLayout(
-        active,
-        context,
-        matrix_of,
+        rule.active,
+        rule.context,
         matrix_rows,
-        (np.diff(matrix_rows.indptr) == 0) & (lattice.legal is None),
-        *_entries(np.where(in_matrix, 0, table), rows, n_labels, padded),
+        Contexts(matrix_of, constant, *entries),
+        np.repeat(np.arange(len(table), dtype=np.int32), np.diff(ent_ptr)),
+        weights,
+        weights.transposed(int(rows.ptr[-1])),
     )
 
 
-def bytes_of_pairs(lattice: Lattice, rows: Rows, n_labels: int, padded: int) -> int:
+def bytes_of_pairs(space: Workspace, rows: Rows) -> int:
     """About what the potentials of working bigram weights, and their gradient, take in memory.
 
     The arguments are those of `lay_out_contexts`.
     """
-    table = _padded(rows.of(lattice.ctx_tests))
-    representatives, active = distinct_rows(table)
-    table, sizes = table[representatives], np.diff(rows.ptr)
-    area = (n_labels + 1) * padded
-    context = lattice.store.looked_up(active, lattice.context)
-    rule = _Rule(table, context, lattice, sizes, n_labels * padded, False)
-    in_matrix = rule.choose()
-    n_matrices = len(distinct_rows(np.sort(np.where(in_matrix, table, 0), axis=1))[0])
-    of_entries = np.concatenate(([0], sizes))[np.where(in_matrix, 0, table)].sum()
-    return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * of_entries)
+    rule = _Rule(space, rows, False)
+    n_matrices, n_weights = rule.sizes(rule.choose())
+    area = (space.n_labels + 1) * space.padded
+    return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * n_weights)
 
 
-def _padded(table: Csr) -> NDArray[np.int32]:
-    """A ragged table as a matrix of 1 + index, 0 = none."""
-    lengths = np.diff(table.indptr)
-    matrix = np.zeros((len(table), int(lengths.max(initial=0))), dtype=np.int32)
-    line = np.repeat(np.arange(len(table)), lengths)
-    matrix[line, np.arange(len(table.indices)) - table.indptr[line]] = table.indices + 1
-    return np.sort(matrix, axis=1)
-
-
-def _csr(matrix: NDArray[np.int32]) -> Csr:
-    """The inverse of `_padded`."""
+def _csr(matrix: Ints) -> Csr:
+    """The ragged table of the numbers of each row that are not 0, less 1; see `Csr.padded`."""
     present = matrix > 0
     indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     return Csr(indptr, (matrix[present] - 1).astype(np.int32))
@@ -149,26 +100,23 @@ def _csr(matrix: NDArray[np.int32]) -> Csr:
 class _Rule:
     """Counts the operations of an evaluation for each way to divide tests.
 
-    table: [C, R] int32, 1 + rows of a context; context: [N]; sizes: [rows] weights of a row;
-    area: elements of a matrix.
+    space: for its lattice and limits; rows: working bigram weights; stochastic: see
+    `lay_out_contexts`. active, context: see `ContextLayout`; table: [C, R] int32, 1 + rows of a
+    context.
     """
 
-    def __init__(
-        self,
-        table: NDArray[np.int32],
-        context: Ints,
-        lattice: Lattice,
-        sizes: Longs,
-        area: int,
-        stochastic: bool,
-    ) -> None:
-        self._table = table
-        self._context = context
+    def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
+        lattice, sizes = space.lattice, np.diff(rows.ptr)
+        every = np.sort(rows.of(lattice.ctx_tests).padded(), axis=1)
+        representatives, self.active = distinct_rows(every)
+        self.table = table = every[representatives]
+        self.context = lattice.store.looked_up(self.active, lattice.context)
         self._begins, self._store = lattice.begins, lattice.store
-        self._area = float(area)
+        self._limits = space.limits
+        self._area = float(space.n_labels * space.padded)
         self._stochastic = stochastic
         self._masked = lattice.legal is not None
-        self._tokens = lattice.store.counts(context, len(table)).astype(np.float64)
+        self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
         per_row = np.bincount(
@@ -180,13 +128,13 @@ class _Rule:
 
     def choose(self) -> Mask:
         """Which tests belong to the matrix of their context: [C, R] bool."""
-        masks = [mask for share in _SHARES for mask in self._masks(share)]
+        masks = [mask for share in self._limits.shares for mask in self._masks(share)]
         costs = [self._cost(mask) for mask in masks]
         return masks[int(np.argmin(costs))]
 
     def _masks(self, least_share: float) -> tuple[Mask, Mask]:
         """Tests with a share of the tokens; with these, all of contexts with too many entries."""
-        present = self._table > 0
+        present = self.table > 0
         mask: Mask = np.logical_and(present, self._share >= least_share)
         own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
         own = self._entry_cost(mask) > own_cost
@@ -195,35 +143,42 @@ class _Rule:
     def _entry_cost(self, mask: Mask) -> Floats:
         """Operations on the entries of a context [C]."""
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
-        return entries * (_ENTRY * self._tokens + _ENTRY_EXP * self._n_exps)
+        return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
+
+    def _matrices(self, mask: Mask) -> tuple[Longs, Ints]:
+        """Contexts with distinct matrices, [M], and the matrix of each context, [C]."""
+        return distinct_rows(np.sort(np.where(mask, self.table, 0), axis=1))
+
+    def sizes(self, mask: Mask) -> tuple[int, float]:
+        """Number of matrices, and of weights in entries, each counted for each context."""
+        return len(self._matrices(mask)[0]), float(np.where(mask, 0.0, self._sizes).sum())
 
     def _cost(self, mask: Mask) -> float:
         """Operations of an evaluation; beyond all others where it takes too much memory."""
-        n_matrices, cost = self._matrix_cost(mask)
+        first, matrix_of = self._matrices(mask)
         # A matrix and its gradient, in float64.
-        n_bytes = 2.0 * 8.0 * self._area * n_matrices
+        n_bytes = 2.0 * 8.0 * self._area * len(first)
         entry_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
-        if n_bytes > _MATRIX_BYTES or entry_bytes > _ENTRY_BYTES:
+        if n_bytes > self._limits.matrix_bytes or entry_bytes > self._limits.entry_bytes:
             return 1e30 * (n_bytes + entry_bytes)
+        cost = self._matrix_cost(np.any(mask[first], axis=1) | self._masked, matrix_of)
         return cost + float(self._entry_cost(mask).sum())
 
-    def _matrix_cost(self, mask: Mask) -> tuple[int, float]:
-        """Number of matrices; operations of products with them and of building them."""
-        first, matrix_of = distinct_rows(np.sort(np.where(mask, self._table, 0), axis=1))
-        weighted: Mask = np.any(mask[first], axis=1) | self._masked
-        uncached = 8.0 * self._area * len(first) > _CACHE_BYTES
+    def _matrix_cost(self, weighted: Mask, matrix_of: Ints) -> float:
+        """Operations of products with matrices, those that are not of ones, and to build them."""
+        uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
         n_built = float(weighted.sum())
         if self._stochastic:
             n_built = float(self._n_changes(matrix_of, weighted))
-        return len(first), products + _BUILD * self._area * n_built
+        return products + _BUILD * self._area * n_built
 
     def _n_changes(self, matrix_of: Ints, weighted: Mask) -> int:
         """Count the tokens with another matrix than the token before, one with weights."""
         n, before = 0, -1
-        for begin, end in self._store.ranges(len(self._context)):
-            matrix = matrix_of[self._context[begin:end]]
+        for begin, end in self._store.ranges(len(self.context)):
+            matrix = matrix_of[self.context[begin:end]]
             changes = self._begins[begin:end] | (matrix != np.append(before, matrix[:-1]))
             n += int((changes & weighted[matrix]).sum())
             before = matrix[-1] if end > begin else before
@@ -231,38 +186,25 @@ class _Rule:
 
 
 def _entries(
-    table: NDArray[np.int32], rows: Rows, n_labels: int, padded: int
-) -> tuple[Longs, Longs, Ints, NDArray[np.uint16], NDArray[np.uint16], Ints, Csr, Csr]:
-    """Number the pairs that a context's remaining tests change; fields of `ContextLayout`."""
+    table: Ints, rows: Rows, n_labels: int, padded: int
+) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
+    """Number the pairs that a context's remaining tests change.
+
+    RETURNS: the fields of `Contexts` about entries, and the weights of each entry.
+    """
     lines = _csr(table)
-    parts = lines.indptr, lines.indices, rows.ptr, rows.places
+    given = lines.indptr, lines.indices, rows.ptr, rows.places
     area = (n_labels + 1) * padded
     sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
-    count_places(*parts, np.full(area, -1, np.int32), sizes, n_weights)
+    count_places(*given, np.full(area, -1, np.int32), sizes, n_weights)
     ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_entries = int(ent_ptr[-1])
     place = np.empty(n_entries, np.int32)
-    entry_weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
+    weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
     n_words = -(-area // 64)
-    list_places(
-        *parts,
-        ent_ptr,
-        np.zeros(n_words, np.uint64),
-        np.zeros(64 * n_words, np.int64),
-        place,
-        entry_weights.indptr,
-        entry_weights.indices,
-    )
-    context = np.repeat(np.arange(len(table), dtype=np.int32), sizes)
+    bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
+    list_places(*given, ent_ptr, bits, counts, place, weights.indptr, weights.indices)
+    context = np.repeat(np.arange(len(table)), sizes)
     before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
-    previous, label = (part.astype(np.uint16) for part in np.divmod(place, padded))
-    return (
-        ent_ptr,
-        ent_ptr[:-1] + before_start,
-        context,
-        previous,
-        label,
-        place,
-        entry_weights,
-        entry_weights.transposed(int(rows.ptr[-1])),
-    )
+    previous, label = (of_place.astype(np.uint16) for of_place in np.divmod(place, padded))
+    return (ent_ptr, ent_ptr[:-1] + before_start, previous, label, place), weights

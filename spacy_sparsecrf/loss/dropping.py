@@ -1,58 +1,71 @@
-"""Tests whose weights are zero at the minimum whatever the others are, and need not be looked at.
+"""Problems of some of a corpus's tests: all others are as if they were not there.
 
-The gradient of a weight is expected less observed counts, both of which lie between zero and the
-weight of the tokens with its test: |dL/dw| <= W(o). Where W(o) <= l1, the weight is zero.
+Among others those without tests whose weights are zero at the minimum whatever the others are: the
+gradient of a weight is expected less observed counts, both of which lie between zero and the weight
+of the tokens with its test, |dL/dw| <= W(o). Where W(o) <= l1, the weight is zero.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import NO_VALUES, EncodedCorpus, distinct_rows
 from ..kernels.indexing import sum_columns
-from .lattice import Csr
+from .lattice import Csr, Floats, Ints, Longs, Mask
 from .parts import Part, coordinates_of, places_of
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class KeptPart(Part):
-    """A problem without those of a part's tests that cannot have weights.
+class ReducedPart(Part):
+    """The problem of some of a part's tests.
 
-    part: with all tests; unigram, bigram: ids there of the tests kept, ascending.
+    whole: with all tests; tests: [n] int64, those that are there, ascending, bigram tests being
+    counted after all unigram tests; with_labels: [n] int64, ascending, test of the whole * Y + y:
+    tests that are there have weights with these labels y only, and any y' before.
     """
 
-    part: Part
-    unigram: Longs
-    bigram: Longs
+    whole: Part
+    tests: Longs
+    with_labels: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def _n_unigram(self) -> tuple[int, int]:
+        """Unigram tests of the whole, and of those that are there."""
+        n = len(self.whole.corpus.unigram_keys)
+        return n, int(np.searchsorted(self.tests, n))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
+        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        return self._has if len(self.with_labels) else None
+
+    def _has(self, coordinates: Longs) -> Mask:
+        own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
+        test = self.tests[own]
+        bounds = np.searchsorted(self.with_labels, test * self.n_labels)
+        # Behind the last there is none.
+        known = np.append(self.with_labels, -1)
+        whole: Mask = known[bounds] // self.n_labels != test
+        pair = test * self.n_labels + place % self.n_labels
+        whole |= known[np.searchsorted(self.with_labels, pair)] == pair
+        return whole
 
     def outer(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
-        numbers = self.unigram, self.bigram
-        widths, sizes = self._widths, (len(self.unigram), len(self.part.corpus.unigram_keys))
-        return self.part.outer(_renumbered(coordinates, numbers, widths, *sizes))
+        (n_all, n_own), widths = self._n_unigram, self.whole.widths
+        test, place = places_of(coordinates, n_own, widths)
+        return self.whole.outer(coordinates_of(self.tests[test], place, n_all, widths))
 
     def inner(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
-        sizes = len(self.part.corpus.unigram_keys), len(self.unigram)
-        whole = self.part.corpus
-        numbers = (
-            _inverse(self.unigram, len(whole.unigram_keys)),
-            _inverse(self.bigram, len(whole.bigram_keys)),
-        )
-        found = self.part.inner(coordinates)
-        kept = found >= 0
-        found[kept] = _renumbered(found[kept], numbers, self._widths, *sizes)
-        return found
-
-    @property
-    def _widths(self) -> tuple[int, int]:
-        """Potential weights of a unigram test, and of a bigram test."""
-        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+        (n_all, n_own), widths = self._n_unigram, self.whole.widths
+        found = self.whole.inner(coordinates)
+        test, place = places_of(found, n_all, widths)
+        own = np.searchsorted(self.tests, test)
+        known = (found >= 0) & (np.append(self.tests, -1)[own] == test)
+        return np.where(known, coordinates_of(own, place, n_own, widths), -1)
 
 
 def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Part:
@@ -61,22 +74,17 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     known: [n] int64, coordinates in the whole whose tests are kept: those of first weights.
     RETURNS: the part itself where all tests are kept.
     """
-    corpus = part.corpus
-    unigram, bigram = _weights_of_tests(corpus)
-    keep_unigram, keep_bigram = unigram > l1, bigram > l1
+    corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
+    kept = np.concatenate(_weights_of_tests(corpus)) > l1
     # Real values are not bounded by counts.
-    keep_unigram[corpus.value_tests] = True
+    kept[corpus.value_tests] = True
     if known is not None:
         inner = part.inner(known)
-        inner = inner[inner >= 0]
-        n_unigram = len(corpus.unigram_keys) * part.n_labels
-        pairs = part.n_labels * (part.n_labels + int(corpus.start_label))
-        keep_unigram[inner[inner < n_unigram] // part.n_labels] = True
-        keep_bigram[(inner[inner >= n_unigram] - n_unigram) // pairs] = True
-    if keep_unigram.all() and keep_bigram.all():
+        kept[places_of(inner[inner >= 0], n_unigram, part.widths)[0]] = True
+    if kept.all():
         return part
-    kept = np.flatnonzero(keep_unigram), np.flatnonzero(keep_bigram)
-    return KeptPart(reduced(corpus, *kept), part.n_labels, part, *kept)
+    tests = np.flatnonzero(kept)
+    return ReducedPart(reduced(corpus, tests), part.n_labels, part, tests)
 
 
 def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
@@ -96,18 +104,18 @@ def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     return unigram, bigram
 
 
-def reduced(corpus: EncodedCorpus, unigram: Longs, bigram: Longs) -> EncodedCorpus:
+def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     """The corpus with some of its tests alone; contexts stay apart that are then the same.
 
-    unigram, bigram: [n] int64 each, ids of the tests that are kept, ascending.
+    kept: [n] int64, tests, ascending, bigram tests being counted after all unigram tests.
     """
-    places = [
-        _inverse(kept, len(keys)).astype(np.int32)
-        for kept, keys in ((unigram, corpus.unigram_keys), (bigram, corpus.bigram_keys))
-    ]
-    tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(places[0], corpus.store)
-    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(places[1])
-    values = places[0][corpus.value_tests]
+    split = np.searchsorted(kept, len(corpus.unigram_keys))
+    unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
+    number = _numbers(unigram, len(corpus.unigram_keys))
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
+    of_bigram = _numbers(bigram, len(corpus.bigram_keys))
+    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
+    values = number[corpus.value_tests]
     return replace(
         corpus,
         uni_indptr=tests.indptr,
@@ -138,7 +146,7 @@ def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     """The corpus with one context in place of those that have the same tests."""
     contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    representatives, context = distinct_rows(_as_matrix(contexts))
+    representatives, context = distinct_rows(contexts.padded())
     kept = contexts.take(representatives)
     return replace(
         corpus,
@@ -148,30 +156,8 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     )
 
 
-def _as_matrix(table: Csr) -> NDArray[np.int32]:
-    """A ragged table as a matrix, -1 where a row has ended."""
-    lengths = np.diff(table.indptr)
-    matrix = np.full((len(table), int(lengths.max(initial=0))), -1, np.int32)
-    row = np.repeat(np.arange(len(table)), lengths)
-    matrix[row, np.arange(len(table.indices)) - table.indptr[row]] = table.indices
-    return matrix
-
-
-def _inverse(kept: Longs, n: int) -> Longs:
-    """The place [n] of each test among those kept, -1 where it is not."""
-    number = np.full(n, -1, dtype=np.int64)
-    number[kept] = np.arange(len(kept))
+def _numbers(kept: Longs, n: int) -> Ints:
+    """The number [n] of each test among those kept, -1 where it is not."""
+    number = np.full(n, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
     return number
-
-
-def _renumbered(
-    coordinates: Longs, numbers: Sequence[Longs], widths: tuple[int, int], old: int, new: int
-) -> Longs:
-    """Coordinates by another numbering of tests; -1 where it has none.
-
-    numbers: of unigram and bigram tests, widths: weights of each; old, new: unigram tests.
-    """
-    test, place = places_of(coordinates, old, widths)
-    unigram, bigram = numbers
-    number = np.concatenate((unigram, np.where(bigram >= 0, new + bigram, -1)))[test]
-    return np.where(number >= 0, coordinates_of(number, place, new, widths), -1)

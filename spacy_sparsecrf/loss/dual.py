@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from ..kernels.dual import ChainSpace, Moves
 from ..kernels.layout import Contexts, Factors, Potentials
 from ..kernels.oeg import DualArrays, ascend, begin_chains
-from .memory import SequenceMemory
-from .tables import new_visit
-from .working import Floats, WorkingLoss
+from .examples import new_visit
+from .lattice import Floats, Longs
+from .stored import StoredGradients
+from .working import WorkingLoss
 
 # Of rounding errors in log Z and in inner products, in units of the precision.
 _ROUNDING = 100.0
@@ -22,7 +23,7 @@ class DualPoint:
     """A distribution of label sequences for each sequence, in factored form.
 
     node_theta [tokens, Yp], pair_theta [groups, Y, Yp]: log-potentials of each sequence's own;
-    nodes, pairs: residuals under them, shaped alike (see `SequenceMemory`); log_z: [n] of them;
+    nodes, pairs: residuals under them, shaped alike (see `StoredGradients`); log_z: [n] of them;
     steps: [n], step size of each.
     """
 
@@ -59,13 +60,13 @@ def _own_contexts(n: int, is_free: bool) -> Contexts:
     return Contexts(matrices, constant, none, none[:n], labels, labels, places)
 
 
-class Dual(SequenceMemory):
+class Dual(StoredGradients):
     """Points of the dual, and ascents from them.
 
         D = sum_i c_i H(alpha_i) - |sum_i c_i (phi(x_i, y_i) - E_i[phi])|^2 / (2 l2)
 
     alpha_i is a distribution of the label sequences of x_i, H its entropy, c_i the weight of i
-    (Collins et al. 2008, section 2). Stored are, in 2 b Yp (N + G Y) bytes (see `SequenceMemory`,
+    (Collins et al. 2008, section 2). Stored are, in 2 b Yp (N + G Y) bytes (see `StoredGradients`,
     twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
     """
 
@@ -108,12 +109,7 @@ class Dual(SequenceMemory):
         return self.gradient(working, point.nodes, point.pairs) / -l2
 
     def ascend(
-        self,
-        order: NDArray[np.int64],
-        grow: float,
-        l2: float,
-        theta: Floats,
-        point: DualPoint,
+        self, order: Longs, grow: float, l2: float, theta: Floats, point: DualPoint
     ) -> tuple[float, int]:
         """Ascend over sequences; see `oeg.ascend`.
 
@@ -121,15 +117,6 @@ class Dual(SequenceMemory):
         RETURNS: by how much D has grown, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        gain, n = ascend(
-            order,
-            grow,
-            float(small),
-            l2,
-            self._grouped,
-            theta,
-            point.arrays,
-            self._moves,
-            self._chain,
-        )
+        rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)
+        gain, n = ascend(order, *rule, *point_of, self._moves, self._chain)
         return float(gain), int(n)

@@ -6,13 +6,87 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.hessian import differentiate_chunk, recover_chunk
-from ..kernels.layout import Tangents, Vectors
+from ..kernels.layout import Tangents, TokensBy, Vectors
+from ..kernels.pair_expectations import matrix_products, settle_changes
+from ..kernels.pairs import slope_entries, slope_matrices
 from ..parallel import Chunks
-from .hessian_pairs import PairSlopes
+from .lattice import Floats
+from .pairs import PairPotentials
 from .working import WorkingLoss
 from .workspace import Contents
 
-Floats = NDArray[np.float64]
+
+class _PairSlopes:
+    """Derivatives of pair potentials along a direction, and of the pairs' expected counts.
+
+    pairs: the potentials. slopes: of the direction that was turned to last, of the workspace's
+    precision.
+    """
+
+    def __init__(self, pairs: PairPotentials) -> None:
+        self._pairs = pairs
+        self.slopes = pairs.new_slopes(pairs.space.dtype)
+        shape, n_entries = pairs.potentials.psi.shape, pairs.contexts.n_entries
+        self._counts, self._changes = np.zeros(shape), np.zeros(shape)
+        self._entry_counts, self._entry_changes = np.zeros(n_entries), np.zeros(n_entries)
+
+    def turn(self, direction: Floats) -> None:
+        """Evaluate the slopes along a direction [K], of the bigram weights, and clear the sums."""
+        pairs, slopes = self._pairs, self.slopes
+        workers, n_labels = pairs.space.workers, pairs.space.n_labels
+        contexts, bigrams, potentials = pairs.contexts.arrays, pairs.bigrams, pairs.potentials
+        workers.map(
+            lambda first, last: slope_matrices(first, last, n_labels, bigrams, direction, slopes),
+            pairs.matrix_chunks,
+        )
+        given = contexts, bigrams, direction, potentials, slopes
+        workers.map(lambda first, last: slope_entries(first, last, *given), pairs.context_chunks)
+        self._changes[:, :, :] = 0.0
+        self._entry_changes[:] = 0.0
+
+    def count(self, i: int, vectors: Vectors) -> None:
+        """Add the products of shard i's vectors to what is multiplied by slopes.
+
+        The first shard clears what was counted at another point.
+        """
+        if i == 0:
+            self._counts[:, :, :] = 0.0
+            self._entry_counts[:] = 0.0
+        tokens = self._pairs.tokens[i]
+        self._add(i, tokens.by_matrix, vectors, self._counts)
+        self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
+
+    def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
+        """Add the products of shard i's vectors with their changes."""
+        tokens = self._pairs.tokens[i]
+        forward = vectors._replace(alpha=tangents.forward_change)
+        backward = vectors._replace(backward=tangents.backward_change)
+        # Before the first token nothing changes.
+        self._add(i, _without_starts(tokens.by_matrix), forward, self._changes)
+        self._add(i, tokens.by_matrix, backward, self._changes)
+        by_context, changes = tokens.by_context, self._entry_changes
+        self._pairs.sum_entries(_without_starts(by_context), forward, changes)
+        self._pairs.sum_entries(by_context, backward, changes)
+
+    def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
+        """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
+        own, n_labels = self._pairs.tokens[i], self._pairs.space.n_labels
+        sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.arrays.constant
+        given = n_labels, constant, vectors, tokens, own.mat_spans, sums, total
+        self._pairs.space.workers.map(
+            lambda first, last: matrix_products(first, last, *given), own.chunks
+        )
+
+    def finish(self, product: Floats) -> None:
+        """Gather the product [K] of the bigram weights from what was summed."""
+        pairs, of_matrix = self._pairs, self._pairs.matrix_contexts
+        given = pairs.contexts.arrays, of_matrix.indptr, of_matrix.indices, pairs.potentials
+        counts, changes = (self._counts, self._entry_counts), (self._changes, self._entry_changes)
+        pairs.space.workers.map(
+            lambda first, last: settle_changes(first, last, *given, self.slopes, *counts, *changes),
+            pairs.settle_chunks,
+        )
+        pairs.gather(self._changes, self._entry_changes, product)
 
 
 class HessianProduct:
@@ -33,11 +107,11 @@ class HessianProduct:
         space = working.space
         n = len(space.lattice.weights)
         self._n_stored = n if stored < 0 else min(stored, n)
-        self._pairs = PairSlopes(working.pairs)
+        self._pairs = _PairSlopes(working.pairs)
         # The same heads, with a table of the direction's weights.
         self._heads = copy(working.heads)
         self._heads.table = np.zeros_like(working.heads.table)
-        self._values = working.values.twin()
+        self._values = working.values.with_table_of_its_own()
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (
@@ -58,9 +132,9 @@ class HessianProduct:
         contents = space.contents
         if not evaluated or contents is None or contents.owner is not working:
             working.marginals(theta)
-        for i in range(len(space.blocks)):
-            if len(space.blocks) > 1:
-                # The workspace holds one block at a time.
+        for i in range(len(space.shards)):
+            if len(space.shards) > 1:
+                # The workspace holds one shard at a time.
                 working.infer(theta, i)
             self._recover_betas(i, space.chunks[i])
             vectors = working.vectors(i)
@@ -82,18 +156,18 @@ class HessianProduct:
         self._values.fill(vector)
         self._pairs.turn(vector[working.split :])
         result, sums = np.zeros(len(vector)), np.zeros(self._heads.table.shape)
-        for i in range(len(space.blocks)):
+        for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
             tangents = Tangents(
                 beta, self._forward_change, self._backward_change, vectors.marginals
             )
-            for part in self._differentiate(i, vector, vectors, tangents):
-                sums += part
+            for of_chunk in self._differentiate(i, vector, vectors, tangents):
+                sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-            if space.by_block:
+            if space.by_shard:
                 working.gather(i, result)
             space.lattice.store.release()
-        if not space.by_block:
+        if not space.by_shard:
             working.gather(0, result)
         result[: self._heads.n_weights] = self._heads.gradient(sums)
         self._values.gradient(result)
@@ -101,21 +175,21 @@ class HessianProduct:
         return result
 
     def _keep(self, i: int, vectors: Vectors) -> None:
-        """Keep what is to be stored of the vectors of block i, which are in the workspace."""
-        block = self._working.space.blocks[i]
-        own = vectors.alpha, vectors.backward, self._beta
-        for kept, vector in zip(self._kept, own, strict=True):
-            part = kept[block.begin : block.end]
-            part[:, :] = vector[: len(part)]
+        """Keep what is to be stored of the vectors of shard i, which are in the workspace."""
+        shard = self._working.space.shards[i]
+        written = vectors.alpha, vectors.backward, self._beta
+        for kept, vector in zip(self._kept, written, strict=True):
+            own = kept[shard.begin : shard.end]
+            own[:, :] = vector[: len(own)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
-        """The vectors of block i, and beta, [tokens, Yp]: stored, or run again."""
+        """The vectors of shard i, and beta, [tokens, Yp]: stored, or run again."""
         working, space = self._working, self._working.space
-        block, vectors = space.blocks[i], working.vectors(i)
-        alpha, backward, beta = (kept[block.begin : block.end] for kept in self._kept)
-        if block.last <= self._n_stored:
+        shard, vectors = space.shards[i], working.vectors(i)
+        alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
+        if shard.last <= self._n_stored:
             return vectors._replace(alpha=alpha, backward=backward), beta
-        stored, n = max(0, self._n_stored - block.first), len(alpha)
+        stored, n = max(0, self._n_stored - shard.first), len(alpha)
         vectors.alpha[:n], vectors.backward[:n], self._beta[:n] = alpha, backward, beta
         chunks = [(max(first, stored), last) for first, last in space.chunks[i] if last > stored]
         working.infer_chunks(self._theta, i, chunks)
@@ -123,49 +197,35 @@ class HessianProduct:
         return vectors, self._beta
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
-        """Fill beta of chunks of sequences of block i from what the workspace has."""
+        """Fill beta of chunks of sequences of shard i from what the workspace has."""
         working = self._working
-        sequences, _ = working.block(i)
+        sequences, _ = working.shard(i)
         contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
-        vectors = working.vectors(i)
+        given, vectors = (sequences, contexts, potentials), working.vectors(i)
         working.space.workers.map(
-            lambda first, last: recover_chunk(
-                first, last, sequences, contexts, potentials, _own(vectors), self._beta
-            ),
+            lambda first, last: recover_chunk(first, last, *given, _own(vectors), self._beta),
             chunks,
         )
 
     def _differentiate(
         self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
     ) -> list[Floats]:
-        """Run the recursions over block i; `marginal_change` is in the place of its residuals.
+        """Run the recursions over shard i; `marginal_change` is in the place of its residuals.
 
         RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
         """
         working, space = self._working, self._working.space
         contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
-        sequences, unigrams = working.block(i)
+        sequences, unigrams = working.shard(i)
         unigrams = unigrams._replace(table=self._heads.table)
-        slopes, begin = self._pairs.slopes, space.blocks[i].begin
+        slopes, begin = self._pairs.slopes, space.shards[i].begin
 
         def run(first: int, last: int) -> Floats:
             tokens = int(sequences.offsets[first]), int(sequences.offsets[last])
             scored = self._values.score(begin, *tokens, tangents.marginal_change)
             sums = np.zeros(self._heads.table.shape)
-            differentiate_chunk(
-                first,
-                last,
-                sequences,
-                unigrams,
-                contexts,
-                vector,
-                potentials,
-                slopes,
-                _own(vectors),
-                tangents,
-                scored,
-                sums,
-            )
+            given = first, last, sequences, unigrams, contexts, vector, potentials, slopes
+            differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
             return sums
 
         return space.workers.map(run, space.chunks[i])
@@ -174,3 +234,10 @@ class HessianProduct:
 def _own(vectors: Vectors) -> Vectors:
     """The same vectors with a scratch of a chunk's own, as chunks run beside each other."""
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
+
+
+def _without_starts(tokens: TokensBy) -> TokensBy:
+    """The same, without tokens that begin a sequence."""
+    return tokens._replace(
+        start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
+    )

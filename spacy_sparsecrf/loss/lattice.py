@@ -7,7 +7,7 @@ The corpus as the loss walks over it: token arrays, transposes, constrained copi
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,15 @@ from ..corpus.encoded import MISSING, EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import select, transpose
 
-Ints = NDArray[np.int32]
-
-Longs = NDArray[np.int64]
-
-Mask = NDArray[np.bool_]
-
-Words = NDArray[np.uint64]
+Floats: TypeAlias = NDArray[np.float64]
+Longs: TypeAlias = NDArray[np.int64]
+Ints: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+Words: TypeAlias = NDArray[np.uint64]
 
 _WORD = 64  # labels
+# Contexts by which sequences are sorted.
+_SORTED_BY = 4
 
 
 def n_words(n_labels: int) -> int:
@@ -72,12 +72,6 @@ def _bits(table: Mask) -> Words:
     return words
 
 
-# Contexts by which sequences are sorted.
-_SORTED_BY = 4
-
-Flags = NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
 class Csr:
     """A ragged table: row r holds indices[indptr[r]:indptr[r + 1]].
@@ -104,15 +98,23 @@ class Csr:
         """Some of the columns, numbered anew; number: [O], -1 for others; store: where it goes."""
         indptr = store.zeros(len(self) + 1, np.int64)
 
-        def part(first: int, last: int) -> Ints:
+        def selected(first: int, last: int) -> Ints:
             rows = self.indptr[first : last + 1]
             own, indices = np.empty_like(rows), np.empty(int(rows[-1] - rows[0]), np.int32)
             kept = select(rows, self.indices, number, own, indices)
             indptr[first : last + 1] = indptr[first] + own
             return indices[:kept].copy()
 
-        parts = (part(*run) for run in store.ranges(len(self)))
-        return Csr(indptr, store.joined(parts, np.int32))
+        found = (selected(*run) for run in store.ranges(len(self)))
+        return Csr(indptr, store.joined(found, np.int32))
+
+    def padded(self) -> Ints:
+        """The rows as a matrix, with 1 added to each number and 0 where a row has ended."""
+        lengths = np.diff(self.indptr)
+        matrix = np.zeros((len(self), int(lengths.max(initial=0))), dtype=np.int32)
+        row = np.repeat(np.arange(len(self)), lengths)
+        matrix[row, np.arange(len(self.indices)) - self.indptr[row]] = self.indices + 1
+        return matrix
 
     def transposed(self, n_columns: int) -> "Csr":
         """The rows of each column, ascending."""
@@ -123,7 +125,7 @@ class Csr:
 
 
 @dataclass(frozen=True)
-class Block:
+class Shard:
     """A run of sequences whose forward and backward vectors are in memory at once.
 
     Sequences first:last, which are the tokens begin:end; offsets: [last - first + 1] int64,
@@ -135,19 +137,19 @@ class Block:
     begin: int
     end: int
     offsets: Longs
-    begins: Flags
+    begins: Mask
 
-    def tokens_by(self, key: Ints, n_groups: int) -> tuple[Csr, Csr]:
-        """Group the block's tokens by a key [n]: those that continue a sequence, and begin one."""
+    def tokens_by(self, key: Ints, n_keys: int) -> tuple[Csr, Csr]:
+        """List the shard's tokens by a key [n]: those that continue a sequence, and begin one."""
         tokens = np.arange(self.end - self.begin, dtype=np.int32)
         inner, starts = tokens[~self.begins], tokens[self.begins]
-        return _group(key[inner], inner, n_groups), _group(key[starts], starts, n_groups)
+        return _by_key(key[inner], inner, n_keys), _by_key(key[starts], starts, n_keys)
 
 
-def _group(keys: Ints, members: Ints, n_groups: int) -> Csr:
-    """List the members of each group: those whose key is the group's number, in order."""
+def _by_key(keys: Ints, members: Ints, n_keys: int) -> Csr:
+    """List the members of each key below n_keys, in order."""
     order = np.argsort(keys, kind="stable")
-    indptr = np.searchsorted(keys[order], np.arange(n_groups + 1)).astype(np.int64)
+    indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
     return Csr(indptr, members[order])
 
 
@@ -161,10 +163,10 @@ class Lattice:
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
-    sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; twin [S] int64, the
-    copy of a sequence, -1 = it has none; tests: unigram tests of a token; values [M, V] float32,
-    value_rows [N] int64, value_tests [V] int64: real values, the row of each token there, and the
-    unigram test that a column counts as; context [N];
+    sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; copies [S] int64,
+    the copy of a sequence, -1 = it has none, which all come last; tests: unigram tests of a token;
+    values [M, V] float32, value_rows [N] int64, value_tests [V] int64: real values, the row of each
+    token there, and the unigram test that a column counts as; context [N];
     ctx_tests: bigram tests of a context; test_contexts: its transpose; tokens_of: that of tests,
     None where arrays are in files; n_tests: unigram tests O; store: where arrays are that are as
     long as the corpus.
@@ -178,8 +180,8 @@ class Lattice:
     gold: Ints
     sets: Mask
     legal: Mask | None
-    twin: Longs
-    begins: Flags
+    copies: Longs
+    begins: Mask
     tests: Csr
     values: NDArray[np.float32]
     value_rows: Longs
@@ -198,20 +200,25 @@ class Lattice:
         return len(self.labels)
 
     @property
+    def n_examples(self) -> int:
+        """Number of sequences that are no copies, which come first."""
+        return len(self.copies) - int(np.count_nonzero(self.copies >= 0))
+
+    @property
     def test_tokens(self) -> Csr:
         """The tokens of a test. RAISES: SparseCRFError where the corpus is in files."""
         if self.tokens_of is None:
             raise SparseCRFError(Errors.SC347.format(solver="in use"))
         return self.tokens_of
 
-    def blocks(self, n_tokens: int) -> list[Block]:
-        """Cut the sequences into blocks of at most so many tokens, longer sequences apart."""
-        blocks = []
+    def shards(self, n_tokens: int) -> list[Shard]:
+        """Cut the sequences into shards of at most so many tokens, longer sequences apart."""
+        shards = []
         for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
             (offsets,) = self.store.kept((self.offsets[first : last + 1] - begin,))
-            blocks.append(Block(first, last, begin, end, offsets, self.begins[begin:end]))
-        return blocks
+            shards.append(Shard(first, last, begin, end, offsets, self.begins[begin:end]))
+        return shards
 
 
 def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None) -> Lattice:
@@ -227,8 +234,8 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = Non
     lengths = np.diff(corpus.offsets)[order]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
-    twin = np.full(len(order), -1, dtype=np.int64)
-    twin[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
+    copies = np.full(len(order), -1, dtype=np.int64)
+    copies[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
         len(used), len(order)
     )
     value_rows = np.empty(0, np.int64)
@@ -238,14 +245,14 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = Non
     tests = _tests_of(corpus, order, offsets)
     ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     n_tests, store = len(corpus.unigram_keys), corpus.store
-    offsets, weights, twin = store.kept((offsets, weights, twin))
+    offsets, weights, copies = store.kept((offsets, weights, copies))
     return Lattice(
         offsets=offsets,
         weights=weights,
         **tokens,
         sets=corpus.sets,
         legal=legal,
-        twin=twin,
+        copies=copies,
         tests=tests,
         values=corpus.values,
         value_rows=value_rows,
@@ -264,7 +271,7 @@ def _token_arrays(
     order: Longs,
     offsets: Longs,
     weights: NDArray[np.float64],
-    sure: Flags,
+    sure: Mask,
     n_labels: int,
     legal: Mask | None,
 ) -> dict[str, NDArray[Any]]:
@@ -301,7 +308,7 @@ def _token_arrays(
     }
 
 
-def _edges(offsets: Longs) -> tuple[Flags, Flags]:
+def _edges(offsets: Longs) -> tuple[Mask, Mask]:
     """Which tokens begin and which end a sequence: [N] bool; no sequence is empty."""
     begins, ends = (np.zeros(int(offsets[-1]), np.bool_) for _ in range(2))
     begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
@@ -326,8 +333,8 @@ def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
         begin, end = offsets[first], offsets[last]
         indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
         store.release()
-    parts = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
-    return Csr(indptr, store.joined(parts, np.int32))
+    found = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
+    return Csr(indptr, store.joined(found, np.int32))
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:

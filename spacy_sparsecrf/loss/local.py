@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from .lattice import Csr
-
-Longs = NDArray[np.int64]
+from .lattice import Csr, Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
@@ -64,7 +62,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
     if not len(corpus.value_tests):
         return made
-    # Not copied where no token is left out: a block of vectors is large.
+    # Not copied where no token is left out: a matrix of vectors is large.
     values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
     return replace(made, values=values, value_tests=corpus.value_tests)
 

@@ -6,18 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.values import value_supports
-from .lattice import Csr, Lattice, Mask, concatenated_ranges, set_numbers, set_table
-
-Longs = NDArray[np.int64]
-
-# Keys that are merged at once, at the least.
-_MERGED = 1 << 20
+from .lattice import Csr, Lattice, Longs, Mask, concatenated_ranges, set_numbers, set_table
 
 
-def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
+def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Coordinates test * Y + y of tests and the gold labels of their tokens, ascending.
 
     A token that may have several labels counts for each; one whose label is missing for none.
+    merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
 
@@ -29,7 +25,7 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
         keys += np.repeat(numbers, np.diff(indptr))
         return keys
 
-    test, number = np.divmod(_distinct_over(lattice, seen), len(members))
+    test, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
     test, number = test[number > 0], number[number > 0]
     row, label = _expanded(number, members)
     return distinct(test[row] * n_labels + label)
@@ -52,10 +48,11 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
     return tests[value] * n_labels + label
 
 
-def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
+def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Coordinates (test * P + y') * Y + y of tests and the pairs of their tokens, ascending.
 
     A pair is of two tokens whose labels are not missing, or of the start label and the first.
+    merged: see `Limits`.
     """
     table = set_table(lattice.sets, n_labels)
     members = _members(table, start=n_labels)
@@ -71,7 +68,7 @@ def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
         pairs: Longs = (keys + before[known]) * len(members) + numbers[known]
         return pairs
 
-    rest, number = np.divmod(_distinct_over(lattice, seen), len(members))
+    rest, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
     context, before = np.divmod(rest, len(members))
     row, label = _expanded(number, members)
     context, before = context[row], before[row]
@@ -100,16 +97,16 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
     return row, members.indices[entries].astype(np.int64)
 
 
-def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs]) -> Longs:
+def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
     """The distinct ones of keys of all tokens, ascending; keys: of tokens first:last."""
-    parts: list[Longs] = []
+    found: list[Longs] = []
     for first, last in lattice.store.ranges(lattice.n_tokens):
-        parts.append(distinct(keys(first, last)))
+        found.append(distinct(keys(first, last)))
         lattice.store.release()
         # So that each is merged a few times only, and memory goes with what is distinct.
-        if sum(map(len, parts[1:])) > max(len(parts[0]), _MERGED):
-            parts = [distinct(np.concatenate(parts))]
-    return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
+        if sum(map(len, found[1:])) > max(len(found[0]), merged):
+            found = [distinct(np.concatenate(found))]
+    return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
 
 def distinct(coordinates: Longs) -> Longs:

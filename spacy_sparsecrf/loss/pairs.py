@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..kernels.layout import Bigrams, Potentials, Sequences, Slopes, TokensBy, Vectors, Walk
 from ..kernels.pair_expectations import (
@@ -18,13 +18,9 @@ from ..kernels.pair_expectations import (
 from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
-from .lattice import Csr
-from .rows import N_CHUNKS, Rows
-from .walks import LARGE_BYTES, TOGETHER, in_waves
-from .workspace import MatrixTokens, Workspace
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
+from .lattice import Csr, Floats
+from .rows import Rows
+from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
 
 
 class PairPotentials:
@@ -39,17 +35,12 @@ class PairPotentials:
     def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
         self.space = space
         self.rows = rows
-        n_labels, padded = space.n_labels, space.padded
-        self.contexts = lay_out_contexts(space.lattice, rows, n_labels, padded, stochastic)
+        self.contexts = lay_out_contexts(space, rows, stochastic)
         self.potentials = self.new_potentials(space.dtype)
+        matrix_rows, weights = self.contexts.matrix_rows, self.contexts.entry_weights
+        of_matrices = matrix_rows.indptr, matrix_rows.indices, rows.ptr, rows.places
         self.bigrams = Bigrams(
-            space.lattice.n_previous,
-            self.contexts.matrix_rows.indptr,
-            self.contexts.matrix_rows.indices,
-            rows.ptr,
-            rows.places,
-            self.contexts.entry_weights.indptr,
-            self.contexts.entry_weights.indices,
+            space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices
         )
         self._entry_gold: Floats | None = None
         self._cut_chunks()
@@ -57,22 +48,18 @@ class PairPotentials:
     def new_potentials(self, dtype: DTypeLike = np.float64) -> Potentials:
         """Potentials of which none was evaluated, but matrices of ones, and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
-        n_contexts, n_entries = len(self.contexts.matrix_of), self.contexts.n_entries
+        n_contexts, n_entries = len(self.contexts.arrays.matrix_of), self.contexts.n_entries
         legal = self.space.lattice.legal
         shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
-        psi[:n_matrices][self.contexts.constant, :, :n_labels] = 1.0
+        psi[:n_matrices][self.contexts.arrays.constant, :, :n_labels] = 1.0
         if legal is not None:
             psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
-        return Potentials(
-            psi,
-            np.zeros(n_matrices),
-            np.zeros(n_entries),
-            np.zeros(n_entries),
-            np.zeros(n_contexts, dtype=np.bool_),
-            np.zeros(n_matrices + n_contexts, dtype=np.int64),
-        )
+        of_entries = np.zeros(n_entries), np.zeros(n_entries)
+        rewritten = np.zeros(n_contexts, dtype=np.bool_)
+        stamp = np.zeros(n_matrices + n_contexts, dtype=np.int64)
+        return Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
 
     def new_slopes(self, dtype: DTypeLike) -> Slopes:
         """Slopes of these potentials, of which none was evaluated; those of the mask are zeros."""
@@ -83,42 +70,40 @@ class PairPotentials:
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, entries and rows into chunks of about equal work."""
-        contexts = self.contexts
-        n_entries = np.diff(contexts.ent_ptr)
-        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), N_CHUNKS)
-        self.context_chunks = cut(n_entries, N_CHUNKS)
+        contexts, n_chunks = self.contexts, self.space.limits.n_chunks
+        n_entries = np.diff(contexts.arrays.ent_ptr)
+        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), n_chunks)
+        self.context_chunks = cut(n_entries, n_chunks)
         store = self.space.lattice.store
-        tokens = store.counts(contexts.context, len(contexts.matrix_of))
-        self._entry_chunks = cut(tokens[contexts.ent_context], N_CHUNKS)
+        tokens = store.counts(contexts.context, len(contexts.arrays.matrix_of))
+        self._entry_chunks = cut(tokens[contexts.entry_context], n_chunks)
         self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
-        self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1)
-        by_matrix = np.argsort(contexts.matrix_of, kind="stable").astype(np.int32)
+        self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
+        by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)
-        ctx_ptr = np.searchsorted(contexts.matrix_of[by_matrix], bounds)
+        ctx_ptr = np.searchsorted(contexts.arrays.matrix_of[by_matrix], bounds)
         self.matrix_contexts = Csr(ctx_ptr, by_matrix)
         per_matrix = np.add.reduceat(n_entries[by_matrix], ctx_ptr[:-1])
-        self.settle_chunks = cut(per_matrix, N_CHUNKS)
+        self.settle_chunks = cut(per_matrix, n_chunks)
 
     @cached_property
     def tokens(self) -> list[MatrixTokens]:
-        """Of each block, its tokens by matrix and by context."""
+        """Of each shard, its tokens by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
-            MatrixTokens(
-                block, contexts.context, contexts.matrix_of, n_matrices, self.space.lattice.store
-            )
-            for block in self.space.blocks
+            MatrixTokens(self.space, shard, contexts.context, contexts.arrays.matrix_of, n_matrices)
+            for shard in self.space.shards
         ]
 
     @cached_property
     def walks(self) -> list[Walk]:
-        """Of each block, the order of its tokens in inference."""
+        """Of each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
-        for block, chunks in zip(space.blocks, space.chunks, strict=True):
+        for shard, chunks in zip(space.shards, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
-            together = len(block.offsets) if is_large else TOGETHER
-            own = contexts.context[block.begin : block.end]
-            walk = in_waves(block, chunks, together, own, contexts.matrix_of)
+            together = len(shard.offsets) if is_large else space.limits.together
+            own = contexts.context[shard.begin : shard.end]
+            walk = in_waves(shard, chunks, together, own, contexts.arrays.matrix_of)
             (order,) = space.lattice.store.kept((walk.order,))
             found.append(walk._replace(order=order))
             space.lattice.store.release()
@@ -141,89 +126,62 @@ class PairPotentials:
 
         theta: [K] float64, the bigram weights.
         """
-        space, bigrams, potentials = self.space, self.bigrams, self.potentials
-        space.workers.map(
-            lambda first, last: build_matrices(
-                first, last, space.n_labels, bigrams, theta, potentials
-            ),
-            self.matrix_chunks,
+        workers, n_labels, contexts = self.space.workers, self.space.n_labels, self.contexts.arrays
+        given = self.bigrams, theta, self.potentials
+        workers.map(
+            lambda first, last: build_matrices(first, last, n_labels, *given), self.matrix_chunks
         )
-        contexts = self.contexts.arrays
-        space.workers.map(
-            lambda first, last: build_entries(first, last, contexts, bigrams, theta, potentials),
-            self.context_chunks,
+        workers.map(
+            lambda first, last: build_entries(first, last, contexts, *given), self.context_chunks
         )
 
     def begin_sums(self) -> None:
-        """Clear what is summed over blocks."""
+        """Clear what is summed over shards."""
         self._entry_sums = np.zeros(self.contexts.n_entries)
 
-    def add_block(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
-        """Add the pair counts of block i, of which these are the sequences and the vectors."""
-        tokens, psi, contexts = self.tokens[i], self.potentials.psi, self.contexts.arrays
-        sums = self.sum_spans(i, vectors)
+    def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
+        """Add the pair counts of shard i, of which these are the sequences and the vectors."""
+        tokens, psi, constant = self.tokens[i], self.potentials.psi, self.contexts.arrays.constant
+        given = sequences, constant, psi, vectors, tokens.by_matrix, tokens.mat_spans
+        sums, residual = self.sum_spans(i, vectors), self._residual
         self.space.workers.map(
             lambda first, last: matrix_residuals(
-                first,
-                last,
-                sequences,
-                contexts.constant,
-                psi,
-                vectors,
-                tokens.by_matrix,
-                tokens.mat_spans,
-                sums,
-                i == 0,
-                np.zeros(psi.shape[1:]),
-                self._residual,
+                first, last, *given, sums, i == 0, np.zeros(psi.shape[1:]), residual
             ),
             tokens.chunks,
         )
         self.sum_entries(tokens.by_context, vectors, self._entry_sums)
 
     def sum_spans(self, i: int, vectors: Vectors) -> Floats:
-        """Sums of products alpha_{t-1} (x) backward_t of spans of block i, [P, Y + 1, Yp]."""
+        """Sums of products alpha_{t-1} (x) backward_t of spans of shard i, [P, Y + 1, Yp]."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
+        given = n_labels, tokens.spans, tokens.inner.indices, vectors, sums
         self.space.workers.map(
-            lambda first, last: pair_sums(
-                first, last, n_labels, tokens.spans, tokens.inner.indices, vectors, sums
-            ),
+            lambda first, last: pair_sums(first, last, *given),
             [(span, span + 1) for span in range(len(tokens.spans))],
         )
         return sums
 
     def sum_entries(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
-        contexts, ent_context = self.contexts.arrays, self.contexts.ent_context
+        given = self.contexts.arrays, self.contexts.entry_context, tokens, vectors, sums
         self.space.workers.map(
-            lambda first, last: entry_sums(
-                first, last, contexts, ent_context, tokens, vectors, sums
-            ),
-            self._entry_chunks,
+            lambda first, last: entry_sums(first, last, *given), self._entry_chunks
         )
 
     def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from what was summed.
 
-        sequences: of each block.
+        sequences: of each shard.
         """
         if self._entry_gold is None:
             self._entry_gold = self._count_entries(sequences)
-        gold, contexts = self._entry_gold, self.contexts.arrays
+        of_matrix = self.matrix_contexts.indptr, self.matrix_contexts.indices
+        given = self.contexts.arrays, *of_matrix, self.potentials, self._entry_gold
+        sums = self._residual, self._entry_sums
         self.space.workers.map(
-            lambda first, last: settle_entries(
-                first,
-                last,
-                contexts,
-                self.matrix_contexts.indptr,
-                self.matrix_contexts.indices,
-                self.potentials,
-                gold,
-                self._residual,
-                self._entry_sums,
-            ),
-            self.settle_chunks,
+            lambda first, last: settle_entries(first, last, *given, *sums), self.settle_chunks
         )
         self.gather(self._residual, self._entry_sums, gradient)
 
@@ -232,20 +190,10 @@ class PairPotentials:
 
         residual: [M, Y + 1, Yp], of matrices; entry_residual: [E].
         """
-        weights = self.contexts.weight_entries
+        matrices, entries = self._row_matrices, self.contexts.weight_entries
+        given = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
+        of_entries = entries.indptr, entries.indices, entry_residual
         self.space.workers.map(
-            lambda first, last: gather_bigrams(
-                first,
-                last,
-                self.space.n_labels,
-                self.bigrams,
-                self._row_matrices.indptr,
-                self._row_matrices.indices,
-                residual,
-                weights.indptr,
-                weights.indices,
-                entry_residual,
-                gradient,
-            ),
+            lambda first, last: gather_bigrams(first, last, *given, *of_entries, gradient),
             self._row_chunks,
         )

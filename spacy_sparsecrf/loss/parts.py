@@ -15,14 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus, find_keys
 from ..errors import Errors, SparseCRFError
-from .lattice import Csr
+from .lattice import Csr, Longs, Mask
 from .local import tokens_as_corpus
-
-Longs = NDArray[np.int64]
 
 
 def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
@@ -56,7 +53,12 @@ class Part:
     n_labels: int
 
     @property
-    def permits(self) -> Callable[[Longs], NDArray[np.bool_]] | None:
+    def widths(self) -> tuple[int, int]:
+        """Potential weights of a unigram test, and of a bigram test."""
+        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
         """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
         return None
 
@@ -71,10 +73,10 @@ class Part:
 
 @dataclass(frozen=True)
 class OutcomePart(Part):
-    """A problem of some of the outcomes, in groups of equal size: given a group, one of them.
+    """A problem of some of the outcomes, in cases of equally many: given the case, one of them.
 
     outcomes: [G, n_labels] int64, outcomes of the whole; names: [O'] int64, o * G + g: test of the
-    whole and group of each test; n_outcomes: of the whole: a weight there has the coordinate
+    whole and case of each test; n_outcomes: of the whole: a weight there has the coordinate
     o * n_outcomes + outcome.
     """
 
@@ -85,8 +87,8 @@ class OutcomePart(Part):
     def outer(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
         number, label = np.divmod(coordinates, self.n_labels)
-        test, group = np.divmod(self.names[number], len(self.outcomes))
-        found: Longs = test * self.n_outcomes + self.outcomes[group, label]
+        test, case = np.divmod(self.names[number], len(self.outcomes))
+        found: Longs = test * self.n_outcomes + self.outcomes[case, label]
         return found
 
     def inner(self, coordinates: Longs) -> Longs:
@@ -94,9 +96,9 @@ class OutcomePart(Part):
         place = np.full(self.n_outcomes, -1, dtype=np.int64)
         place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
         test, outcome = np.divmod(coordinates, self.n_outcomes)
-        group, label = np.divmod(place[outcome], self.n_labels)
-        number = find_keys(self.names, test * len(self.outcomes) + group)
-        return np.where((group >= 0) & (number >= 0), number * self.n_labels + label, -1)
+        case, label = np.divmod(place[outcome], self.n_labels)
+        number = find_keys(self.names, test * len(self.outcomes) + case)
+        return np.where((case >= 0) & (number >= 0), number * self.n_labels + label, -1)
 
 
 def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
@@ -136,13 +138,13 @@ def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
     parts = [_part(corpus, everything, 0 * cluster, cluster, outcomes, n_outcomes)]
     for size in np.unique(sizes[sizes > 1]):
         chosen = np.flatnonzero(sizes == size)
-        group = np.full(n_clusters, -1)
-        group[chosen] = np.arange(len(chosen))
-        tokens = np.flatnonzero(group[cluster] >= 0)
+        case = np.full(n_clusters, -1)
+        case[chosen] = np.arange(len(chosen))
+        tokens = np.flatnonzero(case[cluster] >= 0)
         if len(tokens):
             label = corpus.labels[tokens] - starts[cluster[tokens]]
             outcomes = starts[chosen][:, None] + np.arange(size)
-            of_token = group[cluster[tokens]]
+            of_token = case[cluster[tokens]]
             parts.append(_part(corpus, tokens, of_token, label, outcomes, n_outcomes))
     return parts
 
@@ -150,16 +152,16 @@ def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
 def _part(
     corpus: EncodedCorpus,
     tokens: Longs,
-    group: Longs,
+    case: Longs,
     labels: Longs,
     outcomes: Longs,
     n_outcomes: int,
 ) -> Part:
-    """The part of some tokens [n], given their groups [n] and their labels [n] within these."""
-    n_groups, n_labels = outcomes.shape
+    """The part of some tokens [n], given their cases [n] and their labels [n] within these."""
+    n_cases, n_labels = outcomes.shape
     tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
-    name = tests.indices.astype(np.int64) * n_groups
-    name += np.repeat(group, np.diff(tests.indptr))
+    name = tests.indices.astype(np.int64) * n_cases
+    name += np.repeat(case, np.diff(tests.indptr))
     names, number, counts = np.unique(name, return_inverse=True, return_counts=True)
     # The most frequent first, as in every corpus.
     order = np.argsort(-counts, kind="stable")
@@ -170,6 +172,6 @@ def _part(
         labels.astype(np.int32),
         corpus.weights[tokens],
         Csr(tests.indptr, rank[number]),
-        corpus.unigram_keys[names[order] // n_groups],
+        corpus.unigram_keys[names[order] // n_cases],
     )
     return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)

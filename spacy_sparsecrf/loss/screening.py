@@ -1,10 +1,7 @@
-"""Sums of residuals over the tokens of all tests, of which screening keeps little.
+"""Gradients of all potential weights, of which only violators are kept.
 
-The gradient of all potential unigram weights, of which only violators are kept.
-
-The gradient of all potential bigram weights, of which only violators are kept.
-
-Computed of those alone that can be violators, by what the marginals of single tokens tell.
+They are sums of residuals over the tokens of each test. Those of pairs are computed of those alone
+that can be violators, by what the marginals of single tokens tell.
 """
 
 from collections.abc import Callable
@@ -26,16 +23,18 @@ from ..kernels.screening import (
     screen_pairs,
 )
 from ..parallel import Chunks, cut
-from .lattice import Csr
+from .lattice import Csr, Floats, Ints, Longs
 from .working import WorkingLoss
 from .workspace import Workspace, kept_tables, tokens_by
 
-Floats = NDArray[np.float64]
-
 FoundT = TypeVar("FoundT")
+Found = tuple[Longs, Floats]
 
-# Sums that are held at once where the corpus is in files: 512 MB.
-HELD_SUMS = 1 << 26
+# Potential weights whose gradients one call may write: 16 MB a thread.
+_SCREENED = 1 << 20
+_MIN_CHUNKS = 64
+# Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
+_SLACK = 8.0
 
 
 def from_sums(
@@ -43,35 +42,36 @@ def from_sums(
     theta: Floats,
     chunks: Chunks,
     shape: tuple[int, ...],
-    n_parts: int,
+    n_sections: int,
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum over the parts of the corpus for all tests of chunks, and collect from the sums.
+    """Sum over the sections of the corpus for all tests of chunks, and collect from the sums.
 
-    working, theta: whose residuals are in the workspace, or are put there a block at a time where
-    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory; n_parts:
-    of the corpus, where it is in memory; otherwise its blocks are the parts; add(i, first, last,
-    sums): adds part i to the sums [last - first, *shape] of tests; collect(first, last, sums):
-    tells what is found. RETURNS: what is found in each chunk.
+    working, theta: whose residuals are in the workspace, or are put there a shard at a time where
+    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory;
+    n_sections: of the corpus, where it is in memory; otherwise its shards are the sections; add(i,
+    first, last, sums): adds section i to the sums [last - first, *shape] of tests; collect(first,
+    last, sums): tells what is found. RETURNS: what is found in each chunk.
     """
     space = working.space
 
     def in_memory(first: int, last: int) -> FoundT:
         sums = np.zeros((last - first, *shape))
-        for i in range(n_parts):
+        for i in range(n_sections):
             add(i, first, last, sums)
         return collect(first, last, sums)
 
-    if not space.by_block:
+    if not space.by_shard:
         return space.workers.map(in_memory, chunks)
     found: list[FoundT] = []
-    for run in runs(chunks, prod(shape)):
-        found += _from_blocks(working, theta, run, shape, add, collect)
+    width = prod(shape)
+    for run in _runs(chunks, lambda test: test * width, space.limits.held_sums):
+        found += _from_shards(working, theta, run, shape, add, collect)
     return found
 
 
-def _from_blocks(
+def _from_shards(
     working: WorkingLoss,
     theta: Floats,
     chunks: Chunks,
@@ -79,7 +79,7 @@ def _from_blocks(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum for consecutive chunks at once, so that each block is evaluated once; see `from_sums`."""
+    """Sum for consecutive chunks at once, so that each shard is evaluated once; see `from_sums`."""
     origin, workers = chunks[0][0], working.space.workers
     sums = np.zeros((chunks[-1][1] - origin, *shape))
 
@@ -94,31 +94,24 @@ def _from_blocks(
     return workers.map(lambda first, last: collect(first, last, own(first, last)), chunks)
 
 
-def runs(chunks: Chunks, width: int) -> list[Chunks]:
-    """Group consecutive chunks of tests whose sums, `width` each, can be held at once."""
+def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[Chunks]:
+    """Group consecutive chunks of tests whose sums can be held at once.
+
+    sums_before(test): how many numbers the sums of all tests before it are.
+    """
     found: list[Chunks] = []
     for chunk in chunks:
-        if found and (chunk[1] - found[-1][0][0]) * width <= HELD_SUMS:
+        if found and sums_before(chunk[1]) - sums_before(found[-1][0][0]) <= held:
             found[-1].append(chunk)
         else:
             found.append([chunk])
     return found
 
 
-Longs = NDArray[np.int64]
-
-Found = tuple[Longs, Floats]
-
-# Potential weights whose gradients one call may write: 16 MB a thread.
-_SCREEN_BLOCK = 1 << 20
-
-_MIN_BLOCKS = 64
-
-
 def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
     """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
-    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: parts
+    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: lists
     of coordinates [n] int64, ascending, and gradients [n] float64.
     """
     space = working.space
@@ -142,18 +135,9 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 def _chunks(space: Workspace) -> Chunks:
     """Cut the tests into runs of about equal work whose potential weights fit a buffer."""
     sizes = space.test_counts
-    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a block.
+    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
-    return cut(cost, max(_MIN_BLOCKS, -(-len(sizes) * space.n_labels // _SCREEN_BLOCK)))
-
-
-# Pairs whose gradients are held at once: 512 MB.
-_HELD_PAIRS = 1 << 26
-
-_CHUNKS = 64
-
-# Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
-_SLACK = 8.0
+    return cut(cost, max(_MIN_CHUNKS, -(-len(sizes) * space.n_labels // _SCREENED)))
 
 
 class PairScreening:
@@ -167,14 +151,10 @@ class PairScreening:
         self._space = space
         self._n_unigram = n_unigram
         n_contexts, store = len(lattice.ctx_tests), lattice.store
-        self._of_block = [
-            tokens_by(
-                *kept_tables(
-                    block.tokens_by(lattice.context[block.begin : block.end], n_contexts), store
-                )
-            )
-            for block in space.blocks
-        ]
+        self._of_shard = []
+        for shard in space.shards:
+            tables = shard.tokens_by(lattice.context[shard.begin : shard.end], n_contexts)
+            self._of_shard.append(tokens_by(*kept_tables(tables, store)))
         n_tokens = store.counts(lattice.context, n_contexts)
         sizes = n_tokens[lattice.test_contexts.indices]
         ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
@@ -184,15 +164,17 @@ class PairScreening:
         """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
         working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS:
-        parts of coordinates [n] int64, ascending, and gradients [n] float64.
+        lists of coordinates [n] int64, ascending, and gradients [n] float64.
         """
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
         chosen = self._choose(working, theta, threshold)
-        parts = []
-        for chunks in _runs(chosen.area_ptr, self._n_tokens):
-            parts += self._screen_run(working, theta, contexts, chosen, threshold, chunks)
-        return parts
+        ptr, found = chosen.area_ptr, []
+        chunks = cut(np.diff(ptr) * self._n_tokens, max(_MIN_CHUNKS, int(ptr[-1] >> 20)))
+        chunks = [chunk for chunk in chunks if ptr[chunk[1]] > ptr[chunk[0]]]
+        for run in _runs(chunks, lambda test: int(ptr[test]), self._space.limits.held_pairs):
+            found += self._screen_run(working, theta, contexts, chosen, threshold, run)
+        return found
 
     def _choose(self, working: WorkingLoss, theta: Floats, threshold: float) -> Chosen:
         """Which pairs can have a gradient beyond a threshold."""
@@ -207,36 +189,29 @@ class PairScreening:
             return n_rows, rows[: n_rows.sum()].copy(), n_columns, columns[: n_columns.sum()].copy()
 
         n = len(space.lattice.test_contexts)
-        chunks = cut(self._n_tokens, max(_CHUNKS, n * n_labels >> 20))
+        chunks = cut(self._n_tokens, max(_MIN_CHUNKS, n * n_labels >> 20))
         shape = 4, space.padded + 1
         found = from_sums(
-            working, theta, chunks, shape, len(space.blocks), self._add_counts, choose
+            working, theta, chunks, shape, len(space.shards), self._add_counts, choose
         )
         empty = np.empty(0, np.int64), np.empty(0, np.uint16)
         n_rows, rows, n_columns, columns = (
-            np.concatenate(part) for part in zip((*empty, *empty), *found, strict=True)
+            np.concatenate(column) for column in zip((*empty, *empty), *found, strict=True)
         )
         ends = _pointers(n_rows), _pointers(n_columns), _pointers(n_rows * n_columns)
         return Chosen(ends[0], rows, ends[1], columns, ends[2])
 
     def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
-        """Add block i to the counts of labels of tests first:last."""
+        """Add shard i to the counts of labels of tests first:last."""
         space, contexts = self._space, self._space.lattice.test_contexts
-        add_counts(
-            first,
-            last,
-            space.n_labels,
-            ContextsOf(contexts.indptr, contexts.indices),
-            self._of_block[i],
-            self._gold(i),
-            space.residual_of(space.blocks[i]),
-            counts,
-        )
+        tests = first, last, space.n_labels, ContextsOf(contexts.indptr, contexts.indices)
+        residual = space.residual_of(space.shards[i])
+        add_counts(*tests, self._of_shard[i], self._gold(i), residual, counts)
 
     def _gold(self, i: int) -> Gold:
-        """The gold labels of block i."""
-        lattice, block = self._space.lattice, self._space.blocks[i]
-        tokens = slice(block.begin, block.end)
+        """The gold labels of shard i."""
+        lattice, shard = self._space.lattice, self._space.shards[i]
+        tokens = slice(shard.begin, shard.end)
         return Gold(lattice.labels[tokens], lattice.token_weight[tokens])
 
     def _screen_run(
@@ -263,27 +238,12 @@ class PairScreening:
     def _adder(
         self, working: WorkingLoss, columns: Csr, chosen: Chosen, i: int, totals: Floats
     ) -> Callable[[int, int], None]:
-        """What adds the chosen pairs of block i to the totals of tests."""
-        pairs, gold, vectors = working.pairs, self._gold(i), working.vectors(i)
-        tests, contexts = ContextsOf(columns.indptr, columns.indices), pairs.contexts
-        tokens, arrays = self._of_block[i], contexts.arrays
-
-        def add(first: int, last: int) -> None:
-            add_chosen_pairs(
-                first,
-                last,
-                chosen,
-                tests,
-                contexts.active,
-                arrays,
-                pairs.potentials,
-                tokens,
-                gold,
-                vectors,
-                totals,
-            )
-
-        return add
+        """What adds the chosen pairs of shard i to the totals of tests."""
+        contexts, potentials = working.pairs.contexts, working.pairs.potentials
+        tests, layout = ContextsOf(columns.indptr, columns.indices), contexts.arrays
+        tokens, gold, vectors = self._of_shard[i], self._gold(i), working.vectors(i)
+        given = chosen, tests, contexts.active, layout, potentials, tokens, gold, vectors, totals
+        return lambda first, last: add_chosen_pairs(first, last, *given)
 
     def _collect(
         self, chosen: Chosen, threshold: float, first: int, last: int, totals: Floats
@@ -301,19 +261,7 @@ def _pointers(sizes: Longs) -> Longs:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def _runs(area_ptr: Longs, n_tokens: Longs) -> list[Chunks]:
-    """Cut tests into chunks of about equal work, and these into runs that can be held at once."""
-    sizes = np.diff(area_ptr)
-    runs: list[Chunks] = []
-    for chunk in cut(sizes * n_tokens, max(_CHUNKS, int(area_ptr[-1] >> 20))):
-        if runs and area_ptr[chunk[1]] - area_ptr[runs[-1][0][0]] <= _HELD_PAIRS:
-            runs[-1].append(chunk)
-        elif area_ptr[chunk[1]] > area_ptr[chunk[0]]:
-            runs.append([chunk])
-    return runs
-
-
-def _sorted_by(table: Csr, key: NDArray[np.int32]) -> Csr:
+def _sorted_by(table: Csr, key: Ints) -> Csr:
     """Order the entries of each row of a ragged table by a key of the entry."""
     row = np.repeat(np.arange(len(table)), np.diff(table.indptr))
     return Csr(table.indptr, table.indices[np.lexsort((key[table.indices], row))])

@@ -11,22 +11,16 @@ from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .contexts import bytes_of_pairs
 from .rows import Rows
-from .screening import HELD_SUMS
 from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
 _PER_OCCURRENCE = 32
-
 _PER_TOKEN = 80
-
 # Bytes for each sequence, and each test, where the rest is in files.
 _PER_SEQUENCE = 64
-
 _PER_TEST = 64
-
 # Weights of the working set that a sparse solver ends with, for each that is observed.
 _WORKING_SHARE = 0.4
-
 # Vectors of float64 that a batch solver and its loss hold, those of its history besides.
 _N_VECTORS = 16
 
@@ -103,7 +97,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
         shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
-        n_bytes += bytes_of_pairs(lattice, Rows(pairs, *shape), space.n_labels, space.padded)
+        n_bytes += bytes_of_pairs(space, Rows(pairs, *shape))
     n_tests = lattice.n_tests + len(lattice.test_contexts)
     return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
 
@@ -112,13 +106,12 @@ def _bytes_of_tokens(space: Workspace) -> int:
     """What tokens and their unigram tests take: little of it where the corpus is in files."""
     lattice = space.lattice
     if lattice.store.on_disk:
-        sums = 8 * min(HELD_SUMS, lattice.n_tests * space.padded)
+        sums = 8 * min(space.limits.held_sums, lattice.n_tests * space.padded)
         return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests + sums
     return _PER_OCCURRENCE * len(lattice.tests.indices) + _PER_TOKEN * lattice.n_tokens
 
 
 _PROC = Path("/proc")
-
 _CGROUPS = Path("/sys/fs/cgroup")
 
 

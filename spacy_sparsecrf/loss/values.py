@@ -1,12 +1,11 @@
-"""Weights of real-valued features: a feature has a value at each token, in a dense block.
+"""Weights of real-valued features: a feature has a value at each token, in a dense matrix.
 
 The score of a label is sum_v x_t[v] W[v, y] more, and the gradient of W[v, y] is the sum over
 tokens of x_t[v] (p(y_t = y) - [gold]). A feature is a unigram test without tokens in the tables of
-tests: only what sums over tokens comes from the block.
+tests: only what sums over tokens comes from that.
 """
 
 from copy import copy
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,9 @@ from numpy.typing import NDArray
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import concatenated_ranges
-from .rows import N_CHUNKS, Rows
+from .lattice import Floats, Longs, concatenated_ranges
+from .rows import Rows
 from .workspace import Workspace
-
-Floats: TypeAlias = NDArray[np.float64]
-Longs: TypeAlias = NDArray[np.int64]
-
-# The sums of all chunks, which are held at once, take about this much.
-_SUMS_BYTES = 1 << 27
 
 
 class ValueWeights:
@@ -47,7 +40,7 @@ class ValueWeights:
     def __len__(self) -> int:
         return len(self.table)
 
-    def twin(self) -> "ValueWeights":
+    def with_table_of_its_own(self) -> "ValueWeights":
         """The same weights, with a table of its own."""
         other = copy(self)
         other.table = np.zeros_like(self.table)
@@ -58,9 +51,9 @@ class ValueWeights:
         self.table.reshape(-1)[self._places] = theta[self._weights]
 
     def score(self, begin: int, first: int, last: int, scores: NDArray[np.floating]) -> bool:
-        """Write the scores of tokens first:last of the block that begins at token `begin`.
+        """Write the scores of tokens first:last of the shard that begins at token `begin`.
 
-        scores: [tokens of the block, Yp], out. RETURNS: whether there are any, all others are 0.
+        scores: [tokens of the shard, Yp], out. RETURNS: whether there are any, all others are 0.
         """
         lattice = self._space.lattice
         if not len(self):
@@ -97,8 +90,8 @@ class ValueWeights:
             value_curvatures(first, last, features, *gold, space.residual, sums)
             return sums
 
-        parts = space.workers.map(add, _chunks(lattice.n_tokens, self.table.size))
-        total = sum(parts, np.zeros(self.table.shape))
+        of_chunks = space.workers.map(add, _chunks(space, self.table.size))
+        total = sum(of_chunks, np.zeros(self.table.shape))
         curvature[self._weights] = total.reshape(-1)[self._places]
 
 
@@ -115,7 +108,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
         value_sums(first, last, features, space.residual, sums)
         return sums
 
-    chunks = _chunks(lattice.n_tokens, len(columns) * space.padded)
+    chunks = _chunks(space, len(columns) * space.padded)
     return sum(space.workers.map(add, chunks), np.zeros(shape))
 
 
@@ -133,7 +126,8 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
     return coordinates[found], sums[found]
 
 
-def _chunks(n_tokens: int, size: int) -> Chunks:
+def _chunks(space: Workspace, size: int) -> Chunks:
     """Cut the tokens; size: of a chunk's sums."""
-    n_chunks = min(N_CHUNKS, max(1, _SUMS_BYTES // (8 * max(1, size))))
-    return cut(np.ones(n_tokens, np.int64), n_chunks)
+    limits = space.limits
+    n_chunks = min(limits.n_chunks, max(1, limits.sums_bytes // (8 * max(1, size))))
+    return cut(np.ones(space.lattice.n_tokens, np.int64), n_chunks)

@@ -1,29 +1,22 @@
 """The chain loss as a function of working weights: value and gradient."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..kernels.expectations import (
-    count_gold,
-    gather_unigrams,
-    infer_chunk,
-    unigram_curvature,
-)
+from ..kernels.expectations import count_gold, gather_unigrams, infer_chunk, unigram_curvature
 from ..kernels.layout import Columns, ContextRows, Sequences, Unigrams, Vectors, Walk
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
-from .heads import Heads
+from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .rows import Rows
+from .rows import Heads, Rows
 from .values import ValueWeights
-from .walks import in_sequence
-from .workspace import Contents, Workspace
+from .workspace import Contents, Workspace, in_sequence
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+DerivedT = TypeVar("DerivedT")
 
 # Weights of which a copy is kept, to know where marginals were evaluated.
 _MAX_KEPT = 1 << 22
@@ -42,24 +35,28 @@ class WorkingLoss:
         lattice = workspace.lattice
         n_labels, padded = workspace.n_labels, workspace.padded
         self.coordinates = coordinates
+        self._derived: dict[Any, Any] = {}
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
-        self.bigram = Rows(
-            coordinates[self.split :] - n_unigram,
-            n_labels,
-            lattice.n_previous,
-            padded,
-            len(lattice.test_contexts),
-        )
+        pairs, n_tests = coordinates[self.split :] - n_unigram, len(lattice.test_contexts)
+        self.bigram = Rows(pairs, n_labels, lattice.n_previous, padded, n_tests)
         n_tokens = workspace.test_counts[self.unigram.tests]
         # Stochastic descent moves its weights too often for a copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
         self.token_rows = self.unigram.of(lattice.tests, len(self.heads), store=lattice.store)
         self.values = ValueWeights(workspace, self.unigram)
         self.pairs = PairPotentials(workspace, self.bigram, stochastic)
-        self._row_chunks = self.unigram.chunks(n_tokens)
-        self._tail_chunks = self.unigram.chunks(n_tokens, len(self.heads))
+        n_chunks = workspace.limits.n_chunks
+        self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
+        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, len(self.heads))
+
+    def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
+        """What a solver makes of the loss, made once: it has nothing but settings and states."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: DerivedT = self._derived[make]
+        return found
 
     @property
     def unigrams(self) -> Unigrams:
@@ -86,7 +83,7 @@ class WorkingLoss:
         return Sequences(
             self.space.n_labels,
             lattice.offsets,
-            lattice.twin,
+            lattice.copies,
             lattice.labels,
             lattice.allowed,
             lattice.weights,
@@ -94,16 +91,16 @@ class WorkingLoss:
             self.pairs.contexts.context,
         )
 
-    def block(self, i: int) -> tuple[Sequences, Unigrams]:
-        """The sequences of block i, and where the unigram weights of its tokens are."""
-        block, whole = self.space.blocks[i], self.sequences
-        begin, end = block.begin, block.end
+    def shard(self, i: int) -> tuple[Sequences, Unigrams]:
+        """The sequences of shard i, and where the unigram weights of its tokens are."""
+        shard, whole = self.space.shards[i], self.sequences
+        begin, end = shard.begin, shard.end
         own = whole._replace(
-            offsets=block.offsets,
-            copies=whole.copies[block.first : block.last],
+            offsets=shard.offsets,
+            copies=whole.copies[shard.first : shard.last],
             labels=whole.labels[begin:end],
             allowed=whole.allowed[begin:end],
-            weights=whole.weights[block.first : block.last],
+            weights=whole.weights[shard.first : shard.last],
             token_weight=whole.token_weight[begin:end],
             context=whole.context[begin:end],
         )
@@ -117,30 +114,30 @@ class WorkingLoss:
         return ContextRows(lattice.context, rows.indptr, rows.indices)
 
     def _columns(self, i: int) -> Columns:
-        """The tokens of rows in part i of the corpus."""
+        """The tokens of rows in section i of the corpus."""
         columns = self.space.columns[i]
         tokens = columns.tokens
         return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
 
-    def _part(self, i: int) -> Sequences:
-        """The sequences of part i of the corpus: of a block where it is in files, else all."""
-        return self.block(i)[0] if self.space.by_block else self.sequences
+    def _section(self, i: int) -> Sequences:
+        """The sequences of section i of the corpus: of a shard where it is in files, else all."""
+        return self.shard(i)[0] if self.space.by_shard else self.sequences
 
     @cached_property
     def observed(self) -> Floats:
         """Empirical counts O [K] of the working weights: minus the gradient at no expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
         for i in range(len(space.columns)):
-            self._count_part(i, counts[: self.split])
+            self._count_section(i, counts[: self.split])
             space.lattice.store.release()
         self.values.count(counts)
         pairs = self.pairs.bigrams, self.context_rows, space.padded
         count_gold_pairs(self.sequences, *pairs, counts[self.split :])
         return counts
 
-    def _count_part(self, i: int, counts: Floats) -> None:
-        """Add the gold labels of part i of the corpus to the counts of unigram weights."""
-        sequences, unigrams, columns = self._part(i), self.unigrams, self._columns(i)
+    def _count_section(self, i: int, counts: Floats) -> None:
+        """Add the gold labels of section i of the corpus to the counts of unigram weights."""
+        sequences, unigrams, columns = self._section(i), self.unigrams, self._columns(i)
         self.space.workers.map(
             lambda first, last: count_gold(first, last, sequences, unigrams, columns, counts),
             self._row_chunks,
@@ -167,7 +164,7 @@ class WorkingLoss:
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(theta[places], counts)
         # So many weights are never screened; a copy would take a tenth of the time.
-        kept = len(theta) <= _MAX_KEPT or space.by_block
+        kept = len(theta) <= _MAX_KEPT or space.by_shard
         space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
@@ -191,10 +188,10 @@ class WorkingLoss:
         these coordinates or others. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
-        parts: Iterable[int] = (0,)
-        if space.by_block and space.contents is not None:
-            parts = space.contents.visit()
-        for i in parts:
+        sections: Iterable[int] = (0,)
+        if space.by_shard and space.contents is not None:
+            sections = space.contents.visit()
+        for i in sections:
             self._add_curvature(i, curvature[: self.split])
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
@@ -202,25 +199,22 @@ class WorkingLoss:
         return curvature
 
     def _add_curvature(self, i: int, curvature: Floats) -> None:
-        """Add the tokens of part i of the corpus to the curvature of the unigram weights."""
-        sequences, unigrams, columns = self._part(i), self.unigrams, self._columns(i)
-        residual = self.space.residual
+        """Add the tokens of section i of the corpus to the curvature of the unigram weights."""
+        sequences, unigrams, columns = self._section(i), self.unigrams, self._columns(i)
+        given = sequences, unigrams, columns, self.space.residual, curvature
         self.space.workers.map(
-            lambda first, last: unigram_curvature(
-                first, last, sequences, unigrams, columns, residual, curvature
-            ),
-            self._row_chunks,
+            lambda first, last: unigram_curvature(first, last, *given), self._row_chunks
         )
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
-        """Visit the blocks, each with its residuals at the point evaluated last in the workspace.
+        """Visit the shards, each with its residuals at the point evaluated last in the workspace.
 
         theta: [K], that point; vectors: whether its forward and backward vectors, of which the
-        workspace holds those of one block at a time, are to be there too.
+        workspace holds those of one shard at a time, are to be there too.
         """
         space = self.space
-        again = len(space.blocks) > 1 and (vectors or space.by_block)
-        for i in range(len(space.blocks)):
+        again = len(space.shards) > 1 and (vectors or space.by_shard)
+        for i in range(len(space.shards)):
             if again:
                 self.infer(theta, i)
             yield i
@@ -229,94 +223,77 @@ class WorkingLoss:
         space.contents = Contents(self, theta)
 
     def infer(self, theta: Floats, i: int) -> list[Floats]:
-        """Infer block i, in an order that reads matrices seldom; leaves residuals.
+        """Infer shard i, in an order that reads matrices seldom; leaves residuals.
 
         RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
         """
         return self._infer(theta, i, self.pairs.walks[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Infer only these chunks of the sequences of block i; leaves marginals."""
+        """Infer only these chunks of the sequences of shard i; leaves marginals."""
         whole = chunks == self.space.chunks[i]
-        walk = self.pairs.walks[i] if whole else in_sequence(self.space.blocks[i])
+        walk = self.pairs.walks[i] if whole else in_sequence(self.space.shards[i])
         self._infer(theta, i, walk, chunks, False)
 
     def vectors(self, i: int) -> Vectors:
-        """What inference writes of block i, in the workspace."""
+        """What inference writes of shard i, in the workspace."""
         space = self.space
-        block, psi = space.blocks[i], self.pairs.potentials.psi
+        shard, psi = space.shards[i], self.pairs.potentials.psi
         scratch = np.empty(psi.shape[1:], space.dtype)
-        marginals = space.residual_of(block)
+        marginals = space.residual_of(shard)
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
 
     def _infer(
         self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool
     ) -> list[Floats]:
-        space, block = self.space, self.space.blocks[i]
-        sequences, unigrams = self.block(i)
+        space, shard = self.space, self.space.shards[i]
+        sequences, unigrams = self.shard(i)
         contexts, potentials = self.pairs.contexts.arrays, self.pairs.potentials
-        vectors, log_z = self.vectors(i), space.log_z[block.first : block.last]
+        vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
         walk = walk._replace(scored=len(self.values) > 0)
 
         def run(first: int, last: int) -> Floats:
-            tokens = int(block.offsets[first]), int(block.offsets[last])
-            self.values.score(block.begin, *tokens, space.backward)
+            tokens = int(shard.offsets[first]), int(shard.offsets[last])
+            self.values.score(shard.begin, *tokens, space.backward)
             sums = np.zeros(self.heads.table.shape)
-            infer_chunk(
-                first,
-                last,
-                sequences,
-                unigrams,
-                contexts,
-                theta,
-                potentials,
-                # Of its own, as chunks run beside each other.
-                vectors._replace(scratch=np.empty_like(vectors.scratch)),
-                walk,
-                log_z,
-                residuals,
-                sums,
-            )
+            given = first, last, sequences, unigrams, contexts, theta, potentials
+            # Of its own, as chunks run beside each other.
+            own = vectors._replace(scratch=np.empty_like(vectors.scratch))
+            infer_chunk(*given, own, walk, log_z, residuals, sums)
             return sums
 
         return space.workers.map(run, chunks)
 
     def _infer_all(self, theta: Floats) -> Floats:
-        """Infer all blocks, and return the gradient [K]."""
+        """Infer all shards, and return the gradient [K]."""
         space = self.space
         gradient, sums = np.zeros(len(self.coordinates)), np.zeros(self.heads.table.shape)
         self.pairs.begin_sums()
-        for i in range(len(space.blocks)):
-            for part in self.infer(theta, i):
-                sums += part
-            self.pairs.add_block(i, self.block(i)[0], self.vectors(i))
-            if space.by_block:
+        for i in range(len(space.shards)):
+            for of_chunk in self.infer(theta, i):
+                sums += of_chunk
+            self.pairs.add_shard(i, self.shard(i)[0], self.vectors(i))
+            if space.by_shard:
                 self.gather(i, gradient)
             space.lattice.store.release()
-        if not space.by_block:
+        if not space.by_shard:
             self.gather(0, gradient)
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.gradient(gradient)
-        blocks = (self.block(i)[0] for i in range(len(space.blocks)))
-        self.pairs.finish(blocks, gradient[self.split :])
+        shards = (self.shard(i)[0] for i in range(len(space.shards)))
+        self.pairs.finish(shards, gradient[self.split :])
         return gradient
 
     def gather(self, i: int, gradient: Floats) -> None:
-        """Add the residuals of part i of the corpus to the gradient [K] of unigram weights.
+        """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
         Those of heads, and of values, are left out.
         """
-        space, columns, unigrams = self.space, self._columns(i), self.unigrams
+        space = self.space
+        given = space.n_labels, self.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first,
-                last,
-                space.n_labels,
-                unigrams,
-                columns,
-                space.residual,
-                np.zeros(space.padded),
-                gradient,
+                first, last, *given, np.zeros(space.padded), gradient
             ),
             self._tail_chunks,
         )

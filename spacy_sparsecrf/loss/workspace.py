@@ -1,4 +1,4 @@
-"""Arrays that successive working losses share, and how the corpus is cut for them."""
+"""Arrays that successive working losses share, and how the corpus is cut and gone through."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,26 +9,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
 from ..kernels.indexing import transpose
-from ..kernels.layout import TokensBy
+from ..kernels.layout import TokensBy, Walk
 from ..parallel import Chunks, Workers, cut
-from .lattice import Block, Csr, Lattice
-from .rows import N_CHUNKS
+from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
+from .limits import LIMITS, Limits
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Ints = NDArray[np.int32]
-
-# Forward and backward vectors take at most this much each; more are computed in blocks.
-_BLOCK_BYTES = 1 << 27
-# Tokens of one matrix whose pair products one thread sums.
-_SPAN = 4096
+# Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
+LARGE_BYTES = 1 << 16
 
 
 class Columns:
-    """The tokens of tests in a part of the corpus.
+    """The tokens of tests in a section of the corpus: all of it, or a shard where it is in files.
 
     tests: [C] int32, ascending, those that have any; None for all tests; tokens: of each of these,
-    counted from the first token of the part.
+    counted from the first token of the section.
     """
 
     def __init__(self, tests: Ints | None, tokens: Csr) -> None:
@@ -62,9 +56,9 @@ class Contents:
     theta: Floats | None
 
     def visit(self) -> Iterator[int]:
-        """Visit the blocks of a corpus in files; see `WorkingLoss.visit`."""
-        blocks: Iterator[int] = self.owner.visit(self.theta)
-        return blocks
+        """Visit the shards of a corpus in files; see `WorkingLoss.visit`."""
+        shards: Iterator[int] = self.owner.visit(self.theta)
+        return shards
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Whether these are an owner's, at weights [K]."""
@@ -74,53 +68,59 @@ class Contents:
 class Workspace:
     """Token arrays that successive working losses share.
 
-    alpha, backward: [tokens of the largest block, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest block]
+    alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
+    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest shard]
     float64. contents: whose marginals they are, None where they are nobody's. Where the corpus is
-    in files, residual is of one block, as alpha and backward are. columns: the tokens of tests, of
-    the whole corpus, or of each block where it is in files; test_counts: [O] int64, tokens of a
+    in files, residual is of one shard, as alpha and backward are. columns: the tokens of tests, of
+    the whole corpus, or of each shard where it is in files; test_counts: [O] int64, tokens of a
     test.
     """
 
     def __init__(
-        self, lattice: Lattice, n_labels: int, workers: Workers, precision: DTypeLike
+        self,
+        lattice: Lattice,
+        n_labels: int,
+        workers: Workers,
+        precision: DTypeLike,
+        limits: Limits = LIMITS,
     ) -> None:
         self.lattice = lattice
+        self.limits = limits
         self.n_labels = n_labels
         self.padded = -(-n_labels // 8) * 8
         self.workers = workers
         self.dtype = np.dtype(precision)
         row_bytes = self.padded * self.dtype.itemsize
-        self.blocks = lattice.blocks(max(1, _BLOCK_BYTES // row_bytes))
-        self.chunks = [cut(np.diff(block.offsets), N_CHUNKS) for block in self.blocks]
-        longest = max((block.end - block.begin for block in self.blocks), default=0)
+        self.shards = lattice.shards(max(1, limits.shard_bytes // row_bytes))
+        self.chunks = [cut(np.diff(shard.offsets), limits.n_chunks) for shard in self.shards]
+        longest = max((shard.end - shard.begin for shard in self.shards), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
-        self.by_block = lattice.store.on_disk
-        n_kept = longest if self.by_block else lattice.n_tokens
+        self.by_shard = lattice.store.on_disk
+        n_kept = longest if self.by_shard else lattice.n_tokens
         self.residual = np.zeros((n_kept, self.padded), self.dtype)
         self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
         self.contents: Contents | None = None
         self.test_counts: Longs = np.zeros(lattice.n_tests, np.int64)
         self.columns = self._columns()
-        for part in self.columns:
-            first, tests = part.between(0, lattice.n_tests)
-            lengths = np.diff(part.tokens.indptr)
+        for section in self.columns:
+            first, tests = section.between(0, lattice.n_tests)
+            lengths = np.diff(section.tokens.indptr)
             self.test_counts[tests] += lengths[first : first + len(tests)]
 
-    def residual_of(self, block: Block) -> NDArray[np.floating]:
-        """The rows of `residual` that a block's tokens have."""
-        begin = 0 if self.by_block else block.begin
-        return self.residual[begin : begin + block.end - block.begin]
+    def residual_of(self, shard: Shard) -> NDArray[np.floating]:
+        """The rows of `residual` that a shard's tokens have."""
+        begin = 0 if self.by_shard else shard.begin
+        return self.residual[begin : begin + shard.end - shard.begin]
 
     def _columns(self) -> list[Columns]:
         lattice = self.lattice
-        if not self.by_block:
+        if not self.by_shard:
             return [Columns(None, lattice.test_tokens)]
         found = []
-        for block in self.blocks:
-            indptr = lattice.tests.indptr[block.begin : block.end + 1]
+        for shard in self.shards:
+            indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
             indices = lattice.tests.indices[indptr[0] : indptr[-1]]
             col_ptr = np.zeros(lattice.n_tests + 1, np.int64)
             tokens = np.empty(len(indices), np.int32)
@@ -134,7 +134,7 @@ class Workspace:
 
 
 class MatrixTokens:
-    """A block's tokens by the matrix and by the context of their potentials.
+    """A shard's tokens by the matrix and by the context of their potentials.
 
     inner, starts: by matrix, those that continue and that begin a sequence; entry_inner,
     entry_starts: by context; spans [P, 2]: runs of `inner` of matrices with many tokens, which
@@ -142,17 +142,18 @@ class MatrixTokens:
     """
 
     def __init__(
-        self, block: Block, context: Ints, matrix_of: Ints, n_matrices: int, store: Memory
+        self, space: Workspace, shard: Shard, context: Ints, matrix_of: Ints, n_matrices: int
     ) -> None:
-        own = context[block.begin : block.end]
-        by_matrix = block.tokens_by(matrix_of[own], n_matrices)
+        store, limits = space.lattice.store, space.limits
+        own = context[shard.begin : shard.end]
+        by_matrix = shard.tokens_by(matrix_of[own], n_matrices)
         self.inner, self.starts = kept_tables(by_matrix, store)
-        by_context = block.tokens_by(own, len(matrix_of))
+        by_context = shard.tokens_by(own, len(matrix_of))
         self.entry_inner, self.entry_starts = kept_tables(by_context, store)
         self.by_matrix = tokens_by(self.inner, self.starts)
         self.by_context = tokens_by(self.entry_inner, self.entry_starts)
-        self.mat_spans, self.spans = _cut_spans(self.inner)
-        self.chunks: Chunks = cut(np.diff(self.inner.indptr), N_CHUNKS)
+        self.mat_spans, self.spans = _cut_spans(self.inner, limits.span)
+        self.chunks: Chunks = cut(np.diff(self.inner.indptr), limits.n_chunks)
 
 
 def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
@@ -167,14 +168,51 @@ def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
     return TokensBy(inner.indptr, inner.indices, starts.indptr, starts.indices)
 
 
-def _cut_spans(inner: Csr) -> tuple[Longs, Longs]:
-    """Cut groups of more than _SPAN tokens into spans; see `MatrixTokens`."""
+def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
+    """Cut tokens of matrices with more than `span` tokens into spans; see `MatrixTokens`."""
     sizes = np.diff(inner.indptr)
-    n_spans = np.where(sizes > _SPAN, -(-sizes // _SPAN), 0)
+    n_spans = np.where(sizes > span, -(-sizes // span), 0)
     mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
     spans = [
-        (begin, min(begin + _SPAN, inner.indptr[m + 1]))
+        (begin, min(begin + span, inner.indptr[m + 1]))
         for m in np.flatnonzero(n_spans)
-        for begin in range(inner.indptr[m], inner.indptr[m + 1], _SPAN)
+        for begin in range(inner.indptr[m], inner.indptr[m + 1], span)
     ]
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
+
+
+def in_sequence(shard: Shard) -> Walk:
+    """One sequence after another."""
+    lengths = np.diff(shard.offsets)
+    order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
+    return Walk(_marked(order, shard.begins), 1, False)
+
+
+def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
+    """The first tokens of some sequences of a chunk, then their second, and so on, by matrix.
+
+    A few sequences go together: where contexts are many, their matrices are still in a near cache
+    on the way back.
+
+    chunks: runs of sequences that cover the shard; together: how many sequences of a chunk at a
+    time; context: [n] int32, of the shard's tokens; matrix_of: [C] int32, of contexts.
+    """
+    lengths = np.diff(shard.offsets)
+    sizes = [
+        min(together, last - i) for first, last in chunks for i in range(first, last, together)
+    ]
+    run = np.repeat(np.arange(len(sizes)), sizes)
+    begin = shard.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
+    wave = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
+    wave += np.arange(len(context))
+    # Contexts with the same matrix are neighbours.
+    rank = np.empty(len(matrix_of), np.int64)
+    rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
+    order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
+    first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
+    return Walk(_marked(order - first, shard.begins[order]), together, False)
+
+
+def _marked(order: Longs, begins: Mask) -> Ints:
+    """Mark those tokens [n] of an order that begin sequences."""
+    return np.where(begins, ~order, order).astype(np.int32)

@@ -18,7 +18,7 @@ from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..model.model import CRFModel
-from ..solvers.base import BatchSolver, check_out_of_core
+from ..solvers.base import BatchSolver, refuse
 from .compilation import announce_training
 from .compiling import Compiled, LabelIds
 from .learning_settings import LearningSettings
@@ -123,7 +123,7 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
     for setting, needs in needing.items():
         if needs:
             raise SparseCRFError(Errors.SC346.format(setting=setting))
-    check_out_of_core(setup.solver)
+    refuse(setup.solver, {"memory"})
     check_directory(Path(corpus_dir))
     return Files(Path(corpus_dir))
 

@@ -3,41 +3,33 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..kernels.minibatch import ADAGRAD as RULE
 from ..kernels.updates import catch_up_each
-from ..loss.minibatch import Minibatches
+from ..loss.descent import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
-from .sgd import calibrate
-from .streaming import Batch, Columns, StreamSettings, Terms, Totals
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from .base import Floats, Longs, SolverState, StepReport, evaluate_start
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where AdaGrad stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; squares: [K],
-    sum of the squared gradients of minibatches; eta: step, 0 before it is calibrated; epoch:
-    passes done.
+    squares: [K], sum of the squared gradients of minibatches; eta: step, 0 before it is calibrated;
+    epoch: passes done.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     squares: Floats
     eta: float
     epoch: int
 
 
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
-class AdaGrad(StreamSettings):
+@dataclass(kw_only=True, eq=False)
+class AdaGrad(StreamSolver):
     """AdaGrad (Duchi et al. 2011) on minibatches of b examples of N, by proximal steps.
 
         theta_k := prox_{eta_k b / N (l1 |.| + l2 / 2 |.|^2)}(theta_k - eta_k g_k),
@@ -49,76 +41,38 @@ class AdaGrad(StreamSettings):
 
     eta0: step; 0 to find one on a sample of the corpus. delta: > 0, added to the root.
     batch: b.
-    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    out_of_core = True
     stream_marks = ("steps",)
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 0.0,
-        delta: float = 1.0,
-        batch: int = 1,
-        tolerance: float = 1e-3,
-        window: float = 1e-4,
-        inner_iterations: int = 1,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-        on_batches: bool = False,
-        horizon: int = 0,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-            on_batches,
-            horizon,
-        )
-        self.eta0 = eta0
-        self.delta = delta
-        self.batch = batch
+    eta0: float = 0.0
+    delta: float = 1.0
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(0, "eta0")
         self.require(1e-12, "delta")
         self.require(1, "batch")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights and sums of squared gradients: new weights have the full step."""
+        return {"theta": 0.0, "squares": 0.0}
 
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, np.zeros_like(theta), self.eta0, 0)
 
-    def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry a state over to another working set; new weights have the full step."""
-        theta, squares = take(state.theta, source), take(state.squares, source)
-        return State(theta, gradient, state.value, squares, state.eta, state.epoch)
-
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate.
-
-        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
-        """
+        """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         minibatches = Minibatches(loss, penalty, self.batch)
         n = len(minibatches.sequences)
-        order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
+        order = self.shuffled(minibatches.sequences, state.epoch)
         visits = n
         if state.eta == 0.0:
             state.eta, trials = self._calibrate(minibatches, order, state.theta, state.squares)
@@ -127,15 +81,7 @@ class AdaGrad(StreamSettings):
         # Of arrays that were handed out, none is written to.
         state.theta, state.squares = state.theta.copy(), state.squares.copy()
         self._run(minibatches, order, state.eta, state.theta, state.squares)
-        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=visits / n,
-            converged=distance <= self.tolerance,
-        )
+        return self.end_pass(loss, penalty, state, visits / n)
 
     def _run(
         self, minibatches: Minibatches, order: Longs, eta: float, theta: Floats, squares: Floats
@@ -154,11 +100,6 @@ class AdaGrad(StreamSettings):
             return self._run(minibatches, sample, 0.0, *trial)
 
         return calibrate(order, loss_after)
-
-    @property
-    def stream_columns(self) -> dict[str, float]:
-        """Weights and sums of squared gradients."""
-        return {"theta": 0.0, "squares": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Step and number of minibatches."""
@@ -189,7 +130,3 @@ class AdaGrad(StreamSettings):
         totals["steps"] += minibatches.n_steps(order)
         state = columns["theta"], columns["squares"]
         return self._run(minibatches, order, totals["eta"], *state)
-
-    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """The weights [K]."""
-        return columns["theta"]

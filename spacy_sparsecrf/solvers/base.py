@@ -1,7 +1,8 @@
-"""What a solver is: the protocol, what it sees of a problem, what it reports."""
+"""What a solver is: its settings, what it sees of a problem, what it reports."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Longs: TypeAlias = NDArray[np.int64]
 
 
 class Function(Protocol):
@@ -31,6 +33,28 @@ class Loss(Function, Protocol):
         ...
 
 
+# What a solver may need of a problem: a penalty without l1; one with l2; sequences of one token,
+# as per-position models have them; log Z over all sequences, legal or not (see `ChainLoss`);
+# features that are 0 or 1; a corpus in memory and not in files; and a loss whose examples can be
+# visited one by one, for which it is laid out.
+Need = Literal["no l1", "l2", "single tokens", "all sequences", "indicators", "memory", "examples"]
+
+# How the lack of what a solver needs is refused.
+_REFUSALS: dict[Need, str] = {
+    "no l1": Errors.SC308,
+    "l2": Errors.SC309,
+    "single tokens": Errors.SC340,
+    "indicators": Errors.SC393,
+    "memory": Errors.SC347,
+    "all sequences": Errors.SC359,
+}
+
+
+def needs(*names: Need) -> frozenset[Need]:
+    """A set of needs."""
+    return frozenset(names)
+
+
 @dataclass(frozen=True)
 class StepReport:
     """What one step reached.
@@ -48,67 +72,21 @@ class StepReport:
     converged: bool
 
 
-class BatchSolver(Protocol):
-    """A solver that uses the gradient over the whole corpus.
+@dataclass
+class SolverState:
+    """Where a solver stands: arrays and scalars only, so that it is saved and resumed bit for bit.
 
-    Its settings are plain scalars; its state is arrays and scalars only, so that it can be saved
-    and resumed bit for bit. `streaming` tells whether it can learn from the batches of spaCy's
-    loop alone; a batch solver cannot. `stochastic`: whether it visits a sequence at a time, and
-    wants its working loss laid out for that. `exact`: whether it converges to the minimiser.
-    `supports_l1`, `needs_l2`: which penalties it minimises. `local_only`: whether it minimises the
-    losses of per-position models only. `supports_legal`: whether it minimises the loss over legal
-    sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
-    features, which only whole evaluations of the loss know. `out_of_core`: whether the corpus may
-    be in files (see `arrays`). `gone`: whether only its name is left, for pipelines that it
-    trained. `state_type`: the dataclass of its state.
+    theta, gradient: [K], weights and gradient of loss + l2; value: the objective.
     """
 
-    state_type: type[Any]
-    streaming: bool
-    stochastic: bool
-    exact: bool
-    supports_l1: bool
-    needs_l2: bool
-    local_only: bool
-    supports_legal: bool
-    supports_values: bool
-    out_of_core: bool
-    gone: bool
-    tolerance: float
-    window: float
-    inner_iterations: int
-    warm_start_epochs: int
-    seed: int
-    polish_iterations: int
-    polish_l2: float
-
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> Any:
-        """Evaluate the first point theta [K] and return the state there."""
-        ...
-
-    def step(self, loss: Loss, penalty: ElasticNet, state: Any) -> StepReport:
-        """Do one iteration, in place."""
-        ...
-
-    def remap(
-        self,
-        loss: Loss,
-        penalty: ElasticNet,
-        state: Any,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> Any:
-        """Carry a state over to another working set at the same point, evaluated last.
-
-        loss: on the new working set; source: [K'] int64, for each new coordinate its place in the
-        old state, or -1 if it was not there (its weight is then zero); gradient: [K'] of loss +
-        l2 at the point.
-        """
-        ...
+    theta: Floats
+    gradient: Floats
+    value: float
 
 
-class BatchSettings:
-    """Settings that all batch solvers have.
+@dataclass(kw_only=True, eq=False)
+class BatchSolver:
+    """A solver that uses the gradient over the whole corpus, and the settings that all have.
 
     tolerance: stop when no coordinate of -gradient is farther than this from the
         subdifferential (unit: expected counts; compare l1).
@@ -121,96 +99,133 @@ class BatchSettings:
         that is taken from the run (see `training.run.polish`); 0 for none.
     polish_l2: the l2 penalty of these.
     RAISES: SparseCRFError where a setting is out of range.
+
+    A class says by `requires` what it needs of a problem, and is refused where that is lacking;
+    by `exact` whether it converges to the minimiser, by `streaming` whether it can learn from the
+    batches of spaCy's loop alone, and by `gone` whether only its name is left, for pipelines that
+    it trained. `state_type` is the class of its state.
     """
 
-    streaming = False
-    stochastic = False
+    tolerance: float = 1e-3
+    window: float = 1e-5
+    inner_iterations: int = 10
+    warm_start_epochs: int = 6
+    seed: int = 0
+    polish_iterations: int = 0
+    polish_l2: float = 1e-5
+
+    state_type: ClassVar[type[Any]] = SolverState
+    requires = needs("indicators", "memory")
     exact = True
-    supports_l1 = True
-    needs_l2 = False
-    local_only = False
-    supports_legal = True
-    supports_values = False
-    out_of_core = False
+    streaming = False
     gone = False
 
-    def __init__(
-        self,
-        tolerance: float,
-        window: float,
-        inner_iterations: int,
-        warm_start_epochs: int,
-        seed: int,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        self.tolerance = tolerance
-        self.window = window
-        self.inner_iterations = inner_iterations
-        self.warm_start_epochs = warm_start_epochs
-        self.seed = seed
-        self.polish_iterations = polish_iterations
-        self.polish_l2 = polish_l2
+    def __post_init__(self) -> None:
         self.require(1, "inner_iterations")
         self.require(0, "tolerance", "window", "warm_start_epochs", "seed")
         self.require(0, "polish_iterations", "polish_l2")
 
     def require(self, low: float, *keys: str) -> None:
-        """Refuse settings below a number, and those that are not a number."""
+        """Refuse settings below a number, and those that are not a number.
+
+        RAISES: SparseCRFError.
+        """
         for key in keys:
             value = getattr(self, key)
             if not value >= low:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
 
+    def require_one_of(self, key: str, known: Collection[str]) -> None:
+        """Refuse a setting that is not among the known ones. RAISES: SparseCRFError."""
+        if (value := getattr(self, key)) not in known:
+            names = ", ".join(map(repr, known))
+            raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
 
-def check_supported(solver: BatchSolver, penalty: ElasticNet, kind: str) -> None:
-    """Refuse a penalty, or a kind of model (see `CRFModel`), that a solver cannot minimise.
+    @property
+    def columns(self) -> dict[str, float]:
+        """Names of the state's arrays [K], and what a new weight has there."""
+        return {"theta": 0.0}
 
-    RAISES: SparseCRFError; also where the solver is gone.
+    def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> Any:
+        """Evaluate the first point, theta [K] float64, and return the state there.
+
+        RAISES: SparseCRFError where the objective or its gradient is not finite there.
+        """
+        raise NotImplementedError
+
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        """Do one iteration, in place.
+
+        RAISES: SparseCRFError where a stochastic solver's weights grow without bounds.
+        """
+        raise NotImplementedError
+
+    def remap(
+        self, loss: Any, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+    ) -> Any:
+        """Carry a state over to another working set at the same point, evaluated last.
+
+        loss: on the new working set; source: [K'] int64, for each new coordinate its place in the
+        old state, or -1 if it was not there (its weight is then zero); gradient: [K'] of loss +
+        l2 at the point.
+        """
+        columns = {
+            name: take(getattr(state, name), source, first) for name, first in self.columns.items()
+        }
+        return replace(state, gradient=gradient, **columns)
+
+    def report(
+        self, penalty: ElasticNet, state: Any, passes: float = 1.0, stalled: bool = False
+    ) -> StepReport:
+        """What a step has reached; stalled: whether no step would lower the objective."""
+        return StepReport(
+            objective=state.value,
+            optimality=(distance := optimality(penalty, state.theta, state.gradient)),
+            n_active=int(np.count_nonzero(state.theta)),
+            passes=float(passes),
+            converged=stalled or distance <= self.tolerance,
+        )
+
+    def shuffled(self, examples: Longs, epoch: int) -> Longs:
+        """Examples [n] int64 in the random order of an epoch."""
+        return np.random.default_rng([self.seed, epoch]).permutation(examples)
+
+
+def lacks(
+    penalty: ElasticNet,
+    kind: str,
+    *,
+    values: bool = False,
+    on_disk: bool = False,
+    constrained: bool = False,
+) -> set[Need]:
+    """What a problem does not have that a solver may need.
+
+    kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
+    the corpus is in files; constrained: whether illegal sequences are left out.
+    """
+    lacking: dict[Need, bool] = {
+        "no l1": penalty.l1 > 0.0,
+        "l2": penalty.l2 == 0.0,
+        "single tokens": kind == "chain",
+        "indicators": values,
+        "memory": on_disk,
+        "all sequences": constrained,
+    }
+    return {need for need, is_lacking in lacking.items() if is_lacking}
+
+
+def refuse(solver: BatchSolver, lacking: Collection[Need]) -> None:
+    """Refuse a solver that is gone, or that needs what a problem lacks (see `lacks`).
+
+    RAISES: SparseCRFError.
     """
     name = type(solver).__name__
-    # A solver of another package may not know.
-    if getattr(solver, "gone", False):
+    if solver.gone:
         raise SparseCRFError(Errors.SC396.format(solver=name))
-    if penalty.l1 > 0.0 and not solver.supports_l1:
-        raise SparseCRFError(Errors.SC308.format(solver=name))
-    if penalty.l2 == 0.0 and solver.needs_l2:
-        raise SparseCRFError(Errors.SC309.format(solver=name))
-    if kind == "chain" and solver.local_only:
-        raise SparseCRFError(Errors.SC340.format(solver=name))
-
-
-def check_constrained(solver: BatchSolver, kind: str) -> None:
-    """Refuse to leave illegal sequences out where a model or a solver does not sum over sequences.
-
-    kind: see `CRFModel`. RAISES: SparseCRFError.
-    """
-    if kind != "chain":
-        raise SparseCRFError(Errors.SC357.format(kind=kind))
-    # A solver of another package may not know.
-    if not getattr(solver, "supports_legal", False):
-        raise SparseCRFError(Errors.SC359.format(solver=type(solver).__name__))
-
-
-def check_values(solver: BatchSolver, n_values: int, clusters: int) -> None:
-    """Refuse real-valued features where a solver, or a model with clusters, cannot have them.
-
-    n_values: how many there are; clusters: of labels. RAISES: SparseCRFError.
-    """
-    if not n_values:
-        return
-    if clusters:
-        raise SparseCRFError(Errors.SC394.format(clusters=clusters))
-    # A solver of another package may not know.
-    if not getattr(solver, "supports_values", False):
-        raise SparseCRFError(Errors.SC393.format(solver=type(solver).__name__))
-
-
-def check_out_of_core(solver: BatchSolver) -> None:
-    """Refuse a solver that needs the whole corpus in memory. RAISES: SparseCRFError."""
-    # A solver of another package may not know.
-    if not getattr(solver, "out_of_core", False):
-        raise SparseCRFError(Errors.SC347.format(solver=type(solver).__name__))
+    for need, error in _REFUSALS.items():
+        if need in lacking and need in solver.requires:
+            raise SparseCRFError(error.format(solver=name))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
@@ -241,23 +256,9 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     return value, gradient
 
 
-def evaluate_pass(
-    loss: Function, penalty: ElasticNet, theta: Floats, solver: BatchSettings
-) -> tuple[float, Floats]:
-    """`evaluate` after a pass of a stochastic solver.
-
-    RAISES: SparseCRFError where weights or objective are not finite.
-    """
-    if np.isfinite(theta).all():
-        value, gradient = evaluate(loss, penalty, theta)
-        if np.isfinite(value):
-            return value, gradient
-    raise SparseCRFError(Errors.SC338.format(solver=type(solver).__name__))
-
-
-def take(array: Floats, source: NDArray[np.int64]) -> Floats:
-    """Select along the last axis, 0 where source is -1."""
-    taken = np.zeros((*array.shape[:-1], len(source)))
+def take(array: Floats, source: Longs, first: float = 0.0) -> Floats:
+    """Select along the last axis; first: what there is where source is -1."""
+    taken = np.full((*array.shape[:-1], len(source)), first)
     taken[..., source >= 0] = array[..., source[source >= 0]]
     return taken
 

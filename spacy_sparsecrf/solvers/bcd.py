@@ -4,34 +4,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
+from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, evaluate_start, needs
 
 if TYPE_CHECKING:
     from ..loss.working import WorkingLoss
 
-Floats = NDArray[np.float64]
-
 
 @dataclass
-class State:
+class State(SolverState):
     """Where block coordinate descent stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; kappa: [K], what
-    the curvature is multiplied by, alike for the unigram and for the bigram weights of a test.
+    kappa: [K], what the curvature is multiplied by, alike for the unigram and for the bigram
+    weights of a test.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     kappa: Floats
 
 
 @crf_solvers("spacy_sparsecrf.BCD.v1")
-class BCD(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class BCD(BatchSolver):
     """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all tests.
 
     The weights of one test take a Newton step together, with a diagonal Hessian and the l1 penalty
@@ -41,59 +36,30 @@ class BCD(BatchSettings):
     kappa: its least value; a step moves a weight by 1 / kappa at most.
     common: whether all weights of a test are damped like the one that moves farthest (as Wapiti
         does), instead of each by itself.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
+    requires = needs("indicators", "memory", "examples")
 
-    def __init__(
-        self,
-        *,
-        kappa: float = 1.0,
-        common: bool = False,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 5,
-        warm_start_epochs: int = 6,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.kappa = kappa
-        self.common = common
+    kappa: float = 1.0
+    common: bool = False
+    inner_iterations: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(1e-3, "kappa")
 
-    def start(self, loss: "WorkingLoss", penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights and kappa, of which new weights have the least."""
+        return {"theta": 0.0, "kappa": self.kappa}
 
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+    def start(self, loss: "WorkingLoss", penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, np.full(len(theta), self.kappa))
-
-    def remap(
-        self,
-        loss: "WorkingLoss",
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry a state over to another working set; new weights have the least kappa."""
-        kappa = take(state.kappa, source)
-        kappa[source < 0] = self.kappa
-        return State(take(state.theta, source), gradient, state.value, kappa)
 
     def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: State) -> StepReport:
         """Do one sweep."""
@@ -105,11 +71,4 @@ class BCD(BatchSettings):
         descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
         descent.run()
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=float(descent.counts[0]) / len(loss.space.lattice.weights),
-            converged=distance <= self.tolerance,
-        )
+        return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

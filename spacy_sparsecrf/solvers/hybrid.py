@@ -4,17 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..loss.subset import ExampleSums, Subset
+from ..loss.examples import Examples, Sample
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..solvers import owlqn
-from .base import BatchSettings, StepReport, evaluate, fields_of, optimality
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, needs
 
 
 @dataclass(kw_only=True)
@@ -32,7 +28,8 @@ class State(owlqn.State):
 
 
 @crf_solvers("spacy_sparsecrf.Hybrid.v1")
-class Hybrid(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class Hybrid(BatchSolver):
     """The hybrid deterministic-stochastic method (Friedlander & Schmidt 2012, section 5).
 
     Iterations of OWL-QN, or of L-BFGS where l1 = 0, each on a sample of b examples of N, whose
@@ -44,63 +41,33 @@ class Hybrid(BatchSettings):
     growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
     history, classic, max_line_search: see `OWLQN`.
-    The other settings: see `BatchSettings`. One of the `inner_iterations` is iterations that
+    The other settings: see `BatchSolver`. One of the `inner_iterations` is iterations that
     visit as many examples as the corpus has, or one iteration on all of them.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    out_of_core = True
-    stochastic = True
+    requires = needs("indicators", "examples")
 
-    def __init__(
-        self,
-        *,
-        growth: float = 1.5,
-        first_share: float = 0.01,
-        history: int = 20,
-        classic: bool = False,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        max_line_search: int = 40,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.growth = growth
-        self.first_share = first_share
-        self.history = history
-        self.classic = classic
-        self.max_line_search = max_line_search
+    growth: float = 1.5
+    first_share: float = 0.01
+    history: int = 20
+    classic: bool = False
+    max_line_search: int = 40
+    warm_start_epochs: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(1, "growth", "history", "max_line_search")
         self.require(0, "first_share")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
-
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+        """Evaluate the first point; see `BatchSolver.start`."""
         inner = self._whole().start(loss, penalty, theta)
         return _with_sample(inner, 0)
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
         """Carry weights and pairs over to another working set; the sample is evaluated anew."""
         inner = self._whole().remap(loss, penalty, state, source, gradient)
@@ -108,26 +75,18 @@ class Hybrid(BatchSettings):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
-        twin = loss.space.lattice.twin
-        n = int(len(twin) - np.count_nonzero(twin >= 0))
+        n = loss.space.lattice.n_examples
         if state.size == n:
             return self._whole().step(loss, penalty, state)
-        sums = ExampleSums(loss)
-        order = np.random.default_rng(self.seed).permutation(sums.sequences)
+        examples = Examples(loss)
+        order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
         while visits < n and state.size < n:
-            visits += self._iterate(sums, order, penalty, state)
+            visits += self._iterate(examples, order, penalty, state)
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=visits / n,
-            converged=distance <= self.tolerance,
-        )
+        return self.report(penalty, state, visits / n)
 
-    def _iterate(self, sums: ExampleSums, order: Longs, penalty: ElasticNet, state: State) -> int:
+    def _iterate(self, examples: Examples, order: Longs, penalty: ElasticNet, state: State) -> int:
         """Let the sample grow, and do one iteration on it unless it is the whole.
 
         RETURNS: how many visits of an example that took.
@@ -142,9 +101,9 @@ class Hybrid(BatchSettings):
         # Of arrays that were handed out, none is written to.
         state.partial = state.partial.copy()
         new = order[state.known : state.size]
-        state.partial_value += sums.add(new, state.theta, state.partial)
+        state.partial_value += examples.add(new, state.theta, state.partial)
         state.known = state.size
-        sample = Subset(sums, order[: state.size])
+        sample = Sample(examples, order[: state.size])
         inner = owlqn.State(
             state.theta,
             sample.scale * state.partial + penalty.l2 * state.theta,

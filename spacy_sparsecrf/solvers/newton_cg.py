@@ -7,17 +7,14 @@ chunks, with their many rare tests, they were not within 1e-3 of the optimum aft
 suffice for 1e-6 without them.
 """
 
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, field, replace
 
 from ..loss.hessian import HessianProduct
 from ..loss.working import WorkingLoss
 from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, optimality, take
+from .base import BatchSolver, Floats, Longs, SolverState, StepReport, needs
 from .trust_region import (
     ACCEPTED,
     adapted_radius,
@@ -28,27 +25,22 @@ from .trust_region import (
     truncated_newton_step,
 )
 
-Floats = NDArray[np.float64]
-
 
 @dataclass
-class State:
+class State(SolverState):
     """Where Newton's method stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; radius: of the
-    trust region, 0 before the first step; stalled: no step that rounding lets one see lowers the
-    objective.
+    radius: of the trust region, 0 before the first step; stalled: no step that rounding lets one
+    see lowers the objective.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     radius: float = 0.0
     stalled: bool = False
 
 
 @crf_solvers("spacy_sparsecrf.NewtonCG.v1")
-class NewtonCG(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class NewtonCG(BatchSolver):
     """Truncated Newton: each step solves H s = -gradient by conjugate gradients, to a fraction.
 
     Conjugate gradients stop where |H s + gradient| <= xi |gradient|, or at the boundary of the
@@ -58,67 +50,44 @@ class NewtonCG(BatchSettings):
         then about 1.5 times as fast; -1 for all (three vectors of labels a token).
     xi: see above (Tsuboi 2011 leave it open; 0.1: Lin, Weng & Keerthi 2008).
     max_cg: most products of one step.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    supports_values = True
-    supports_l1 = False
+    requires = needs("no l1", "memory")
 
-    def __init__(
-        self,
-        *,
-        stored: int = -1,
-        xi: float = 0.1,
-        max_cg: int = 200,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 1,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        # Without l1 there is no warm start.
-        super().__init__(tolerance, window, inner_iterations, 0, 0, polish_iterations, polish_l2)
-        self.stored = stored
-        self.xi = xi
-        self.max_cg = max_cg
+    stored: int = -1
+    xi: float = 0.1
+    max_cg: int = 200
+    inner_iterations: int = 1
+    warm_start_epochs: int = field(default=0, init=False)
+    seed: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(-1, "stored")
         self.require(0.0, "xi")
         self.require(1, "max_cg")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point, theta [K].
-
-        RAISES: SparseCRFError where the objective is not finite there.
-        """
+        """Evaluate the first point; see `BatchSolver.start`."""
         point = first_point(loss, penalty, theta)
         return State(point.theta, point.gradient, point.value)
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
-        """Carry the weights and the radius over to another working set at the same point."""
-        return State(take(state.theta, source), gradient, state.value, state.radius)
+        """Carry the weights and the radius over; see `BatchSolver.remap`."""
+        carried: State = super().remap(loss, penalty, state, source, gradient)
+        return replace(carried, stalled=False)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do one Newton step: shrink the trust region until the objective falls enough."""
         passes = 0.0
         if not state.stalled and dot(state.gradient, state.gradient) > 0.0:
             passes = self._move(loss, penalty, state)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=passes,
-            converged=state.stalled or distance <= self.tolerance,
-        )
+        return self.report(penalty, state, passes, state.stalled)
 
     def _move(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> float:
         """Move to a better point, unless rounding hides that there is one; passes taken."""

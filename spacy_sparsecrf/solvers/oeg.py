@@ -1,22 +1,29 @@
 """Online exponentiated gradient: ascent of the dual, a sequence at a time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..loss.dual import Dual, DualPoint
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
-
-Floats = NDArray[np.float64]
+from .base import (
+    BatchSolver,
+    Floats,
+    Longs,
+    SolverState,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    needs,
+    take,
+)
 
 
 @dataclass
-class State(DualPoint):
+class State(DualPoint, SolverState):
     """Where online exponentiated gradient stands.
 
     theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
@@ -25,15 +32,13 @@ class State(DualPoint):
     drawn. The rest is the dual point.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     dual: float
     n_passes: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.OEG.v1")
-class OEG(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class OEG(BatchSolver):
     """Online exponentiated gradient (Collins et al. 2008), on the dual of loss + l2.
 
         alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
@@ -53,33 +58,20 @@ class OEG(BatchSettings):
     gold: added to the log-potentials of gold labels at first, where the first weights are zero.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    stochastic = True
-    supports_l1 = False
-    needs_l2 = True
+    requires = needs("no l1", "l2", "indicators", "memory", "examples")
 
-    def __init__(
-        self,
-        *,
-        first_step: float = 0.5,
-        grow: float = 1.05,
-        gold: float = 10.0,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        # Without l1 there is no warm start.
-        super().__init__(tolerance, window, inner_iterations, 0, seed, polish_iterations, polish_l2)
-        self.first_step = first_step
-        self.grow = grow
-        self.gold = gold
+    first_step: float = 0.5
+    grow: float = 1.05
+    gold: float = 10.0
+    warm_start_epochs: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(1e-12, "first_step")
         self.require(1.0, "grow")
         self.require(0.0, "gold")
@@ -90,26 +82,18 @@ class OEG(BatchSettings):
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
-        n_partial = int(np.count_nonzero(loss.space.lattice.twin >= 0))
+        n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
-        gold, dual = 0.0 if theta.any() else self.gold, Dual.of(loss)
+        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(Dual)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return State(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
-        """Carry weights and distributions over to another working set.
-
-        Arguments: see `BatchSolver.remap`.
-        """
+        """Carry weights and distributions over; see `BatchSolver.remap`."""
         theta = take(state.theta, source)
         if state.n_passes == 0:
             return self.start(loss, penalty, theta)
@@ -118,19 +102,12 @@ class OEG(BatchSettings):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all sequences, then evaluate."""
-        dual = Dual.of(loss)
-        order = np.random.default_rng([self.seed, state.n_passes]).permutation(dual.n_sequences)
+        dual = loss.derived(Dual)
+        order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
         state.n_passes += 1
         # Anew, so that the rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
         gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=n_evaluations / dual.n_sequences,
-            converged=distance <= self.tolerance,
-        )
+        return self.report(penalty, state, n_evaluations / dual.n_sequences)

@@ -13,19 +13,21 @@ By default with two changes, which make it several times faster:
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..parallel import dot
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import (
-    BatchSettings,
+    BatchSolver,
+    Floats,
     Function,
+    Longs,
     Loss,
+    SolverState,
     StepReport,
     evaluate,
     evaluate_start,
-    optimality,
+    needs,
     smallest_subgradient,
     take,
 )
@@ -37,25 +39,19 @@ from .line_search import (
     wolfe,
 )
 
-Floats = NDArray[np.float64]
-
 # Added to curvatures, in expected counts: a weight whose label is certain has none.
 _FLOOR = 0.1
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where OWL-QN stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; metric: [K], the
-    first model of the inverse Hessian, up to a factor; steps, changes: [m, K], the last
-    differences of theta and of gradient, oldest first; stalled: no step along any direction lowers
-    the objective any more.
+    metric: [K], the first model of the inverse Hessian, up to a factor; steps, changes: [m, K], the
+    last differences of theta and of gradient, oldest first; stalled: no step along any direction
+    lowers the objective any more.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     metric: Floats
     steps: Floats
     changes: Floats
@@ -63,70 +59,42 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.OWLQN.v1")
-class OWLQN(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class OWLQN(BatchSolver):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
     history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
         cost little).
     classic: whether to do as Andrew & Gao (2007) do, without the changes above.
     max_line_search: evaluations that one line search may take.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    supports_values = True
-    out_of_core = True
+    requires = needs()
 
-    def __init__(
-        self,
-        *,
-        history: int = 20,
-        classic: bool = False,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        max_line_search: int = 40,
-        warm_start_epochs: int = 6,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.history = history
-        self.classic = classic
-        self.max_line_search = max_line_search
+    history: int = 20
+    classic: bool = False
+    max_line_search: int = 40
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(1, "history", "max_line_search")
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
-
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
         empty = np.empty((0, len(theta)))
         return State(theta, gradient, value, metric, empty, empty.copy())
 
     def remap(
-        self,
-        loss: Loss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: Loss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
-        """Carry weights and curvature pairs over to another working set at the same point.
+        """Carry weights and curvature pairs over; see `BatchSolver.remap`.
 
-        Arguments: see `BatchSolver.remap`. Pairs know nothing of new coordinates: zero there.
+        Pairs know nothing of new coordinates: zero there.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
@@ -156,14 +124,7 @@ class OWLQN(BatchSettings):
             state.stalled = True
         else:
             self._accept(state, point)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=float(n_evaluations),
-            converged=state.stalled or distance <= self.tolerance,
-        )
+        return self.report(penalty, state, n_evaluations, state.stalled)
 
     def _direction(self, state: State, penalty: ElasticNet, pseudo: Floats) -> Floats:
         """A direction of descent; pseudo: the pseudo-gradient [K]."""

@@ -1,9 +1,8 @@
 """The averaged perceptron."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, Search
@@ -11,26 +10,20 @@ from ..kernels.perceptron import Averaged, Guess, perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import StepReport, evaluate, evaluate_start, optimality, take
-from .streaming import Batch, Columns, StreamSettings, Terms, Totals
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, needs
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where the perceptron stands.
 
     theta, gradient: [K], the mean of the weights after each visit, and the gradient of the CRF's
-    loss there; value: that loss; iterate: [K], the last weights; moves: [K], sum of the changes
-    of a weight, each times the number of visits before it; count: visits so far; epoch: passes
-    done; n_wrong: wrong labels in the last pass.
+    loss there; value: that loss; iterate: [K], the last weights; moves: [K], sum of the changes of
+    a weight, each times the number of visits before it; count: visits so far; epoch: passes done;
+    n_wrong: wrong labels in the last pass.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     iterate: Floats
     moves: Floats
     count: int
@@ -39,7 +32,8 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
-class AveragedPerceptron(StreamSettings):
+@dataclass(kw_only=True, eq=False)
+class AveragedPerceptron(StreamSolver):
     """The averaged structured perceptron (Collins 2002), a sequence at a time.
 
         theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
@@ -48,48 +42,28 @@ class AveragedPerceptron(StreamSettings):
     objective that it reports, the loss of the CRF with these weights, whose scale is arbitrary. It
     has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out.
 
-    The settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes. It ends
+    The settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes. It ends
     after a pass without an error; `window`, of the loss, is 0 by default: it does not end the run
     before the loss rises.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    out_of_core = True
-    stream_marks = ()
-    supports_l1 = False
-    supports_legal = False  # it learns from all sequences that it decodes
+    # It learns from all sequences that it decodes.
+    requires = StreamSolver.requires | needs("no l1", "all sequences")
 
-    def __init__(
-        self,
-        *,
-        tolerance: float = 1e-3,
-        window: float = 0.0,
-        inner_iterations: int = 1,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-        on_batches: bool = False,
-        horizon: int = 0,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-            on_batches,
-            horizon,
-        )
+    window: float = 0.0
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """The mean of the weights, the last weights, and the sum of moves."""
+        return {"theta": 0.0, "iterate": 0.0, "moves": 0.0}
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
+        """Evaluate the first point; see `BatchSolver.start`.
 
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there, there is an l2
-        penalty, or no sequence has all gold labels.
+        RAISES: SparseCRFError also where there is an l2 penalty, or no sequence has all gold
+            labels.
         """
         self._check_penalty(penalty)
         if len(_complete(loss)) == 0:
@@ -97,24 +71,10 @@ class AveragedPerceptron(StreamSettings):
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
-    def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry weights and their mean over to another working set."""
-        theta, iterate = take(state.theta, source), take(state.iterate, source)
-        moves = take(state.moves, source)
-        rest = (state.count, state.epoch, state.n_wrong)
-        return State(theta, gradient, state.value, iterate, moves, *rest)
-
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
         sequences = _complete(loss)
-        order = np.random.default_rng([self.seed, state.epoch]).permutation(sequences)
+        order = self.shuffled(sequences, state.epoch)
         # Of arrays that were handed out, none is written to.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
         state.n_wrong = _run(loss, order, state.iterate, state.moves, state.count)
@@ -122,13 +82,7 @@ class AveragedPerceptron(StreamSettings):
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        return StepReport(
-            objective=state.value,
-            optimality=optimality(penalty, state.theta, state.gradient),
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=1.0,
-            converged=state.n_wrong == 0,
-        )
+        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
     def _check_penalty(self, penalty: ElasticNet) -> None:
         if penalty.l2 > 0.0:

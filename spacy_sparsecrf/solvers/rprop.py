@@ -3,43 +3,38 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import (
-    BatchSettings,
+    BatchSolver,
+    Floats,
     Loss,
+    SolverState,
     StepReport,
     evaluate,
     evaluate_start,
-    optimality,
+    needs,
     smallest_subgradient,
-    take,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where RPROP stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; widths: [K] > 0;
-    last: [K], the pseudo-gradient that the last moves followed, 0 where there was none; moves:
-    [K], the last change of each weight.
+    widths: [K] > 0; last: [K], the pseudo-gradient that the last moves followed, 0 where there was
+    none; moves: [K], the last change of each weight.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     widths: Floats
     last: Floats
     moves: Floats
 
 
 @crf_solvers("spacy_sparsecrf.RPROP.v1")
-class RPROP(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class RPROP(BatchSolver):
     """Resilient backpropagation (Riedmiller & Braun 1993), with l1 by the pseudo-gradient.
 
     A weight moves against the sign of its pseudo-gradient by its own width, which grows while the
@@ -49,79 +44,37 @@ class RPROP(BatchSettings):
         moving on with the smaller width (RPROP-).
     first_width, least_width, largest_width: of the moves, in units of weights.
     grow, shrink: factors of the widths.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    supports_values = True
-    out_of_core = True
+    requires = needs()
 
-    def __init__(
-        self,
-        *,
-        backtracking: bool = True,
-        first_width: float = 0.1,
-        least_width: float = 1e-8,
-        largest_width: float = 50.0,
-        grow: float = 1.2,
-        shrink: float = 0.5,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        warm_start_epochs: int = 6,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.backtracking = backtracking
-        self.first_width = first_width
-        self.least_width = least_width
-        self.largest_width = largest_width
-        self.grow = grow
-        self.shrink = shrink
+    backtracking: bool = True
+    first_width: float = 0.1
+    least_width: float = 1e-8
+    largest_width: float = 50.0
+    grow: float = 1.2
+    shrink: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(1.0, "grow")
         self.require(0.0, "shrink", "least_width")
-        self.require(least_width, "first_width")
-        self.require(first_width, "largest_width")
+        self.require(self.least_width, "first_width")
+        self.require(self.first_width, "largest_width")
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights, widths, and the last moves; new weights have the first width."""
+        return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
-
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         widths = np.full(len(theta), self.first_width)
         return State(theta, gradient, value, widths, np.zeros_like(theta), np.zeros_like(theta))
-
-    def remap(
-        self,
-        loss: Loss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry a state over to another working set; new weights have the first width."""
-        widths = take(state.widths, source)
-        widths[source < 0] = self.first_width
-        return State(
-            theta=take(state.theta, source),
-            gradient=gradient,
-            value=state.value,
-            widths=widths,
-            last=take(state.last, source),
-            moves=take(state.moves, source),
-        )
 
     def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration; a point without finite objective halves all widths instead."""
@@ -144,11 +97,4 @@ class RPROP(BatchSettings):
             state.theta, state.gradient, state.value = theta, gradient, value
         else:
             state.widths = np.maximum(0.5 * state.widths, self.least_width)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=1.0,
-            converged=distance <= self.tolerance,
-        )
+        return self.report(penalty, state)

@@ -6,17 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Factors
 from ..kernels.rules import BALANCED, GROWING, UNIFORM, Rules
 from ..kernels.sag import Average
-from ..loss.memory import SequenceMemory
+from ..loss.stored import StoredGradients
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
-
-Floats = NDArray[np.float64]
+from .base import (
+    BatchSolver,
+    Floats,
+    Longs,
+    SolverState,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    needs,
+)
 
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
 _METHODS = ("sag", "saga")
@@ -30,19 +36,15 @@ _RELAX = 0.95
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where SAG stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; total: [K], the
-    sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y, Yp]: what is
-    stored (see `SequenceMemory`); curvatures: [n], estimates L_i, 0 where a sequence was not seen;
-    common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are divided by;
-    n_passes: passes done, which with the seed give the draws of the next.
+    total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
+    Yp]: what is stored (see `StoredGradients`); curvatures: [n], estimates L_i, 0 where a sequence
+    was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are
+    divided by; n_passes: passes done, which with the seed give the draws of the next.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     total: Floats
     nodes: NDArray[Any]
     pairs: NDArray[Any]
@@ -59,7 +61,8 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SAG.v1")
-class SAG(BatchSettings):
+@dataclass(kw_only=True, eq=False)
+class SAG(BatchSolver):
     """Stochastic average gradient with non-uniform sampling (Schmidt et al. 2015), or SAGA.
 
         w := prox((1 - alpha lambda) w - (alpha / m) d)
@@ -70,7 +73,7 @@ class SAG(BatchSettings):
     met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
     as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
     gradient is evaluated, which tells whether steps were too long. Memory: b Yp (N + G Y) bytes,
-    see `SequenceMemory`.
+    see `StoredGradients`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
@@ -88,68 +91,37 @@ class SAG(BatchSettings):
     least_norm: |g|^2 up to which no search takes place.
     inner_iterations: passes in an outer iteration.
     seed: of the draws, >= 0.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range or not known.
     """
 
     state_type = State
-    stochastic = True
+    requires = needs("indicators", "memory", "examples")
 
-    def __init__(
-        self,
-        *,
-        sampling: str = "nus*",
-        method: str = "sag",
-        stopping: str = "gradient",
-        first_curvature: float = 1.0,
-        fresh: float = 0.5,
-        revisit: float = 0.0,
-        grow: float = 2.0,
-        least_norm: float = 1e-8,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        for key, value, known in (
-            ("sampling", sampling, tuple(_MODES)),
-            ("method", method, _METHODS),
-            ("stopping", stopping, _STOPPING),
-        ):
-            if value not in known:
-                names = ", ".join(repr(name) for name in known)
-                raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
-        self.sampling = sampling
-        self.method = method
-        self.stopping = stopping
-        self.first_curvature = first_curvature
-        self.fresh = fresh
-        self.revisit = revisit or _REVISIT[sampling]
-        self.grow = grow
-        self.least_norm = least_norm
+    sampling: str = "nus*"
+    method: str = "sag"
+    stopping: str = "gradient"
+    first_curvature: float = 1.0
+    fresh: float = 0.5
+    revisit: float = 0.0
+    grow: float = 2.0
+    least_norm: float = 1e-8
+    warm_start_epochs: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_one_of("sampling", _MODES)
+        self.require_one_of("method", _METHODS)
+        self.require_one_of("stopping", _STOPPING)
+        self.revisit = self.revisit or _REVISIT[self.sampling]
         self.require(1e-12, "first_curvature", "fresh", "revisit")
         self.require(1.001, "grow")
         self.require(0.0, "least_norm")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; nothing is stored yet.
-
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+        """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
-        memory = SequenceMemory.of(loss)
+        memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
         return State(
             theta=theta.copy(),
@@ -165,23 +137,15 @@ class SAG(BatchSettings):
         )
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
-        """Carry weights and memory over to another working set, of which the sum d is made anew.
+        """Carry weights and memory over, and make the sum d anew; see `BatchSolver.remap`.
 
-        Arguments: see `BatchSolver.remap`. What is stored does not depend on the working set.
+        What is stored does not depend on the working set.
         """
-        return replace(
-            state,
-            theta=take(state.theta, source),
-            gradient=gradient,
-            total=SequenceMemory.of(loss).gradient(loss, state.nodes, state.pairs),
-        )
+        total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
+        carried: State = super().remap(loss, penalty, state, source, gradient)
+        return replace(carried, total=total)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
@@ -189,7 +153,7 @@ class SAG(BatchSettings):
         A pass that leads to a point without finite objective is undone, its memory is cleared, and
         steps are halved; they are halved also after one that raised the objective.
         """
-        n = SequenceMemory.of(loss).n_sequences
+        n = loss.derived(StoredGradients).n_sequences
         was_complete = bool(state.curvatures.min() > 0.0)
         before = state.theta.copy()
         n_forward = self._pass(loss, penalty, state)
@@ -203,26 +167,15 @@ class SAG(BatchSettings):
             for stored in (state.total, state.nodes, state.pairs, state.curvatures):
                 stored[:] = 0.0
         state.caution = 2.0 * state.caution if rose else max(1.0, _RELAX * state.caution)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=1.0 + n_forward / n,
-            converged=self._distance(penalty, state, distance) <= self.tolerance,
-        )
-
-    def _distance(self, penalty: ElasticNet, state: State, distance: float) -> float:
-        """What tells when to stop; distance: that of the whole gradient."""
+        report = self.report(penalty, state, 1.0 + n_forward / n)
         if self.stopping == "gradient":
-            return distance
-        if state.curvatures.min() == 0.0:
-            return np.inf
-        return penalty.distance(state.theta, state.total)
+            return report
+        is_near = penalty.distance(state.theta, state.total) <= self.tolerance
+        return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> int:
         """Draw as many sequences as there are; the number of evaluations in line searches."""
-        memory = SequenceMemory.of(loss)
+        memory = loss.derived(StoredGradients)
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1

@@ -4,27 +4,22 @@ SCGIS: one weight after the other, none slowed by the others.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..kernels.scaling import Turns, repetitions, scale_in_turn, token_masses
-from ..loss.rows import N_CHUNKS
 from ..loss.working import WorkingLoss
 from ..parallel import cut
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSettings, StepReport, evaluate, evaluate_start, optimality, take
-
-Floats = NDArray[np.float64]
+from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, evaluate_start, needs
 
 
-class IterativeScaling(BatchSettings):
-    """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSettings`."""
+class IterativeScaling(BatchSolver):
+    """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSolver`."""
 
-    local_only = True
+    requires = needs("single tokens", "indicators", "memory")
 
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Refuse what scaling cannot minimise.
@@ -44,31 +39,9 @@ class IterativeScaling(BatchSettings):
             if n_absent:
                 raise SparseCRFError(Errors.SC341.format(solver=name, n=n_absent))
 
-    def report(self, penalty: ElasticNet, state: Any) -> StepReport:
-        """What a pass has reached."""
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=1.0,
-            converged=distance <= self.tolerance,
-        )
-
-
-@dataclass
-class State:
-    """Where SCGIS stands.
-
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective.
-    """
-
-    theta: Floats
-    gradient: Floats
-    value: float
-
 
 @crf_solvers("spacy_sparsecrf.SCGIS.v1")
+@dataclass(kw_only=True, eq=False)
 class SCGIS(IterativeScaling):
     """Sequential conditional generalized iterative scaling (Goodman 2002, figure 2).
 
@@ -81,56 +54,22 @@ class SCGIS(IterativeScaling):
     by_test: whether the weights of a test move at once, instead of one after the other. As no two
     of them are on at the same label, they slow each other no more than one alone, and their
     masses are read together.
-    The other settings: see `BatchSettings`.
+    The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    by_test: bool = False
 
-    def __init__(
-        self,
-        *,
-        by_test: bool = False,
-        tolerance: float = 1e-3,
-        window: float = 1e-5,
-        inner_iterations: int = 10,
-        warm_start_epochs: int = 6,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.by_test = by_test
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
+        """Evaluate the first point; see `BatchSolver.start`.
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
-
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there, and as `check`.
+        RAISES: SparseCRFError also as `check`.
         """
         self.check(loss, penalty)
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value)
+        return SolverState(theta, gradient, value)
 
-    def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry a state over to another working set."""
-        return State(take(state.theta, source), gradient, state.value)
-
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""
         mass = probabilities(loss, state.theta)
         state.theta = state.theta.copy()
@@ -164,6 +103,6 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     mass = np.empty((lattice.n_tokens, space.padded))
     space.workers.map(
         lambda first, last: token_masses(first, last, space.n_labels, unigrams, theta, mass),
-        cut(np.ones(lattice.n_tokens, np.int64), N_CHUNKS),
+        cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks),
     )
     return mass

@@ -1,71 +1,18 @@
-"""A first step for stochastic solvers (Bottou's calibration).
+"""SGD: stochastic gradient descent for l1 = 0, with schedules of its step."""
 
-SGD: stochastic gradient descent for l1 = 0, with schedules of its step.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
 from ..kernels.minibatch import SGD as RULE
-from ..loss.minibatch import Minibatches
+from ..loss.descent import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
-from .streaming import Batch, Columns, StreamSettings, Terms, Totals
-
-# Steps are tried on so many examples, growing or shrinking by a factor.
-_SAMPLE = 500
-
-_FIRST_STEP = 0.1
-
-_FACTOR = 2.0
-
-_MAX_TRIALS = 10
-
-
-def calibrate(
-    order: NDArray[np.int64], loss_after: Callable[[NDArray[np.int64], float], float]
-) -> tuple[float, int]:
-    """Find the step with the lowest loss after a pass over a sample, among powers of a factor.
-
-    order: [n] int64 examples in random order; loss_after: of a sample and a step, the loss on the
-    sample after a pass over it with that step, from the same weights each time.
-    RETURNS: the step, and how many visits of an example the trials took.
-    """
-    sample = order[:_SAMPLE]
-    trials = 0
-
-    def tried(eta: float) -> float:
-        nonlocal trials
-        trials += 1
-        loss = loss_after(sample, eta)
-        return loss if np.isfinite(loss) else np.inf
-
-    best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
-    for factor in (_FACTOR, 1.0 / _FACTOR):
-        eta = best * factor
-        for _ in range(_MAX_TRIALS):
-            loss = tried(eta)
-            if loss >= lowest:
-                break
-            best, lowest = eta, loss
-            eta *= factor
-        if best > _FIRST_STEP:
-            # The next smaller step was tried on the way up, and was worse.
-            break
-    # Each trial learns from the sample, then measures.
-    return best, 2 * trials * len(sample)
-
-
-Floats = NDArray[np.float64]
-
-Longs = NDArray[np.int64]
+from .base import Floats, Longs, SolverState, StepReport, evaluate_start, needs
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 # exp of so much costs one digit.
 _MAX_SHRINKAGE = 3.0
@@ -74,7 +21,7 @@ SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where SGD stands.
 
     theta, gradient: [K], the weights that it reports, iterates or their mean, and the gradient of
@@ -83,9 +30,6 @@ class State:
     calibrated; epoch: passes done.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     iterate: Floats
     n_averaged: int
     eta: float
@@ -93,7 +37,8 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SGD.v1")
-class SGD(StreamSettings):
+@dataclass(kw_only=True, eq=False)
+class SGD(StreamSolver):
     """Stochastic gradient descent on minibatches of b examples of N, l1 = 0.
 
         theta := (theta - eta_k sum_{i in minibatch} g_i) / (1 + eta_k l2 b / N)
@@ -108,85 +53,43 @@ class SGD(StreamSettings):
     decay: of the exponential schedule over one pass. batch: b. average_from: report the mean of
     the iterates of passes average_from, average_from + 1, ... (1 is Schmidt's ASG), which are
     counted from 1; 0 for none.
-    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    out_of_core = True
     stream_marks = ("shrinkage", "averaged")
-    supports_l1 = False
+    requires = StreamSolver.requires | needs("no l1")
 
-    def __init__(
-        self,
-        *,
-        schedule: str = "annealed",
-        eta0: float = 0.0,
-        decay: float = 0.85,
-        batch: int = 1,
-        average_from: int = 0,
-        tolerance: float = 1e-3,
-        window: float = 1e-4,
-        inner_iterations: int = 1,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-        on_batches: bool = False,
-        horizon: int = 0,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-            on_batches,
-            horizon,
-        )
-        self.schedule = schedule
-        self.eta0 = eta0
-        self.decay = decay
-        self.batch = batch
-        self.average_from = average_from
-        self.needs_l2 = schedule == "pegasos"
-        if schedule not in SCHEDULES:
-            known = ", ".join(SCHEDULES)
-            raise SparseCRFError(Errors.SC325.format(key="schedule", value=schedule, known=known))
+    schedule: str = "annealed"
+    eta0: float = 0.0
+    decay: float = 0.85
+    batch: int = 1
+    average_from: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule == "pegasos":
+            self.requires = self.requires | needs("l2")
+        self.require_one_of("schedule", SCHEDULES)
         self.require(0, "eta0", "decay", "average_from")
         self.require(1, "batch")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights that are reported, and the last iterate."""
+        return {"theta": 0.0, "iterate": 0.0}
 
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, theta.copy(), 0, self._first_eta, 0)
 
-    def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
-    ) -> State:
-        """Carry weights and their mean over to another working set."""
-        theta, iterate = take(state.theta, source), take(state.iterate, source)
-        rest = (state.n_averaged, state.eta, state.epoch)
-        return State(theta, gradient, state.value, iterate, *rest)
-
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate.
-
-        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
-        """
+        """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         minibatches = Minibatches(loss, penalty, self.batch)
         n = len(minibatches.sequences)
-        order = np.random.default_rng([self.seed, state.epoch]).permutation(minibatches.sequences)
+        order = self.shuffled(minibatches.sequences, state.epoch)
         visits = n
         if state.eta == 0.0:
             state.eta, trials = self._calibrate(minibatches, order, state.iterate)
@@ -204,15 +107,7 @@ class SGD(StreamSettings):
             state.theta = (before * state.theta + total) / state.n_averaged
         else:
             state.theta = state.iterate
-        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=visits / n,
-            converged=distance <= self.tolerance,
-        )
+        return self.end_pass(loss, penalty, state, visits / n)
 
     @property
     def _first_eta(self) -> float:

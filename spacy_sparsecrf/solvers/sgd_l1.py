@@ -3,33 +3,25 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..kernels.descent import Paid, penalise
-from ..loss.stochastic import SequenceDescent
+from ..loss.descent import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import StepReport, evaluate_pass, evaluate_start, optimality, take
-from .sgd import calibrate
-from .streaming import Batch, Columns, StreamSettings, Terms, Totals
-
-Floats = NDArray[np.float64]
+from .base import Floats, Longs, SolverState, StepReport, evaluate_start
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 
 @dataclass
-class State:
+class State(SolverState):
     """Where SGD-L1 stands.
 
-    theta, gradient: [K], weights and gradient of loss + l2; value: the objective; received: [K],
-    the l1 penalty that each weight has received; due: the l1 rate cumulated so far, the most that
-    a weight may have received; eta: first step, 0 before it is calibrated; epoch: passes done.
-    All penalties that are due have been applied: nothing is left to be shrunk.
+    received: [K], the l1 penalty that each weight has received; due: the l1 rate cumulated so far,
+    the most that a weight may have received; eta: first step, 0 before it is calibrated; epoch:
+    passes done. All penalties that are due have been applied: nothing is left to be shrunk.
     """
 
-    theta: Floats
-    gradient: Floats
-    value: float
     received: Floats
     due: float
     eta: float
@@ -37,7 +29,8 @@ class State:
 
 
 @crf_solvers("spacy_sparsecrf.SGDL1.v1")
-class SGDL1(StreamSettings):
+@dataclass(kw_only=True, eq=False)
+class SGDL1(StreamSolver):
     """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
 
     After each example, w := w - eta g_i exp(-eta l2 / N), then max(0, w - (u + q)) for w > 0 and
@@ -48,80 +41,49 @@ class SGDL1(StreamSettings):
 
     eta0: step of the first example; 0 to find one on a sample of the corpus.
     decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
-    The other settings: see `BatchSettings` and `StreamSettings`; `inner_iterations` are passes.
+    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = State
-    out_of_core = True
     stream_marks = ("decayed",)
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 0.0,
-        decay: float = 0.85,
-        tolerance: float = 1e-3,
-        window: float = 1e-4,
-        inner_iterations: int = 1,
-        warm_start_epochs: int = 0,
-        seed: int = 0,
-        polish_iterations: int = 0,
-        polish_l2: float = 1e-5,
-        on_batches: bool = False,
-        horizon: int = 0,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-            on_batches,
-            horizon,
-        )
-        self.eta0 = eta0
-        self.decay = decay
+    eta0: float = 0.0
+    decay: float = 0.85
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(0, "eta0", "decay")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point.
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights, and the l1 penalty that each has received."""
+        return {"theta": 0.0, "received": 0.0}
 
-        theta: [K]. RAISES: SparseCRFError where the objective is not finite there.
-        """
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, np.zeros_like(theta), 0.0, self.eta0, 0)
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        source: NDArray[np.int64],
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
     ) -> State:
         """Carry a state over to another working set.
 
         A new weight counts as having paid all that was due in the direction of its gradient:
         it would have been pushed there and back at each example that has it.
         """
-        received = take(state.received, source)
+        carried: State = super().remap(loss, penalty, state, source, gradient)
         new = source < 0
-        received[new] = state.due * np.sign(gradient[new])
-        theta = take(state.theta, source)
-        return State(theta, gradient, state.value, received, state.due, state.eta, state.epoch)
+        carried.received[new] = state.due * np.sign(gradient[new])
+        return carried
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all examples once, in a random order, and evaluate.
-
-        RAISES: SparseCRFError where steps are so long that weights grow without bounds.
-        """
+        """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         descent = SequenceDescent(loss, penalty, missing=True)
         descent.resume(state.theta, state.received, state.due)
         n = len(descent.sequences)
-        order = np.random.default_rng([self.seed, state.epoch]).permutation(descent.sequences)
+        order = self.shuffled(descent.sequences, state.epoch)
         visits = n
         if state.eta == 0.0:
             state.eta, trials = calibrate(order, descent.loss_after)
@@ -131,20 +93,7 @@ class SGDL1(StreamSettings):
         state.theta = descent.settle()
         state.received, state.due = descent.received, float(descent.due[0])
         state.epoch += 1
-        state.value, state.gradient = evaluate_pass(loss, penalty, state.theta, self)
-        distance = optimality(penalty, state.theta, state.gradient)
-        return StepReport(
-            objective=state.value,
-            optimality=distance,
-            n_active=int(np.count_nonzero(state.theta)),
-            passes=visits / n,
-            converged=distance <= self.tolerance,
-        )
-
-    @property
-    def stream_columns(self) -> dict[str, float]:
-        """Weights, and the l1 penalty that each has received."""
-        return {"theta": 0.0, "received": 0.0}
+        return self.end_pass(loss, penalty, state, visits / n)
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Examples seen, step, l1 rate cumulated as in `State`, l2 rate cumulated."""
@@ -184,7 +133,3 @@ class SGDL1(StreamSettings):
         totals["due"] = float(descent.due[0])
         totals["decayed"] += float(descent.due[1])
         return loss
-
-    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """The weights [K]."""
-        return columns["theta"]

@@ -1,21 +1,25 @@
-"""Solvers that also learn from batches of examples as they come."""
+"""Solvers that also learn from batches of examples as they come, and how they find a first step."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from .base import BatchSettings, BatchSolver
+from .base import BatchSolver, Floats, Longs, StepReport, evaluate, needs
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 # A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
+
+# Steps are tried on so many examples, growing or shrinking by a factor.
+_SAMPLE = 500
+_FIRST_STEP = 0.1
+_FACTOR = 2.0
+_MAX_TRIALS = 10
 
 
 @dataclass(frozen=True)
@@ -50,67 +54,9 @@ class Batch:
         return order
 
 
-class StreamSolver(BatchSolver, Protocol):
-    """A solver with steps that need the weights of a few examples only.
-
-    For each weight it keeps `stream_columns`, numbers whose names and first values these are, of
-    which those of all weights of an example's tests are up to date when the example is visited;
-    and for all, running numbers. `stream_marks` names those running numbers that are remembered
-    of the time when a weight was last up to date. `on_batches`: whether it is to learn from batches
-    also where it could have the whole corpus; `horizon`: examples that count as a pass.
-    """
-
-    on_batches: bool
-    horizon: int
-    stream_marks: tuple[str, ...]
-
-    @property
-    def stream_columns(self) -> dict[str, float]:
-        """Names and first values; the first name is "theta", the weights."""
-        ...
-
-    def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """The running numbers before the first example.
-
-        RAISES: SparseCRFError where the solver cannot learn so.
-        """
-        ...
-
-    def calibrate_stream(
-        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
-    ) -> None:
-        """Find what settings leave open, on a sample, and enter it in the running numbers."""
-        ...
-
-    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Bring weights up to date, in place, which no example had for a while.
-
-        since: the marks of these weights, [K] each, which are used up.
-        """
-        ...
-
-    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the examples of a batch once, and bring columns and running numbers up to date.
-
-        RETURNS: the sum of the examples' losses, each at the weights before its own step.
-        """
-        ...
-
-    def must_settle(self, totals: Totals) -> bool:
-        """Whether all weights are to be brought up to date, followed by `settled`."""
-        ...
-
-    def settled(self, totals: Totals) -> None:
-        """Begin the running numbers anew, now that all weights are up to date."""
-        ...
-
-    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """The weights [K] to report, of columns that are up to date."""
-        ...
-
-
-class StreamSettings(BatchSettings):
-    """Settings of solvers that learn from batches, too; see `BatchSettings`.
+@dataclass(kw_only=True, eq=False)
+class StreamSolver(BatchSolver):
+    """A solver that learns from batches, too, by steps that need the weights of few examples only.
 
     on_batches: whether to learn from the batches of the training loop, as with [training]
         max_epochs = -1, instead of from the corpus that was read before training: that is slower,
@@ -118,36 +64,55 @@ class StreamSettings(BatchSettings):
     horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
         pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
         before training, where these are all, and 10,000 with max_epochs = -1.
+    The other settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+
+    For each weight it keeps `stream_columns`, numbers whose names and first values these are, of
+    which those of all weights of an example's tests are up to date when the example is visited;
+    and for all, running numbers. `stream_marks` names those running numbers that are remembered
+    of the time when a weight was last up to date.
     """
 
-    streaming = True
-    stochastic = True
-    exact = False
+    window: float = 1e-4
+    inner_iterations: int = 1
+    warm_start_epochs: int = 0
+    on_batches: bool = False
+    horizon: int = 0
 
-    def __init__(
-        self,
-        tolerance: float,
-        window: float,
-        inner_iterations: int,
-        warm_start_epochs: int,
-        seed: int,
-        polish_iterations: int,
-        polish_l2: float,
-        on_batches: bool,
-        horizon: int,
-    ) -> None:
-        super().__init__(
-            tolerance,
-            window,
-            inner_iterations,
-            warm_start_epochs,
-            seed,
-            polish_iterations,
-            polish_l2,
-        )
-        self.on_batches = on_batches
-        self.horizon = horizon
+    requires = needs("indicators", "examples")
+    exact = False
+    streaming = True
+    stream_marks: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(0, "horizon")
+
+    @property
+    def stream_columns(self) -> dict[str, float]:
+        """Names and first values of what is kept; the first name is "theta", the weights."""
+        return self.columns
+
+    def end_pass(
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, passes: float = 1.0
+    ) -> StepReport:
+        """Evaluate after a pass, and tell what it has reached.
+
+        RAISES: SparseCRFError where weights or objective are not finite.
+        """
+        if np.isfinite(state.theta).all():
+            value, gradient = evaluate(loss, penalty, state.theta)
+            if np.isfinite(value):
+                state.value, state.gradient = value, gradient
+                return self.report(penalty, state, passes)
+        raise SparseCRFError(Errors.SC338.format(solver=type(self).__name__))
+
+    def begin_stream(self, penalty: ElasticNet) -> Totals:
+        """The running numbers before the first example.
+
+        RAISES: SparseCRFError where the solver cannot learn so.
+        """
+        raise NotImplementedError
 
     def check_streamable(self) -> None:
         """Refuse settings that ask for passes over a whole corpus.
@@ -165,11 +130,61 @@ class StreamSettings(BatchSettings):
     def calibrate_stream(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> None:
-        """Find nothing: all is set."""
+        """Find what settings leave open, on a sample, and enter it in the running numbers."""
+
+    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
+        """Bring weights up to date, in place, which no example had for a while.
+
+        since: the marks of these weights, [K] each, which are used up.
+        """
+        raise NotImplementedError
+
+    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
+        """Visit the examples of a batch once, and bring columns and running numbers up to date.
+
+        RETURNS: the sum of the examples' losses, each at the weights before its own step.
+        """
+        raise NotImplementedError
 
     def must_settle(self, totals: Totals) -> bool:
-        """Never: running numbers stay small."""
+        """Whether all weights are to be brought up to date, followed by `settled`."""
         return False
 
     def settled(self, totals: Totals) -> None:
-        """Leave the running numbers."""
+        """Begin the running numbers anew, now that all weights are up to date."""
+
+    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
+        """The weights [K] to report, of columns that are up to date."""
+        return columns["theta"]
+
+
+def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
+    """Find the step with the lowest loss after a pass over a sample, among powers of a factor.
+
+    order: [n] int64 examples in random order; loss_after: of a sample and a step, the loss on the
+    sample after a pass over it with that step, from the same weights each time.
+    RETURNS: the step, and how many visits of an example the trials took.
+    """
+    sample = order[:_SAMPLE]
+    trials = 0
+
+    def tried(eta: float) -> float:
+        nonlocal trials
+        trials += 1
+        loss = loss_after(sample, eta)
+        return loss if np.isfinite(loss) else np.inf
+
+    best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
+    for factor in (_FACTOR, 1.0 / _FACTOR):
+        eta = best * factor
+        for _ in range(_MAX_TRIALS):
+            loss = tried(eta)
+            if loss >= lowest:
+                break
+            best, lowest = eta, loss
+            eta *= factor
+        if best > _FIRST_STEP:
+            # The next smaller step was tried on the way up, and was worse.
+            break
+    # Each trial learns from the sample, then measures.
+    return best, 2 * trials * len(sample)

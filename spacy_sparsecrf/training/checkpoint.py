@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
+from ..penalty import ElasticNet
+from ..solvers.base import BatchSolver
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
@@ -31,6 +33,27 @@ def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) ->
             found.update(data[first : first + _PIECE].data)
             release()
     return found.hexdigest()
+
+
+def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
+    """What a run and its continuation have in common of how they learn, as JSON has it."""
+    # What it needs of a problem follows from its settings.
+    settings = {key: value for key, value in vars(solver).items() if key != "requires"}
+    return {
+        "solver": [type(solver).__name__, *map(str, settings.items())],
+        "l1": repr(penalty.l1),
+        "l2": repr(penalty.l2),
+    }
+
+
+def prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The values, by names that begin with a prefix."""
+    return {prefix + name: value for name, value in values.items()}
+
+
+def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Those values whose names begin with a prefix, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
 def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from ..solvers.base import BatchSolver, StepReport
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport
 from .training import Training
+
+OnStep = Callable[[StepReport], None]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def check_solver(solver: BatchSolver) -> None:
 
     RAISES: SparseCRFError.
     """
-    if not (solver.exact and solver.supports_l1):
+    if not solver.exact or "no l1" in solver.requires:
         raise SparseCRFError(Errors.SC701.format(solver=type(solver).__name__))
 
 
@@ -79,7 +80,7 @@ def follow(
     l1s: Sequence[float],
     max_steps: int = 0,
     window: float | None = None,
-    on_step: Callable[[StepReport], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Iterator[Solution]:
     """Train at each l1 in turn, from the weights at the one before.
 
@@ -98,9 +99,9 @@ def follow(
 def finish(
     training: Training,
     l1: float,
-    weights: tuple[NDArray[np.int64], NDArray[np.float64]],
+    weights: tuple[Longs, Floats],
     max_steps: int = 0,
-    on_step: Callable[[StepReport], None] | None = None,
+    on_step: OnStep | None = None,
 ) -> Solution:
     """Train from the weights of a point that `window` has cut off, until the solver's own rule.
 
@@ -111,11 +112,7 @@ def finish(
 
 
 def _solve(
-    training: Training,
-    l1: float,
-    max_steps: int,
-    window: float | None,
-    on_step: Callable[[StepReport], None] | None,
+    training: Training, l1: float, max_steps: int, window: float | None, on_step: OnStep | None
 ) -> Solution:
     n_steps, passes, near = 0, 0.0, False
     while True:
@@ -133,15 +130,8 @@ def _solve(
     if not (report.converged or near):
         message = Warnings.SCW701.format(l1=l1, n=n_steps, optimality=report.optimality)
         warnings.warn(message, SparseCRFWarning, stacklevel=3)
-    return Solution(
-        l1,
-        report.objective,
-        report.optimality,
-        report.n_active,
-        n_steps,
-        passes,
-        report.converged,
-    )
+    reached = report.objective, report.optimality, report.n_active
+    return Solution(l1, *reached, n_steps, passes, report.converged)
 
 
 def choose(scores: Sequence[float], sizes: Sequence[int], within: float = 0.0) -> int:

@@ -1,29 +1,42 @@
-"""A part of a training run: one problem, from the warm start to the certificate and polishing."""
+"""A part of a training run: one problem, from the warm start to the certificate and polishing.
+
+At the minimum of an l1 problem nearly all weights are zero, and a batch solver sees only those that
+are, or are about to be, non-zero: the *working set*. A zero weight stays zero while its loss
+gradient is at most l1 in magnitude; *screening* computes that gradient for all potential weights,
+and the worst violators enter. When none violates, the minimiser on the working set is the minimiser
+of the full problem, with the certificate that StepReport.optimality reports.
+"""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..loss.chain import ChainLoss
+from ..loss.descent import SequenceDescent
 from ..loss.parts import Part
-from ..loss.stochastic import SequenceDescent
+from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, StepReport
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from ..solvers.owlqn import OWLQN
-from ..solvers.sgd import calibrate
-from .working_set import WorkingSet
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from ..solvers.streaming import calibrate
+from .checkpoint import prefixed, without_prefix
 
 # Decay of the step over one epoch: the value that Wapiti has.
 EPOCH_DECAY = 0.85
+# How many violators may enter at once, at the least, and for each weight there already.
+_MIN_GROWTH = 20_000
+_GROWTH = 0.5
+# A zero weight leaves when its gradient is this far below l1: nearer ones would soon return.
+_SHRINK = 0.9
+# Larger working sets than this share of themselves are worth the cost of moving.
+_WORTH_SHRINKING = 0.7
+# Outer iterations within the objective window that end a run: new weights need one to act.
+_MAX_IDLE = 2
 
 
 class Run:
-    """Minimises the loss of one part, an outer iteration a step.
+    """Minimises the loss of one part on a working set, an outer iteration a step.
 
     part: tells how its weights are named in the whole model; loss: of the part's corpus; penalty;
     solver.
@@ -36,44 +49,60 @@ class Run:
         self.loss = loss
         self._penalty = penalty
         self._solver = solver
-        self._working_set: WorkingSet | None = None
-        self._optimality = np.inf
         self.n_sequences = part.corpus.n_sequences
-        self.n_potential = loss.n_potential
+        self._optimality = np.inf
+        # The solver's, on the working weights; none before the first step.
+        self._state: Any = None
+        self._working: WorkingLoss
+        self._forget()
 
-    @property
-    def converged(self) -> bool:
-        """Whether further steps change nothing."""
-        return self._working_set is not None and self._working_set.converged
+    def _forget(self) -> None:
+        """Count as never having screened or stepped."""
+        self._violation = self._previous = np.inf
+        self._n_idle = 0
+        self.converged = False
+
+    def _start(self, coordinates: Longs, theta: Floats) -> None:
+        """Begin, or begin anew, at weights [n] of these coordinates [n], ascending."""
+        self._forget()
+        self._restrict(coordinates)
+        self._state = self._solver.start(self._working, self._penalty, theta)
+        self._regrow()
+
+    def _restrict(self, coordinates: Longs) -> None:
+        """Let these weights [K], ascending, work: take their loss."""
+        self._working = self.loss.restrict(coordinates, "examples" in self._solver.requires)
 
     @property
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
-        return np.inf if self._working_set is None else self._working_set.objective
+        return np.inf if self._state is None else float(self._state.value)
+
+    @property
+    def _weights(self) -> tuple[Longs, Floats]:
+        """Coordinates in the part [n] int64, ascending, and values [n] of non-zero weights."""
+        if self._state is None:
+            return np.empty(0, np.int64), np.empty(0)
+        theta: Floats = self._state.theta
+        active = theta != 0.0
+        return self._working.coordinates[active], theta[active]
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates in the whole model [n] int64 and values [n] float64 of non-zero weights."""
-        if self._working_set is None:
-            return np.empty(0, np.int64), np.empty(0)
-        return self._of_whole(self._working_set.weights)
+        coordinates, theta = self._weights
+        return self._part.outer(coordinates), theta
 
     def polished(self) -> tuple[Longs, Floats]:
         """`weights`, polished where the solver says so; the run goes on from what they were."""
-        if self._working_set is None:
-            return self.weights
-        solver = self._solver
-        settings = solver.polish_iterations, ElasticNet(0.0, solver.polish_l2)
-        return self._of_whole(polish(self.loss, self._working_set.weights, *settings))
-
-    def _of_whole(self, weights: tuple[Longs, Floats]) -> tuple[Longs, Floats]:
-        coordinates, theta = weights
+        settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
+        coordinates, theta = polish(self.loss, self._weights, *settings)
         return self._part.outer(coordinates), theta
 
     @property
     def reached(self) -> StepReport:
         """What the last step has reached, at no cost."""
-        n_active = len(self.weights[0])
+        n_active = len(self._weights[0])
         return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
 
     def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
@@ -83,49 +112,120 @@ class Run:
         """
         self._penalty = penalty
         inner = self._part.inner(coordinates)
-        kept = inner >= 0
-        order = np.argsort(inner[kept])
-        self._working_set = self._start((inner[kept][order], theta[kept][order]))
-
-    def largest_gradient(self) -> float:
-        """See `ChainLoss.largest_gradient`."""
-        return self.loss.largest_gradient()
-
-    def change(self, penalty: ElasticNet) -> None:
-        """Go on from the weights so far with another l1 > 0; before the first step only take it."""
-        self._penalty = penalty
-        if self._working_set is not None:
-            self._working_set.change(penalty)
+        kept = np.flatnonzero(inner >= 0)
+        order = kept[np.argsort(inner[kept])]
+        self._start(inner[order], theta[order])
 
     def step(self) -> StepReport:
-        """Do one outer iteration; the first has the warm start in it."""
-        n_epochs = 0
-        if self._working_set is None:
-            sparse = self._penalty.l1 > 0.0
-            n_epochs = self._solver.warm_start_epochs if sparse else 0
-            first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
-            if self._solver.stochastic and n_epochs == 0 and sparse:
-                coordinates = self.loss.descent_coordinates()
-                first = coordinates, np.zeros(len(coordinates))
-            self._working_set = self._start(first)
-        report = self._working_set.step()
-        self._optimality = report.optimality
-        return replace(report, passes=report.passes + n_epochs)
+        """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
 
-    def _start(self, initial: tuple[Longs, Floats]) -> WorkingSet:
-        return WorkingSet(self.loss, self._penalty, self._solver, initial)
+        The first has the warm start in it.
+        """
+        passes = 0.0 if self._state is not None else float(self._warm_up())
+        for _ in range(self._solver.inner_iterations):
+            report = self._solver.step(self._working, self._penalty, self._state)
+            passes += report.passes
+            if report.converged:
+                break
+        self._regrow()
+        self._optimality = max(report.optimality, self._violation)
+        decrease = self._previous - report.objective
+        self._previous = report.objective
+        idle = decrease <= self._solver.window * abs(report.objective)
+        self._n_idle = self._n_idle + 1 if idle else 0
+        self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
+        return replace(report, optimality=self._optimality, passes=passes, converged=self.converged)
+
+    def _warm_up(self) -> int:
+        """Start at the weights of a warm start; how many passes that took."""
+        sparse = self._penalty.l1 > 0.0
+        n_epochs = self._solver.warm_start_epochs if sparse else 0
+        first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
+        if "examples" in self._solver.requires and n_epochs == 0 and sparse:
+            coordinates = self.loss.descent_coordinates()
+            first = coordinates, np.zeros(len(coordinates))
+        self._start(*first)
+        return n_epochs
 
     def values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `restore` goes on; none where it has not begun."""
-        if self._working_set is None:
+        if self._state is None:
             return {}
-        return {**self._working_set.values(), "optimality": float(self._optimality)}
+        own = {
+            "coordinates": self._working.coordinates,
+            "violation": self._violation,
+            "previous": self._previous,
+            "n_idle": self._n_idle,
+            "converged": self.converged,
+            "optimality": float(self._optimality),
+        }
+        return own | prefixed("state.", fields_of(self._state))
 
     def restore(self, values: dict[str, Any]) -> None:
         """Go on where another run's `values` were taken."""
-        problem = self.loss, self._penalty, self._solver
-        self._working_set = WorkingSet(*problem, values)
+        self._restrict(values["coordinates"])
+        self._violation, self._previous = values["violation"], values["previous"]
+        self._n_idle, self.converged = values["n_idle"], values["converged"]
         self._optimality = values["optimality"]
+        self._state = self._solver.state_type(**without_prefix("state.", values))
+
+    def change(self, penalty: ElasticNet) -> None:
+        """Go on from the weights so far with another l1 > 0, of which all else is forgotten.
+
+        Before the first step only take it. A weight enters where the sequential strong rule does
+        not discard it (Tibshirani et al. 2012), |gradient| >= 2 l1 - the last l1, unless its
+        gradient is so far below l1 that it would leave again. The next screenings find out where
+        the rule erred. penalty: with the same l2.
+        """
+        state, last, self._penalty = self._state, self._penalty, penalty
+        if state is None:
+            return
+        state.value += penalty.value(state.theta) - last.value(state.theta)
+        self._forget()
+        kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
+        self._regrow(min(kept, penalty.l1), anew=True)
+
+    def _regrow(self, threshold: float | None = None, anew: bool = False) -> None:
+        """Let violators enter and idle weights leave.
+
+        threshold: of the gradients that let a weight enter, at most l1, which is the default;
+        anew: whether the solver goes on from its weights in any case.
+        """
+        if self._penalty.l1 == 0.0:
+            self._take_all()
+            return
+        old: Longs = self._working.coordinates
+        limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
+        threshold = self._penalty.l1 if threshold is None else threshold
+        found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
+        new = ~np.isin(found, old, assume_unique=True)
+        worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
+        self._violation = float(worst) - self._penalty.l1
+        staying = (self._state.theta != 0.0) | (
+            np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
+        )
+        if not anew and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
+            return
+        coordinates = np.concatenate((old[staying], found[new]))
+        order = np.argsort(coordinates)
+        source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
+        gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
+        self._restrict(coordinates[order])
+        self._state = self._solver.remap(
+            self._working, self._penalty, self._state, source, gradient
+        )
+
+    def _take_all(self) -> None:
+        """Without l1 every weight is non-zero at the minimum: all of them work."""
+        self._violation = 0.0
+        old: Longs = self._working.coordinates
+        if len(old) == self.loss.n_potential:
+            return
+        everything = self.loss.all_coordinates()
+        theta = np.zeros(len(everything))
+        theta[np.searchsorted(everything, old)] = self._state.theta
+        self._restrict(everything)
+        self._state = self._solver.start(self._working, self._penalty, theta)
 
 
 def warm_start(

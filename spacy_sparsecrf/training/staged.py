@@ -10,16 +10,13 @@ from numpy.typing import NDArray
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.schedule import Kin, Stage
 from ..errors import Errors, SparseCRFError
-from ..loss.admitted import AdmittedPart
-from ..loss.dropping import reduced, with_distinct_contexts
-from ..loss.parts import Part
+from ..loss.dropping import ReducedPart, reduced, with_distinct_contexts
+from ..loss.parts import Part, places_of
 from ..model.model import CRFModel
-from ..solvers.base import BatchSolver, StepReport, fields_of
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from .checkpoint import digest
 from .training import Training
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -85,16 +82,9 @@ class StagedTraining(Training):
         # Tests that are admitted with some labels, see `Kin.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
         if init is not None:
-            known = [
-                np.isin(keys, table.keys)
-                for keys, table in (
-                    (corpus.unigram_keys, init.unigram),
-                    (corpus.bigram_keys, init.bigram),
-                )
-            ]
-            self._admitted |= np.concatenate(known)
-        n_labels = len(labels)
-        self._n_pairs = n_labels * (n_labels + int(corpus.start_label))
+            unigram = np.isin(corpus.unigram_keys, init.unigram.keys)
+            self._admitted |= np.append(unigram, np.isin(corpus.bigram_keys, init.bigram.keys))
+        self._whole = Part(corpus, len(labels))
         super().__init__(corpus, labels, solver, init=init, **options)
         everything = np.ones(len(kin.stage), np.bool_)
         self.n_potential = self._count(everything)[1]
@@ -102,21 +92,8 @@ class StagedTraining(Training):
     def _divide(self, corpus: EncodedCorpus) -> list[Part]:
         """The problem of the tests that are admitted."""
         tests = np.flatnonzero(self._admitted)
-        n_unigram = len(corpus.unigram_keys)
-        unigram, bigram = np.split(tests, [np.searchsorted(tests, n_unigram)])
-        own = with_distinct_contexts(reduced(corpus, unigram, bigram - n_unigram))
-        (part,) = super()._divide(own)
-        return [
-            AdmittedPart(
-                part.corpus,
-                part.n_labels,
-                tests,
-                n_unigram,
-                part.n_labels,
-                self._n_pairs,
-                self._with_labels,
-            )
-        ]
+        (part,) = super()._divide(with_distinct_contexts(reduced(corpus, tests)))
+        return [ReducedPart(part.corpus, part.n_labels, self._whole, tests, self._with_labels)]
 
     @property
     def converged(self) -> bool:
@@ -195,10 +172,8 @@ class StagedTraining(Training):
 
     def _tests_of(self, coordinates: Longs) -> Longs:
         """The tests, from 0 to U + B, of weights [n]."""
-        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
-        base = n_unigram * n_labels
-        pair = n_unigram + (coordinates - base) // self._n_pairs
-        return np.where(coordinates < base, coordinates // n_labels, pair)
+        n_unigram = len(self._corpus.unigram_keys)
+        return places_of(coordinates, n_unigram, self._whole.widths)[0]
 
     def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
         """How many of some tests [U + B] may have weights, and how many weights these may have.
@@ -207,7 +182,7 @@ class StagedTraining(Training):
         """
         n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
         n_weights = np.full(len(tests), n_labels, np.int64)
-        n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._n_pairs
+        n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._whole.widths[1]
         counted = tests & (n_weights > 0)
         total = int(n_weights[counted].sum())
         if with_labels is not None:

@@ -16,13 +16,12 @@ from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import check_supported, check_values
+from ..solvers.base import Floats, Longs, lacks, refuse
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
-from .checkpoint import load, save
+from .checkpoint import identity_of, load, prefixed, save, without_prefix
 from .weight_store import WeightStore
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
+Stores = tuple[WeightStore, WeightStore]
 
 # Examples of a pass where the corpus has no end and no setting tells.
 DEFAULT_HORIZON = 10_000
@@ -64,8 +63,7 @@ class Stream:
         if clusters:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
-        check_supported(solver, penalty, kind)
-        check_values(solver, len(sample.value_tests), clusters)
+        refuse(solver, lacks(penalty, kind, values=len(sample.value_tests) > 0))
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver = solver
@@ -86,7 +84,7 @@ class Stream:
             batch = Batch(view.working, self._rng(_CALIBRATION))
             solver.calibrate_stream(batch, self._read(view), self._totals, self._terms)
 
-    def _new_stores(self, init: CRFModel | None) -> tuple[WeightStore, WeightStore]:
+    def _new_stores(self, init: CRFModel | None) -> Stores:
         """Stores of the weights of unigram and bigram tests, with those of a model."""
         n, solver = len(self._labels), self._solver
         widths = n, n * (n + int(self._start_label))
@@ -103,7 +101,7 @@ class Stream:
                 store.write(slots, {"theta": theta[own]})
         return stores
 
-    def _names(self, stores: tuple[WeightStore, WeightStore]) -> WeightNames:
+    def _names(self, stores: Stores) -> WeightNames:
         keys = stores[0].keys, stores[1].keys
         return WeightNames(*keys, self._labels, (), self._start_label, self._kind)
 
@@ -154,9 +152,7 @@ class Stream:
         n = len(self._labels)
         return ChainLoss(corpus_of_kind(corpus, n, self._kind), n, self._workers, self._precision)
 
-    def _view(
-        self, stores: tuple[WeightStore, WeightStore], corpus: EncodedCorpus, loss: ChainLoss
-    ) -> "View":
+    def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "View":
         n_bigram = 0 if self._kind == "maxent" else len(corpus.bigram_keys)
         keys = corpus.unigram_keys, corpus.bigram_keys[:n_bigram]
         return View(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
@@ -208,10 +204,9 @@ class Stream:
         """Write the state of the run to a file, once it has begun; see `resume`."""
         if not self._n_updates:
             return
-        values: dict[str, Any] = {f"totals.{name}": v for name, v in self._totals.items()}
-        values["n_updates"] = self._n_updates
+        values = prefixed("totals.", self._totals) | {"n_updates": self._n_updates}
         for i, store in enumerate(self._stores):
-            values |= {f"{i}.{name}": array for name, array in store.values().items()}
+            values |= prefixed(f"{i}.", store.values())
         save(path, self._identity(), values)
 
     def resume(self, path: Path) -> None:
@@ -221,22 +216,18 @@ class Stream:
         RAISES: SparseCRFError for another file, or one of another run.
         """
         values = load(path, self._identity())
-        self._totals = {name: values[f"totals.{name}"] for name in self._totals}
+        self._totals = without_prefix("totals.", values)
         self._n_updates = values["n_updates"]
         self._stores = self._new_stores(None)
         for i, store in enumerate(self._stores):
-            prefix = f"{i}."
-            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-            store.restore(own)
+            store.restore(without_prefix(f"{i}.", values))
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""
         return {
             "stream": True,
             "labels": list(self._labels),
-            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
-            "l1": repr(self._terms.penalty.l1),
-            "l2": repr(self._terms.penalty.l2),
+            **identity_of(self._solver, self._terms.penalty),
             "horizon": self._terms.horizon,
             "precision": self._precision,
             "kind": self._kind,
@@ -255,45 +246,46 @@ class View:
 
     def __init__(
         self,
-        stores: tuple[WeightStore, WeightStore],
+        stores: Stores,
         keys: tuple[NDArray[np.uint64], NDArray[np.uint64]],
         loss: ChainLoss,
         dense: bool,
         marks: dict[str, float],
     ) -> None:
-        self._stores = stores
-        self._rows = [s.rows(k, marks) for s, k in zip(stores, keys, strict=True)]
-        bases = np.array([0, len(keys[0]) * stores[0].width])
-        found = [s.slots(rows) for s, rows in zip(stores, self._rows, strict=True)]
-        known = [
-            base + owner * store.width + store.coordinates[slots] % store.width
-            for store, base, (owner, slots) in zip(stores, bases, found, strict=True)
-        ]
-        coordinates = (
-            loss.all_coordinates() if dense else loss.descent_coordinates(np.concatenate(known))
-        )
+        found, base = [], 0
+        for store, own in zip(stores, keys, strict=True):
+            rows = store.rows(own, marks)
+            owner, slots = store.slots(rows)
+            known = owner * store.width + store.coordinates[slots] % store.width
+            found.append((store, rows, base, known, slots))
+            base += len(own) * store.width
+        if dense:
+            coordinates = loss.all_coordinates()
+        else:
+            known = np.concatenate([base + known for _, _, base, known, _ in found])
+            coordinates = loss.descent_coordinates(known)
         self.working: WorkingLoss = loss.restrict(coordinates, stochastic=True)
-        self._split = int(np.searchsorted(coordinates, bases[1]))
-        own = coordinates[: self._split], coordinates[self._split :]
-        self._slots = [
-            _placed(store, rows, these - base, there - base, slots)
-            for store, rows, these, base, there, (_, slots) in zip(
-                stores, self._rows, own, bases, known, found, strict=True
+        split = int(np.searchsorted(coordinates, found[1][2]))
+        # Of each kind of tests: where its weights are stored, and which of all [K] they are.
+        self._kinds = [
+            (store, rows, _placed(store, rows, coordinates[span] - base, known, slots), span)
+            for (store, rows, base, known, slots), span in zip(
+                found, (slice(None, split), slice(split, None)), strict=True
             )
         ]
 
     def read(self) -> tuple[Columns, Columns]:
         """Columns of the weights, and marks of their tests, [K] each, as they are stored."""
-        both = [s.read(slots) for s, slots in zip(self._stores, self._slots, strict=True)]
-        (columns, since), (pair_columns, pair_since) = both
-        return _joined(columns, pair_columns), _joined(since, pair_since)
+        both = [store.read(slots) for store, _, slots, _ in self._kinds]
+        columns, since = (
+            {name: np.concatenate((a[name], b[name])) for name in a}
+            for a, b in zip(*both, strict=True)
+        )
+        return columns, since
 
     def write(self, columns: Columns, marks: dict[str, float]) -> None:
         """Store the columns of the weights, [K] each, and the marks of their tests."""
-        spans = slice(None, self._split), slice(self._split, None)
-        for store, rows, slots, span in zip(
-            self._stores, self._rows, self._slots, spans, strict=True
-        ):
+        for store, rows, slots, span in self._kinds:
             store.write(slots, {name: values[span] for name, values in columns.items()})
             store.mark(rows, marks)
 
@@ -308,7 +300,3 @@ def _placed(
     test, place = np.divmod(coordinates[new], store.width)
     placed[new] = store.add(rows[test], place)
     return placed
-
-
-def _joined(first: Columns, second: Columns) -> Columns:
-    return {name: np.concatenate((first[name], second[name])) for name in first}

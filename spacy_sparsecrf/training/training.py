@@ -14,6 +14,7 @@ from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.dropping import without_idle_tests
+from ..loss.limits import LIMITS, Limits
 from ..loss.local import corpus_of_kind, warn_of_pairs
 from ..loss.parts import Part, cluster_bounds, cluster_parts
 from ..loss.size import available_memory, check_fits, measure, total
@@ -21,30 +22,21 @@ from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import (
-    BatchSolver,
-    StepReport,
-    check_constrained,
-    check_out_of_core,
-    check_supported,
-    check_values,
-)
-from .checkpoint import digest, load, save
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
+from .checkpoint import digest, identity_of, load, prefixed, save, without_prefix
 from .run import Run
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """What is learnt of a corpus, apart from the penalty, and how it is computed.
 
-    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal:
-    see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see `weighted`),
-    None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model (see
-    `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
-    RAISES: SparseCRFError for another kind, or clusters where there cannot be any.
+    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
+    limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see
+    `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model
+    (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
+    RAISES: SparseCRFError for another kind, and for clusters or legal sequences where the kind
+        has none.
     """
 
     n_threads: int = 0
@@ -55,9 +47,12 @@ class Problem:
     legal: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
+    limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
+        if self.legal is not None and self.kind != "chain":
+            raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
         """What tells the problem from others, as JSON has it."""
@@ -108,19 +103,24 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         self._least_l1 = l1
         self._solver = solver
-        check_supported(solver, self._penalty, problem.kind)
-        check_values(solver, len(corpus.value_tests), problem.clusters)
-        if corpus.store.on_disk:
-            check_out_of_core(solver)
+        if len(corpus.value_tests) and problem.clusters:
+            raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
+        lacking = lacks(
+            self._penalty,
+            problem.kind,
+            values=len(corpus.value_tests) > 0,
+            on_disk=corpus.store.on_disk,
+            constrained=problem.legal is not None,
+        )
+        refuse(solver, lacking)
         if problem.legal is not None:
-            check_constrained(solver, problem.kind)
             check_gold(corpus, self._labels, problem.legal)
         self._workers = Workers(problem.n_threads)
         warn_of_pairs(corpus, problem.kind)
         weights = None if init is None else self._names.coordinates_of(init)
         self._runs = self._make_runs(None if weights is None else weights[0])
         self.n_potential = self.size.n_potential
-        self._n_kept = [run.n_potential for run in self._runs]
+        self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
             self.begin(*weights)
 
@@ -142,7 +142,7 @@ class Training:
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
-        check_supported(self._solver, self._penalty, self._problem.kind)
+        refuse(self._solver, lacks(self._penalty, self._problem.kind))
         for run in self._runs:
             run.change(self._penalty)
 
@@ -157,7 +157,7 @@ class Training:
 
         Where it is not above the first l1, of the tests that are not left out.
         """
-        return max(run.largest_gradient() for run in self._runs)
+        return max(run.loss.largest_gradient() for run in self._runs)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         """The runs that solve the problems, none of which has begun.
@@ -174,7 +174,9 @@ class Training:
             if l1 > 0.0 and self._leaves_out:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             for part in parts:
-                loss = ChainLoss(part.corpus, part.n_labels, *settings, part.permits)
+                loss = ChainLoss(
+                    part.corpus, part.n_labels, *settings, part.permits, problem.limits
+                )
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])
@@ -247,27 +249,22 @@ class Training:
 
     def _values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
-        return {
-            f"{i}.{name}": value
-            for i, run in enumerate(self._runs)
-            for name, value in run.values().items()
-        }
+        found: dict[str, Any] = {}
+        for i, run in enumerate(self._runs):
+            found |= prefixed(f"{i}.", run.values())
+        return found
 
     def _restore(self, values: dict[str, Any]) -> None:
         """Go on where another run's `_values` were taken."""
         for i, run in enumerate(self._runs):
-            prefix = f"{i}."
-            own = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-            run.restore(own)
+            run.restore(without_prefix(f"{i}.", values))
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
-            "solver": [type(self._solver).__name__, *map(str, vars(self._solver).items())],
-            "l1": repr(self._penalty.l1),
-            "l2": repr(self._penalty.l2),
+            **identity_of(self._solver, self._penalty),
             **self._problem.identity(),
             "weights kept": self._n_kept,
         }

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from ..kernels.hashing import build_table, insert, lookup
 from ..kernels.indexing import follow, link
+from ..solvers.base import Floats, Longs
+from .checkpoint import prefixed, without_prefix
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 _FIRST_CAPACITY = 1 << 10
@@ -121,17 +121,17 @@ class WeightStore:
     def values(self) -> dict[str, Any]:
         """Arrays by name, from which `restore` makes the same weights."""
         own = {"keys": self.keys, "coordinates": self.coordinates}
-        marks = {f"mark.{name}": mark[: self.n_tests] for name, mark in self._marks.items()}
-        columns = {f"column.{name}": c[: self.n_weights] for name, c in self._columns.items()}
-        return own | marks | columns
+        marks = {name: mark[: self.n_tests] for name, mark in self._marks.items()}
+        columns = {name: column[: self.n_weights] for name, column in self._columns.items()}
+        return own | prefixed("mark.", marks) | prefixed("column.", columns)
 
     def restore(self, values: dict[str, Any]) -> None:
         """Fill an empty store with what `values` returned."""
         self._add_tests(values["keys"], dict.fromkeys(self._marks, 0.0))
         slots = self.add(*np.divmod(values["coordinates"], self.width))
-        for name, mark in self._marks.items():
-            mark[: self.n_tests] = values[f"mark.{name}"]
-        self.write(slots, {name: values[f"column.{name}"] for name in self._columns})
+        for name, mark in without_prefix("mark.", values).items():
+            self._marks[name][: self.n_tests] = mark
+        self.write(slots, without_prefix("column.", values))
 
 
 def _grown(array: NDArray[Any], n: int, value: float) -> NDArray[Any]:

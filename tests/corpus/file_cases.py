@@ -10,21 +10,22 @@ import spacy
 from spacy.training import Example
 
 import spacy_sparsecrf.corpus.arrays as arrays
-import spacy_sparsecrf.loss.workspace as workspace
+from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.training.training import Problem
 
 from ..toy import run_steps
+
+SMALL_PARTS = Limits(shard_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, merged=32)
 
 
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks, runs and files also of a small corpus."""
-    monkeypatch.setattr(workspace, "_BLOCK_BYTES", 1 << 11)
+    # A component has no argument for them.
+    monkeypatch.setitem(Problem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
     monkeypatch.setattr(arrays, "CHUNK", 13)
     monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
     monkeypatch.setattr("spacy_sparsecrf.corpus.files._CHUNK", 64)
-    monkeypatch.setattr("spacy_sparsecrf.loss.screening._HELD_PAIRS", 1 << 8)
-    monkeypatch.setattr("spacy_sparsecrf.loss.screening.HELD_SUMS", 1 << 8)
-    monkeypatch.setattr("spacy_sparsecrf.loss.observed._MERGED", 32)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.legal import Transitions
 from spacy_sparsecrf.kernels import viterbi
@@ -12,7 +12,8 @@ from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
-from ..data import ORACLE, crfpp_observations, needs, read_columns, read_oracle
+from ..data import ORACLE, needs, read_oracle
+from ..oracle_cases import oracle_observations, oracle_training
 from ..reference import Problem, random_problem
 from .decoding_twin import best_labels_twin
 
@@ -103,26 +104,9 @@ def test_long_sequences_decode_as_the_recursion_on_logarithms():
 
 @needs(ORACLE / "oracle.json")
 def test_marginals_equal_the_independent_programs():
-    oracle = read_oracle()
-    case = oracle["cases"]["l2"]
-    sentences = read_columns(ORACLE / oracle["data"])
-    observations = crfpp_observations(sentences, oracle["template"])
-    names = oracle["labels"]
-    gold = np.array([names.index(t[2]) for s in sentences for t in s], dtype=np.int32)
-    builder = CorpusBuilder()
-    builder.add(observations, gold)
-    training = Training(
-        builder.build(),
-        names,
-        OWLQN(tolerance=1e-5, window=0.0),
-        l1=0.0,
-        l2=case["rho2"],
-        dtype="float64",
-    )
-    for _ in range(30):
-        if training.step().converged:
-            break
+    training, observations = oracle_training("l2", n_steps=30), oracle_observations()
     marginals = Decoder(training.model()).marginals(observations)
+    case = read_oracle()["cases"]["l2"]
     for figures in case["sentence_figures"]:
         first, last = observations.offsets[figures["sentence"] :][:2]
         np.testing.assert_allclose(marginals[first:last], figures["marginals"], atol=1e-6)

@@ -4,9 +4,7 @@ Run as a module, with a precision as its argument and an empty cache: counts are
 code from the disk hides what was compiled with it.
 """
 
-import importlib
 import json
-import pkgutil
 import sys
 import warnings
 from typing import Any
@@ -14,16 +12,14 @@ from typing import Any
 import spacy
 from numba import types
 
-import spacy_sparsecrf.kernels as room
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..solvers.in_use import SOLVERS_IN_USE
 from ..toy import examples_of, make_sentences, run_steps
+from .compiled_cases import Signatures, all_kernels
 
 TEMPLATES = ["u:lower[0]", "u:suffix(2)[0]", "b:", "b:lower[0]"]
-# A kernel's types: its arguments, and for each call that was compiled what they were.
-Signatures = dict[str, tuple[list[str], list[list[tuple[str, str]]]]]
 
 
 def settings_of(name: str, precision: str, model: str) -> dict[str, Any]:
@@ -32,9 +28,9 @@ def settings_of(name: str, precision: str, model: str) -> dict[str, Any]:
     return {
         "solver": {"@crf_solvers": name},
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES},
-        "l1": 0.5 if solver.supports_l1 else 0.0,
+        "l1": 0.0 if "no l1" in solver.requires else 0.5,
         "l2": 0.0 if name == "spacy_sparsecrf.Perceptron.v1" else 0.01,
-        "model": "maxent" if solver.local_only else model,
+        "model": "maxent" if "single tokens" in solver.requires else model,
         # Weights are stored as wide as they are learnt: no kernel needs both.
         "precision": precision,
         "dtype": precision,
@@ -74,15 +70,13 @@ def told(kind: Any) -> tuple[str, str]:
 
 
 def signatures() -> Signatures:
-    """The types of all kernels that were compiled in this process, or loaded."""
+    """The arguments of each kernel, and their types in each call that was compiled, or loaded."""
     found = {}
-    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if hasattr(value, "signatures") and value.py_func.__module__ == module.name:
-                code = value.py_func.__code__
-                arguments = list(code.co_varnames[: code.co_argcount])
-                calls = [[told(kind) for kind in signature] for signature in value.signatures]
-                found[f"{module.name.rpartition('.')[2]}.{name}"] = arguments, calls
+    for name, kernel in all_kernels():
+        code = kernel.py_func.__code__
+        arguments = list(code.co_varnames[: code.co_argcount])
+        calls = [[told(kind) for kind in signature] for signature in kernel.signatures]
+        found[name] = arguments, calls
     return found
 
 

@@ -1,16 +1,12 @@
 """No kernel is compiled twice for types that differ by accident."""
 
-import json
-import os
-import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-Call = list[tuple[str, str]]
-Signatures = dict[str, tuple[list[str], list[Call]]]
+from .compiled_cases import AllCompiled, Call, Signatures, compile_all
+
 # What is compiled twice, and the arguments whose types differ; whoever mends one strikes it out.
 KNOWN: dict[str, dict[str, list[str]]] = {
     "float64": {},
@@ -71,13 +67,16 @@ def differing(compiled: Signatures, *, widths: bool) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
-def test_no_kernel_is_compiled_twice_by_accident(precision: str, tmp_path: Path) -> None:
-    # What kernels call is only seen where nothing comes from the disk; how fast it is, is nothing.
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
-    command = [sys.executable, "-m", "tests.kernels.signatures", precision]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    compiled = json.loads(done.stdout)
+def check(compiled: Signatures, precision: str) -> None:
     assert sum(bool(calls) for _, calls in compiled.values()) > 30
     assert differing(compiled, widths=precision == "float32") == KNOWN[precision]
+
+
+def test_no_kernel_is_compiled_twice_by_accident(everything_compiled: AllCompiled) -> None:
+    check(everything_compiled.signatures, "float64")
+
+
+@pytest.mark.slow
+def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path: Path) -> None:
+    # How fast the code is, is nothing.
+    check(compile_all("float32", tmp_path, NUMBA_OPT="0"), "float32")

@@ -13,7 +13,7 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 
 
@@ -56,13 +56,12 @@ def test_a_corpus_of_one_token(n_labels):
     assert decoder.marginals(observations).sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_thousand_labels(monkeypatch, layout):
-    force_layout(monkeypatch, layout)
+@in_every_layout
+def test_a_thousand_labels(limits):
     problem, _ = random_problem(73, 1000, [4, 1], n_bigram=1, n_unigram=1, n_values=1)
     rng = np.random.default_rng(0)
     problem.theta[rng.random(len(problem.theta)) < 0.99] = 0.0
-    loss = ChainLoss(problem.corpus, 1000, Workers(2))
+    loss = ChainLoss(problem.corpus, 1000, Workers(2), limits=limits)
     working = loss.restrict(np.flatnonzero(problem.theta))
     theta = problem.theta[problem.theta != 0.0]
     value, gradient = working.value_and_grad(theta)

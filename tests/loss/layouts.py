@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.loss.limits import Limits
+
 # Shares of the tokens from which tests belong to matrices, by what they lead to.
-LAYOUTS = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
-
-
-def force_layout(monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
-    """Have contexts evaluated by matrices, by those of frequent tests and entries, or entries."""
-    module = "spacy_sparsecrf.loss.contexts"
-    monkeypatch.setattr(f"{module}._SHARES", (LAYOUTS[layout],))
-    # Entries are never so many that a context gets a matrix of its own.
-    monkeypatch.setattr(f"{module}._ENTRY", 0.0)
-    monkeypatch.setattr(f"{module}._ENTRY_EXP", 0.0)
+_SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
+# Entries are never so many that a context gets a matrix of its own.
+LAYOUTS = {
+    name: Limits(shares=(share,), entry=0.0, entry_exp=0.0) for name, share in _SHARES.items()
+}
+in_every_layout = pytest.mark.parametrize("limits", LAYOUTS.values(), ids=list(LAYOUTS))

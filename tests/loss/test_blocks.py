@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.loss.blocks import BlockDescent, BlockLayout, block_layout
+from spacy_sparsecrf.loss.blocks import BlockDescent, BlockLayout
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import in_every_layout
 
 # So large that zero weights stay zero.
 FROZEN = ElasticNet(1e6, 0.0)
@@ -35,7 +35,7 @@ def sweep(working: WorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> Block
 
 
 def weights_of(working: WorkingLoss, b: int) -> np.ndarray:
-    layout, parts = block_layout(working), []
+    layout, parts = working.derived(BlockLayout), []
     if layout.unigram[b] >= 0:
         parts.append(np.arange(*working.unigram.ptr[layout.unigram[b] :][:2]))
     if layout.bigram[b] >= 0:
@@ -65,16 +65,15 @@ def slow_curvature(problem: Problem) -> np.ndarray:
     return total.theta
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_gradients_of_blocks_equal_enumeration(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_gradients_of_blocks_equal_enumeration(options, limits):
     problem, _ = random_problem(61, 3, [4, 1, 3], **options)
-    working = everything(problem)
+    working = everything(problem, limits=limits)
     _, gradient = problem.loss()
     curvature = slow_curvature(problem)
     seen = []
-    for b in range(len(block_layout(working))):
+    for b in range(len(working.derived(BlockLayout))):
         descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
         descent.descend(np.array([b]))
         own = weights_of(working, b)
@@ -86,24 +85,23 @@ def test_gradients_of_blocks_equal_enumeration(monkeypatch, options, layout):
     assert sorted(seen) == list(range(len(gradient)))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(options, limits):
     problem, _ = random_problem(62, 3, [9, 1, 8, 7], n_values=6, **options)
-    working, full = everything(problem), everything(problem)
+    working, full = everything(problem, limits=limits), everything(problem, limits=limits)
     descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
     everywhere = 0
     lengths = np.diff(working.space.lattice.offsets)
-    for b in [*range(len(block_layout(working))), 1, 0]:
+    for b in [*range(len(working.derived(BlockLayout))), 1, 0]:
         before, visits = descent.theta.copy(), descent.counts[0]
         descent.descend(np.array([b]))
         own = weights_of(working, b)
         _, gradient = full.value_and_grad(before)
         np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-11)
-        tokens = block_layout(working).tokens
+        tokens = working.derived(BlockLayout).tokens
         mine = tokens.indices[tokens.indptr[b] : tokens.indptr[b + 1]]
-        sequences = np.unique(block_layout(working).sequence_of[mine])
+        sequences = np.unique(working.derived(BlockLayout).sequence_of[mine])
         n_evaluations = (descent.counts[0] - visits) / max(1, len(sequences))
         assert n_evaluations >= 1
         # The gradient takes both recursions, each trial at least one.
@@ -167,7 +165,7 @@ def test_update_equals_equations_10_and_11(l1, l2, common):
     )
     descent.descend(np.arange(1))
     parts = [np.arange(*working.unigram.ptr[:2]), np.arange(0)]
-    if block_layout(working).unigram[0] < 0:
+    if working.derived(BlockLayout).unigram[0] < 0:
         parts = [weights_of(working, 0)]
     for own in parts:
         g, old = descent.gradient[own], problem.theta[own]
@@ -219,7 +217,7 @@ def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
 
 def test_blocks_of_a_level_have_no_sequence_in_common():
     problem, _ = random_problem(67, 3, [3, 2, 4] * 20, n_values=60)
-    layout = block_layout(everything(problem))
+    layout = everything(problem).derived(BlockLayout)
     assert 1 < len(layout.levels) < len(layout)
     assert sorted(layout.by_level) == list(range(len(layout)))
     last = np.full(60, -1)

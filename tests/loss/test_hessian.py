@@ -1,6 +1,7 @@
 """Hessian-vector products against the enumerated Hessian and differences of the gradient."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import LAYOUTS, in_every_layout
 
 CASES = [
     (61, 2, [3, 1, 4], {}),
@@ -46,28 +48,24 @@ def enumerated_hessian(problem: Problem) -> np.ndarray:
 
 
 def working_loss(
-    problem: Problem, coordinates: np.ndarray | None = None, n_threads: int = 1, **options: str
+    problem: Problem, coordinates: np.ndarray | None = None, n_threads: int = 1, **options: Any
 ) -> WorkingLoss:
     loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
     return loss.restrict(loss.all_coordinates() if coordinates is None else coordinates)
 
 
-def prepared(problem: Problem, stored: int = -1, n_threads: int = 1) -> HessianProduct:
-    hessian = HessianProduct(working_loss(problem, n_threads=n_threads), stored)
+def prepared(problem: Problem, stored: int = -1, **options: Any) -> HessianProduct:
+    hessian = HessianProduct(working_loss(problem, **options), stored)
     hessian.prepare(problem.theta)
     return hessian
 
 
-@pytest.mark.parametrize("layout", [None, *LAYOUTS])
+@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
 @pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), CASES)
-def test_products_equal_the_enumerated_hessian(
-    monkeypatch, seed, n_labels, lengths, options, layout
-):
-    if layout is not None:
-        force_layout(monkeypatch, layout)
+def test_products_equal_the_enumerated_hessian(seed, n_labels, lengths, options, limits):
     problem, _ = random_problem(seed, n_labels, lengths, **options)
     expected = enumerated_hessian(problem)
-    hessian = prepared(problem)
+    hessian = prepared(problem, limits=limits)
     got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
     np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
     vector = np.random.default_rng(seed).normal(size=len(expected))
@@ -75,11 +73,10 @@ def test_products_equal_the_enumerated_hessian(
 
 
 @pytest.mark.parametrize("n_labels", [2, 7, 8, 9, 17])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_products_equal_differences_of_the_gradient(monkeypatch, n_labels, layout):
-    force_layout(monkeypatch, layout)
+@in_every_layout
+def test_products_equal_differences_of_the_gradient(n_labels, limits):
     problem, _ = random_problem(n_labels, n_labels, [30, 1, 12] * 4, missing=0.1, n_bigram=3)
-    working = working_loss(problem)
+    working = working_loss(problem, limits=limits)
     hessian = HessianProduct(working)
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -106,52 +103,54 @@ def test_working_weights_have_a_part_of_the_hessian():
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(monkeypatch, layout):
-    force_layout(monkeypatch, layout)
+@in_every_layout
+def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
     problem, _ = random_problem(72, 3, [5, 4], n_bigram=3, n_values=2)
     problem.lam[:, :2, 1] -= 12.0
-    hessian = prepared(problem)
+    hessian = prepared(problem, limits=limits)
     expected = enumerated_hessian(problem)
     got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-14)
 
 
-def blocks_of(monkeypatch: pytest.MonkeyPatch, n_tokens: int) -> None:
-    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._BLOCK_BYTES", n_tokens * 8 * 8)
+def blocks_of(n_tokens: int) -> Limits:
+    return Limits(shard_bytes=n_tokens * 8 * 8)
 
 
 @pytest.mark.parametrize("n_tokens", [9, 20, 10_000])
-def test_neither_storage_nor_blocks_change_a_product(monkeypatch, n_tokens):
+def test_neither_storage_nor_blocks_change_a_product(n_tokens):
     problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
     vector = np.random.default_rng(2).normal(size=len(problem.theta))
     reference = prepared(problem).product(vector)
-    blocks_of(monkeypatch, n_tokens)
-    products = [prepared(problem, stored).product(vector) for stored in (-1, 0, 1, 5, 11, 999)]
+    products = [
+        prepared(problem, stored, limits=blocks_of(n_tokens)).product(vector)
+        for stored in (-1, 0, 1, 5, 11, 999)
+    ]
     for product in products:
         np.testing.assert_array_equal(product, products[0])
     np.testing.assert_allclose(products[0], reference, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("stored", [-1, 0, 5])
-def test_a_corpus_in_files_has_the_same_products(monkeypatch, tmp_path, stored):
+def test_a_corpus_in_files_has_the_same_products(tmp_path, stored):
     problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
     vector = np.random.default_rng(2).normal(size=len(problem.theta))
-    blocks_of(monkeypatch, 20)
-    expected = prepared(problem, stored).product(vector)
+    expected = prepared(problem, stored, limits=blocks_of(20)).product(vector)
     problem.corpus = replace(problem.corpus, store=Files(tmp_path))
-    hessian = prepared(problem, stored)
+    hessian = prepared(problem, stored, limits=blocks_of(20))
     np.testing.assert_allclose(hessian.product(vector), expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(hessian.product(vector), hessian.product(vector))
 
 
 @pytest.mark.parametrize("stored", [-1, 3])
-def test_products_do_not_depend_on_threads_nor_on_spans(monkeypatch, stored):
+def test_products_do_not_depend_on_threads_nor_on_spans(stored):
     problem, _ = random_problem(74, 9, [9, 8, 10, 3] * 20, n_bigram=2)
     vector = np.random.default_rng(3).normal(size=len(problem.theta))
     whole = prepared(problem, stored).product(vector)
-    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._SPAN", 64)
-    one, two, seven = (prepared(problem, stored, n).product(vector) for n in (1, 2, 7))
+    one, two, seven = (
+        prepared(problem, stored, n_threads=n, limits=Limits(span=64)).product(vector)
+        for n in (1, 2, 7)
+    )
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, seven)
     np.testing.assert_allclose(one, whole, rtol=1e-10, atol=1e-10)

@@ -8,17 +8,22 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_observations, random_problem
 
 
-def chain_loss(corpus: EncodedCorpus, n_labels: int, n_threads: int = 1) -> ChainLoss:
-    return ChainLoss(corpus, n_labels, Workers(n_threads))
+def chain_loss(
+    corpus: EncodedCorpus, n_labels: int, n_threads: int = 1, **options: Limits
+) -> ChainLoss:
+    return ChainLoss(corpus, n_labels, Workers(n_threads), **options)
 
 
-def full_value_and_grad(problem: Problem, n_threads: int = 1) -> tuple[float, np.ndarray]:
-    loss = chain_loss(problem.corpus, problem.n_labels, n_threads)
+def full_value_and_grad(
+    problem: Problem, n_threads: int = 1, **options: Limits
+) -> tuple[float, np.ndarray]:
+    loss = chain_loss(problem.corpus, problem.n_labels, n_threads, **options)
     return loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
 
 
@@ -106,16 +111,15 @@ def test_results_do_not_depend_on_threads(n_labels):
 
 
 @pytest.mark.parametrize("n_labels", [5, 8, 23])
-def test_a_table_of_frequent_tests_changes_nothing(monkeypatch, n_labels):
+def test_a_table_of_frequent_tests_changes_nothing(n_labels):
     problem, _ = random_problem(18, n_labels, [7, 1, 30] * 10, missing=0.1)
     tables = full_value_and_grad(problem, n_threads=2)
-    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 3 * 8 * 8)
-    loss = chain_loss(problem.corpus, n_labels)
+    few = Limits(table_bytes=3 * 8 * 8)
+    loss = chain_loss(problem.corpus, n_labels, limits=few)
     heads = loss.restrict(loss.all_coordinates()).heads
     assert len(heads) == (3 if n_labels <= 8 else 1)
-    some = full_value_and_grad(problem)
-    monkeypatch.setattr("spacy_sparsecrf.loss.heads._TABLE_BYTES", 0)
-    none = full_value_and_grad(problem)
+    some = full_value_and_grad(problem, limits=few)
+    none = full_value_and_grad(problem, limits=Limits(table_bytes=0))
     for value, gradient in (some, none):
         assert value == pytest.approx(tables[0], rel=1e-13)
         np.testing.assert_allclose(gradient, tables[1], atol=1e-12)

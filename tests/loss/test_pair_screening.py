@@ -8,20 +8,26 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.kernels import screening as kernels
 from spacy_sparsecrf.loss import screening as pair_screening
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import in_every_layout
 
 
 def found_and_expected(
-    problem: Problem, threshold: float, share: float = 0.3, n_threads: int = 1
+    problem: Problem,
+    threshold: float,
+    share: float = 0.3,
+    n_threads: int = 1,
+    limits: Limits = LIMITS,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What screening finds with some of the weights working, and by the gradient of all."""
     n = len(problem.theta)
     chosen = np.flatnonzero(np.random.default_rng(0).random(n) < share)
     theta = problem.theta[chosen]
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), legal=problem.legal)
+    options = {"legal": problem.legal, "limits": limits}
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
     found, gradients = loss.screen(loss.restrict(chosen), theta, threshold, n)
     whole = np.zeros(n)
     whole[chosen] = theta
@@ -30,14 +36,14 @@ def found_and_expected(
     return found, gradients, expected, gradient[expected]
 
 
-def check(problem: Problem, threshold: float, **options: float) -> int:
+def check(problem: Problem, threshold: float, **options: Limits) -> int:
     found, gradients, expected, values = found_and_expected(problem, threshold, **options)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(gradients, values, atol=1e-12)
     return len(found)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize(
     "options",
     [
@@ -49,10 +55,9 @@ def check(problem: Problem, threshold: float, **options: float) -> int:
     ],
 )
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 1.0, 2.0])
-def test_the_violators_are_those_of_the_whole_gradient(monkeypatch, layout, options, threshold):
-    force_layout(monkeypatch, layout)
+def test_the_violators_are_those_of_the_whole_gradient(limits, options, threshold):
     problem, _ = random_problem(3, 5, [5, 1, 9, 4] * 3, n_bigram=3, n_values=6, **options)
-    assert check(problem, threshold) > 0
+    assert check(problem, threshold, limits=limits) > 0
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.floats(0.01, 2.0), st.floats(0.0, 1.0))
@@ -65,12 +70,12 @@ def test_no_violator_is_left_out(seed, n_labels, threshold, missing):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_blocks_of_sequences_and_runs_of_tests_find_the_same(monkeypatch, n_threads):
+def test_blocks_of_sequences_and_runs_of_tests_find_the_same(n_threads):
     problem, _ = random_problem(5, 6, [7, 3, 12] * 9, n_bigram=3, n_values=9, missing=0.1)
     whole = found_and_expected(problem, 0.4)
-    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._BLOCK_BYTES", 8 * 8 * 40)
-    monkeypatch.setattr(pair_screening, "_HELD_PAIRS", 100)
-    found, gradients, expected, _ = found_and_expected(problem, 0.4, n_threads=n_threads)
+    limits = Limits(shard_bytes=8 * 8 * 40, held_pairs=100)
+    options = {"n_threads": n_threads, "limits": limits}
+    found, gradients, expected, _ = found_and_expected(problem, 0.4, **options)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(found, whole[0])
     np.testing.assert_allclose(gradients, whole[1], atol=1e-12)

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.curved import CurvedMinibatches
+from spacy_sparsecrf.loss.descent import SequenceDescent
+from spacy_sparsecrf.loss.examples import CurvedExamples, Examples
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.stochastic import SequenceDescent
-from spacy_sparsecrf.loss.subset import ExampleSums
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem
 from ..training.learning_cases import loss_of, partial_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import in_every_layout
 
 CASES = [
     {},
@@ -26,17 +26,16 @@ CASES = [
 LENGTHS = [4, 0, 1, 3, 5]
 
 
-def everything(problem: Problem):
-    loss = loss_of(problem)
+def everything(problem: Problem, **options: Limits):
+    loss = loss_of(problem, **options)
     return loss.restrict(loss.all_coordinates())
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient_equal_enumeration(monkeypatch, case, layout):
-    force_layout(monkeypatch, layout)
+def test_value_and_gradient_equal_enumeration(case, limits):
     problem = partial_problem(201, 3, LENGTHS, **case)
-    value, gradient = everything(problem).value_and_grad(problem.theta)
+    value, gradient = everything(problem, limits=limits).value_and_grad(problem.theta)
     expected, expected_gradient = problem.loss()
     assert value == pytest.approx(expected, rel=1e-10, abs=1e-10)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10)
@@ -72,15 +71,14 @@ def test_more_labels_than_a_word_has_bits(n_labels):
     assert ahead - behind == pytest.approx(2.0 * float(gradient @ step), rel=1e-5, abs=1e-9)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("case", CASES)
-def test_screening_finds_exactly_the_violators(monkeypatch, case, layout):
-    force_layout(monkeypatch, layout)
+def test_screening_finds_exactly_the_violators(case, limits):
     problem = partial_problem(203, 3, LENGTHS, **case)
     chosen = np.arange(0, len(problem.theta), 3)
     rest = np.setdiff1d(np.arange(len(problem.theta)), chosen)
     problem.theta[rest] = 0.0
-    loss = loss_of(problem)
+    loss = loss_of(problem, limits=limits)
     working = loss.restrict(chosen)
     _, gradient = problem.loss()
     found, values = loss.screen(working, problem.theta[chosen], 0.1, limit=10_000)
@@ -98,12 +96,11 @@ def test_illegal_pairs_have_no_gradient_at_all():
     assert (found.lam[:, ~illegal] != 0.0).any()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("case", CASES)
-def test_products_with_the_hessian_are_differences_of_gradients(monkeypatch, case, layout):
-    force_layout(monkeypatch, layout)
+def test_products_with_the_hessian_are_differences_of_gradients(case, limits):
     problem = partial_problem(205, 3, LENGTHS, **case)
-    working = everything(problem)
+    working = everything(problem, limits=limits)
     direction = np.random.default_rng(2).normal(size=len(problem.theta))
     step = 1e-5
     ahead, behind = (
@@ -115,23 +112,24 @@ def test_products_with_the_hessian_are_differences_of_gradients(monkeypatch, cas
     np.testing.assert_allclose(found, (ahead - behind) / (2 * step), atol=1e-6)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("case", CASES)
-def test_examples_add_up_to_the_whole(monkeypatch, case, layout):
-    force_layout(monkeypatch, layout)
+def test_examples_add_up_to_the_whole(case, limits):
     problem = partial_problem(206, 3, LENGTHS, **case)
-    loss = loss_of(problem)
+    loss = loss_of(problem, limits=limits)
     working = loss.restrict(loss.all_coordinates(), stochastic=True)
     expected, expected_gradient = problem.loss()
-    sums, gradient = ExampleSums(working), np.zeros_like(problem.theta)
+    sums, gradient = Examples(working), np.zeros_like(problem.theta)
     value = sums.add(sums.sequences, problem.theta, gradient)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    curved = CurvedMinibatches(working)
+    curved = CurvedExamples(working)
     gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
     direction = np.random.default_rng(3).normal(size=len(gradient))
     arguments = problem.theta, direction, gradient, product
-    assert curved.add(curved.sequences, *arguments) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert curved.add_product(curved.sequences, *arguments) == pytest.approx(
+        expected, rel=1e-9, abs=1e-9
+    )
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
     whole = HessianProduct(everything(problem))
     whole.prepare(problem.theta)

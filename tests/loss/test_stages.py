@@ -5,7 +5,8 @@ import pytest
 
 from spacy_sparsecrf.kernels.descent import Paid, penalise
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.stochastic import SequenceDescent
+from spacy_sparsecrf.loss.descent import SequenceDescent
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -13,13 +14,15 @@ from spacy_sparsecrf.training.run import warm_start
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, force_layout
+from .layouts import in_every_layout
 
 ONE_ROW = np.array([0, 1])
 
 
-def descent_on_everything(problem: Problem, penalty: ElasticNet) -> SequenceDescent:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+def descent_on_everything(
+    problem: Problem, penalty: ElasticNet, **options: Limits
+) -> SequenceDescent:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
     return SequenceDescent(loss.restrict(loss.all_coordinates(), stochastic=True), penalty)
 
 
@@ -32,12 +35,11 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_one_step_is_the_gradient_of_one_sequence(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_one_step_is_the_gradient_of_one_sequence(options, limits):
     problem, _ = random_problem(51, 3, [6], **options)
-    descent = descent_on_everything(problem, ElasticNet(0.0, 0.0))
+    descent = descent_on_everything(problem, ElasticNet(0.0, 0.0), limits=limits)
     descent.theta[:] = problem.theta
     value, gradient = problem.loss()
     loss = descent.run(np.array([0]), 0.1, 1.0)

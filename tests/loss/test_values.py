@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observa
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
@@ -54,7 +56,7 @@ CASES = [
 SPARSE = (8, 3, [6, 4, 7, 3, 5], {"n_real": 20, "n_bigram": 1})
 
 
-def restricted(problem: ValueProblem, n_threads: int = 1, **options: str) -> WorkingLoss:
+def restricted(problem: ValueProblem, n_threads: int = 1, **options: Any) -> WorkingLoss:
     loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
     return loss.restrict(loss.all_coordinates())
 
@@ -161,7 +163,7 @@ def test_screening_finds_the_gradient_of_what_does_not_work(seed, n_working):
     np.testing.assert_allclose(screened, gradient[found], atol=1e-12)
 
 
-def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
+def test_results_do_not_depend_on_threads_and_blocks():
     problem, _ = random_value_problem(13, 6, [20, 7, 31] * 12, n_real=33, missing=0.1)
     found = []
     for n_threads in (1, 2, 5):
@@ -171,22 +173,21 @@ def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
         hessian.prepare(problem.theta, evaluated=True)
         found.append((value, gradient.tolist(), hessian.product(problem.theta).tolist()))
     assert found[0] == found[1] == found[2]
-    monkeypatch.setattr("spacy_sparsecrf.loss.workspace._BLOCK_BYTES", 100 * 8 * 8)
-    working = restricted(problem)
-    assert len(working.space.blocks) > 3
+    limits = Limits(shard_bytes=100 * 8 * 8)
+    working = restricted(problem, limits=limits)
+    assert len(working.space.shards) > 3
     value, gradient = working.value_and_grad(problem.theta)
     assert value == pytest.approx(found[0][0], rel=1e-13)
     np.testing.assert_allclose(gradient, found[0][1], atol=1e-11)
-    loss = ChainLoss(problem.corpus, 6, Workers(1))
+    loss = ChainLoss(problem.corpus, 6, Workers(1), limits=limits)
     screened = loss.screen(loss.restrict(loss.all_coordinates()), problem.theta, 0.0, 10**6)
     np.testing.assert_allclose(screened[1], gradient[screened[0]], atol=1e-11)
 
 
-def test_one_chunk_gives_nearly_the_same(monkeypatch):
+def test_one_chunk_gives_nearly_the_same():
     problem, _ = random_value_problem(14, 4, [20, 7] * 12, n_real=9)
     _, expected = restricted(problem).value_and_grad(problem.theta)
-    monkeypatch.setattr("spacy_sparsecrf.loss.values._SUMS_BYTES", 1)
-    _, gradient = restricted(problem).value_and_grad(problem.theta)
+    _, gradient = restricted(problem, limits=Limits(sums_bytes=1)).value_and_grad(problem.theta)
     np.testing.assert_allclose(gradient, expected, atol=1e-11)
 
 
@@ -242,7 +243,7 @@ SOLVERS = {"owlqn": OWLQN, "newton-cg": NewtonCG, "rprop": RPROP}
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.1), (0.4, 0.0), (0.3, 0.05)])
 def test_solvers_reach_the_minimum(solver, l1, l2):
-    if l1 and not SOLVERS[solver].supports_l1:
+    if l1 and "no l1" in SOLVERS[solver].requires:
         pytest.skip(f"{solver} minimises l1 = 0 only")
     problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
     objective, theta = smooth_minimum(problem, l1, l2)
@@ -312,8 +313,9 @@ REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD,
 def test_other_solvers_refuse(solver):
     problem, _ = random_value_problem(19, 3, [4, 3])
     made: BatchSolver = solver()
-    kind = "memm" if made.local_only else "chain"
-    l1, l2 = (0.1 if made.supports_l1 else 0.0), (0.1 if made.needs_l2 else 0.0)
+    kind = "memm" if "single tokens" in made.requires else "chain"
+    l1 = 0.0 if "no l1" in made.requires else 0.1
+    l2 = 0.1 if "l2" in made.requires else 0.0
     names = ["L0", "L1", "L2"]
     with pytest.raises(SparseCRFError, match=rf"\[SC393\] The solver {solver.__name__} cannot"):
         Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
@@ -331,9 +333,9 @@ def test_the_refusal_names_the_solvers_that_take_values():
         for name, solver in SOLVERS_IN_USE.items()
         if solver.__module__.startswith("spacy_sparsecrf.")
     }
-    assert {solver for solver in ours.values() if not solver.supports_values} == set(REFUSING)
+    assert {solver for solver in ours.values() if "indicators" in solver.requires} == set(REFUSING)
     named = set(re.findall(r"spacy_sparsecrf\.\w+\.v1", str(refused.value)))
-    assert named == {name for name, solver in ours.items() if solver.supports_values}
+    assert named == {name for name, solver in ours.items() if "indicators" not in solver.requires}
 
 
 def test_clusters_refuse():

@@ -5,27 +5,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.lattice import Block
-from spacy_sparsecrf.loss.walks import TOGETHER, in_sequence, in_waves
+from spacy_sparsecrf.loss.lattice import Shard
+from spacy_sparsecrf.loss.limits import LIMITS, Limits
+from spacy_sparsecrf.loss.workspace import in_sequence, in_waves
 from spacy_sparsecrf.parallel import cut
 
-from .layouts import LAYOUTS, force_layout
+from .layouts import LAYOUTS, in_every_layout
 from .test_contexts import OPTIONS, evaluate, restricted, sparse_problem
 
 LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
 
 
-def force_waves(monkeypatch: pytest.MonkeyPatch, n_chunks: int = 1, together: int = 99) -> None:
+def in_waves_of(together: int, limits: Limits = LIMITS, n_chunks: int = 1) -> Limits:
     """Have waves of so many sequences; of one, and there are none."""
-    monkeypatch.setattr("spacy_sparsecrf.loss.pairs.TOGETHER", together)
-    monkeypatch.setattr("spacy_sparsecrf.loss.workspace.N_CHUNKS", n_chunks)
+    return limits._replace(together=together, n_chunks=n_chunks)
 
 
-def block_of(lengths: list[int]) -> Block:
+def shard_of(lengths: list[int]) -> Shard:
     offsets = np.cumsum([0, *lengths])
     begins = np.zeros(offsets[-1], bool)
     begins[offsets[:-1]] = True
-    return Block(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
+    return Shard(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
 
 
 @settings(deadline=None)
@@ -38,45 +38,43 @@ def block_of(lengths: list[int]) -> Block:
 def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
     lengths, n_chunks, together, data
 ):
-    block = block_of(lengths)
-    n = block.end
+    shard = shard_of(lengths)
+    n = shard.end
     matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
     context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
-    chunks = cut(np.diff(block.offsets), n_chunks)
-    walk = in_waves(block, chunks, together, context, matrix_of)
+    chunks = cut(np.diff(shard.offsets), n_chunks)
+    walk = in_waves(shard, chunks, together, context, matrix_of)
     order = walk.order
     assert walk.together == together
     runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
     # Tokens count from the first of their run.
     first_of_run = np.concatenate(
-        [np.full(block.offsets[b] - block.offsets[a], block.offsets[a]) for a, b in runs]
+        [np.full(shard.offsets[b] - shard.offsets[a], shard.offsets[a]) for a, b in runs]
     )
     tokens = np.where(order < 0, ~order, order) + first_of_run
     assert sorted(tokens) == list(range(n))
-    assert (order < 0).tolist() == block.begins[tokens].tolist()
+    assert (order < 0).tolist() == shard.begins[tokens].tolist()
     place = np.argsort(tokens)
-    assert all(place[t - 1] < place[t] for t in range(n) if not block.begins[t])
+    assert all(place[t - 1] < place[t] for t in range(n) if not shard.begins[t])
     for first, last in runs:
-        begin, end = block.offsets[first], block.offsets[last]
+        begin, end = shard.offsets[first], shard.offsets[last]
         assert sorted(tokens[begin:end]) == list(range(begin, end))
-        position = tokens[begin:end] - np.repeat(block.offsets[:-1], lengths)[tokens[begin:end]]
+        position = tokens[begin:end] - np.repeat(shard.offsets[:-1], lengths)[tokens[begin:end]]
         for i in range(position.max() + 1):
             wave = matrix_of[context[tokens[begin:end][position == i]]]
             assert np.all(np.diff(wave) >= 0)
 
 
 def test_in_sequence_tokens_stay_where_they_are():
-    assert in_sequence(block_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
+    assert in_sequence(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
 
 
 @pytest.mark.parametrize("together", [1, 3, 99])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", OPTIONS)
-def test_waves_equal_enumeration(monkeypatch, layout, options, together):
-    force_layout(monkeypatch, layout)
-    force_waves(monkeypatch, together=together)
+def test_waves_equal_enumeration(limits, options, together):
     problem = sparse_problem(71, 4, LENGTHS, **options)
-    value, gradient = evaluate(problem)
+    value, gradient = evaluate(problem, limits=in_waves_of(together, limits))
     expected, expected_gradient = problem.loss()
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient[problem.theta != 0.0], atol=1e-11)
@@ -84,57 +82,51 @@ def test_waves_equal_enumeration(monkeypatch, layout, options, together):
 
 @pytest.mark.parametrize("n_labels", range(1, 41))
 @pytest.mark.parametrize(("precision", "atol"), [("float64", 1e-12), ("float32", 1e-4)])
-def test_waves_change_nothing_at_every_padding(monkeypatch, n_labels, precision, atol):
+def test_waves_change_nothing_at_every_padding(n_labels, precision, atol):
     options = {"n_bigram": 3, "missing": 0.1, "weighted": True}
     problem = sparse_problem(n_labels, n_labels, LENGTHS, **options)
-    for layout in LAYOUTS:
-        force_layout(monkeypatch, layout)
-        with monkeypatch.context() as inner:
-            force_waves(inner)
-            value, gradient = evaluate(problem, precision=precision)
-            force_waves(inner, together=1)
-            other, other_gradient = evaluate(problem)
+    for limits in LAYOUTS.values():
+        waves, alone = in_waves_of(99, limits), in_waves_of(1, limits)
+        value, gradient = evaluate(problem, precision=precision, limits=waves)
+        other, other_gradient = evaluate(problem, limits=alone)
         assert value == pytest.approx(other, rel=atol, abs=atol)
         np.testing.assert_allclose(gradient, other_gradient, atol=atol * len(gradient))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_waves_give_the_same_bits_in_any_number_of_threads(monkeypatch, layout):
-    force_layout(monkeypatch, layout)
-    force_waves(monkeypatch, n_chunks=2)
+@in_every_layout
+def test_waves_give_the_same_bits_in_any_number_of_threads(limits):
     problem = sparse_problem(72, 9, LENGTHS * 3, n_bigram=2)
-    results = [evaluate(problem, n_threads=n) for n in (1, 2, 7)]
+    waves = in_waves_of(99, limits, n_chunks=2)
+    results = [evaluate(problem, n_threads=n, limits=waves) for n in (1, 2, 7)]
     for value, gradient in results[1:]:
         assert value == results[0][0]
         np.testing.assert_array_equal(gradient, results[0][1])
 
 
 @pytest.mark.parametrize("n_labels", [3, 8, 25])
-def test_the_number_of_chunks_changes_only_the_order_of_sums(monkeypatch, n_labels):
+def test_the_number_of_chunks_changes_only_the_order_of_sums(n_labels):
     problem = sparse_problem(74, n_labels, LENGTHS * 3, n_bigram=2, missing=0.1)
     results = []
     for n_chunks in (1, 2, 7, 64):
-        force_waves(monkeypatch, n_chunks)
-        results.append(evaluate(problem, n_threads=2))
+        waves = in_waves_of(99, n_chunks=n_chunks)
+        results.append(evaluate(problem, n_threads=2, limits=waves))
     for value, gradient in results[1:]:
         assert value == pytest.approx(results[0][0], rel=1e-13)
         np.testing.assert_allclose(gradient, results[0][1], atol=1e-12 * len(gradient))
 
 
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
-def test_waves_rewrite_the_matrices_of_extreme_entries(monkeypatch, scale):
+def test_waves_rewrite_the_matrices_of_extreme_entries(scale):
     problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)
     problem.lam[-1, 1] = scale
-    force_waves(monkeypatch, together=1)
-    value, gradient = evaluate(problem)
-    force_layout(monkeypatch, "frequent")
-    force_waves(monkeypatch)
-    other, other_gradient = evaluate(problem)
+    value, gradient = evaluate(problem, limits=in_waves_of(1))
+    waves = in_waves_of(99, LAYOUTS["frequent"])
+    other, other_gradient = evaluate(problem, limits=waves)
     assert other == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-11)
 
 
 def test_whole_chunks_go_together_where_matrices_are_large():
-    for n_labels, together in ((10, TOGETHER), (120, 1 + 40 * len(LENGTHS))):
+    for n_labels, together in ((10, LIMITS.together), (120, 1 + 40 * len(LENGTHS))):
         problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
         assert restricted(problem).pairs.walks[0].together == together

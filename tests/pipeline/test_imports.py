@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
-NUMERICS = ["corpus.encoded", "penalty", "training.working_set", "training.training"]
+NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
 NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching"]
 NUMERICS += ["loss.chain", "solvers.line_search"]
 

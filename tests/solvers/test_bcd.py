@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss import blocks
-from spacy_sparsecrf.loss.blocks import block_layout
+from spacy_sparsecrf.loss.blocks import BlockLayout
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.training.training import Training
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..loss.test_blocks import everything, single_test
 from ..reference import random_problem
 from .test_solvers import dense_weights, smooth_minimum, train
@@ -60,11 +59,11 @@ def test_minimiser_equals_scipy(l1, l2, options):
         np.testing.assert_allclose(problem.theta, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_minimiser_with_missing_labels_is_stationary(monkeypatch, layout):
-    force_layout(monkeypatch, layout)
+@in_every_layout
+def test_minimiser_with_missing_labels_is_stationary(limits):
     problem, _ = random_problem(65, 3, [6, 4, 7, 5], n_values=2, missing=0.2, n_bigram=3)
-    training = train(problem, 0.5, 0.1, BCD(tolerance=1e-6, window=0.0), n_threads=1)
+    solver = BCD(tolerance=1e-6, window=0.0)
+    training = train(problem, 0.5, 0.1, solver, n_threads=1, limits=limits)
     problem.theta = dense_weights(training, len(problem.theta))
     value, gradient = problem.loss()
     assert ElasticNet(0.5, 0.1).distance(problem.theta, gradient) <= 2e-6
@@ -99,16 +98,12 @@ def test_an_objective_that_is_not_finite_is_never_accepted():
     assert np.isfinite(state.value)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_sweeps_do_not_depend_on_threads(monkeypatch, layout):
-    force_layout(monkeypatch, layout)
-    monkeypatch.setattr(blocks, "_LEAST_TOKENS", 1)
+@in_every_layout
+def test_sweeps_do_not_depend_on_threads(limits):
     problem, _ = random_problem(68, 9, [9, 8, 10, 3] * 5, n_bigram=3, n_values=40, weighted=True)
-    names = [str(y) for y in range(9)]
-    runs = [
-        Training(problem.corpus, names, BCD(inner_iterations=2), l1=0.3, l2=0.1, n_threads=n)
-        for n in (1, 2, 7)
-    ]
+    names, solver = [str(y) for y in range(9)], BCD(inner_iterations=2)
+    options = {"l1": 0.3, "l2": 0.1, "limits": limits._replace(least_tokens=1)}
+    runs = [Training(problem.corpus, names, solver, n_threads=n, **options) for n in (1, 2, 7)]
     for _ in range(4):
         assert len({run.step() for run in runs}) == 1
     assert len({run.model().to_bytes() for run in runs}) == 1
@@ -120,7 +115,7 @@ def test_a_step_reports_visits_and_leaves_the_last_weights_alone():
     first = np.zeros(len(problem.theta))
     state = solver.start(working, penalty, first)
     report = solver.step(working, penalty, state)
-    layout = block_layout(working)
+    layout = working.derived(BlockLayout)
     visits = sum(
         len(set(layout.sequence_of[layout.tokens.indices[a:b]]))
         for a, b in itertools.pairwise(layout.tokens.indptr)

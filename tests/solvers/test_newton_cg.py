@@ -7,6 +7,7 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -21,23 +22,28 @@ from spacy_sparsecrf.solvers.trust_region import (
 )
 from spacy_sparsecrf.training.training import Training
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from .test_solvers import smooth_minimum
 
 ALL = 1e9
 
 
-def working_loss(problem: Problem) -> WorkingLoss:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+def working_loss(problem: Problem, **options: Limits) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
     return loss.restrict(loss.all_coordinates())
 
 
 def run(
-    problem: Problem, l2: float, theta: np.ndarray, n_steps: int, **settings
+    problem: Problem,
+    l2: float,
+    theta: np.ndarray,
+    n_steps: int,
+    limits: Limits = LIMITS,
+    **settings,
 ) -> tuple[State, list[StepReport]]:
     solver = NewtonCG(**({"tolerance": 1e-9, "window": 0.0} | settings))
-    loss, penalty = working_loss(problem), ElasticNet(0.0, l2)
+    loss, penalty = working_loss(problem, limits=limits), ElasticNet(0.0, l2)
     state = solver.start(loss, penalty, theta)
     reports = []
     for _ in range(n_steps):
@@ -145,13 +151,12 @@ def test_no_more_products_than_allowed():
     assert reports[0].passes <= 5.0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", [{}, {"weighted": True, "start_label": False}])
-def test_it_reaches_the_minimiser_with_any_layout(monkeypatch, layout, options):
-    force_layout(monkeypatch, layout)
+def test_it_reaches_the_minimiser_with_any_layout(limits, options):
     problem, _ = random_problem(82, 3, [4, 3, 5, 5, 4], n_bigram=3, **options)
     value, theta = smooth_minimum(problem, 0.0, 0.5)
-    state, reports = run(problem, 0.5, np.zeros(len(theta)), 30, tolerance=1e-7)
+    state, reports = run(problem, 0.5, np.zeros(len(theta)), 30, limits, tolerance=1e-7)
     assert state.value == pytest.approx(value, rel=1e-6)
     assert reports[-1].optimality <= 1e-6
     problem.theta = state.theta

@@ -8,7 +8,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSettings
+from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg import OEG
@@ -35,7 +35,7 @@ from ..reference import random_problem
         (GIS(), 0.5, 1.0, "SC340"),
         (SCGIS(), 0.5, 1.0, "SC340"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BatchSettings) else None,
+    ids=lambda value: type(value).__name__ if isinstance(value, BatchSolver) else None,
 )
 def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, code):
     problem, _ = random_problem(31, 3, [4, 3])

@@ -12,13 +12,14 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.memory import SequenceMemory
+from spacy_sparsecrf.loss.parts import Part
+from spacy_sparsecrf.loss.stored import StoredGradients
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag import SAG, State
+from spacy_sparsecrf.training.run import Run
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import WorkingSet
 
 from ..data import DATA, needs
 from ..reference import Problem, random_problem
@@ -26,6 +27,13 @@ from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
 from .test_solvers import dense_weights, smooth_minimum, train
 
 OCR = DATA / "ocr-letters.npz"
+
+
+def begun_at_zero(problem: Problem, loss: ChainLoss, penalty: ElasticNet, solver: SAG) -> Run:
+    """A run without a warm start."""
+    run = Run(Part(problem.corpus, loss.n_labels), loss, penalty, solver)
+    run.begin(np.empty(0, np.int64), np.empty(0), penalty)
+    return run
 
 
 def problem_of_modes() -> Problem:
@@ -80,7 +88,7 @@ def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
     state = solver.start(working, penalty, problem.theta)
     for _ in range(30):
         solver.step(working, penalty, state)
-    again = SequenceMemory.of(working).gradient(working, state.nodes, state.pairs)
+    again = working.derived(StoredGradients).gradient(working, state.nodes, state.pairs)
     np.testing.assert_allclose(state.total, again, atol=1e-11)
     source = np.flatnonzero(np.random.default_rng(1).random(loss.n_potential) < 0.4)
     part = loss.restrict(source, stochastic=True)
@@ -193,8 +201,7 @@ def test_a_working_set_grows_from_nothing_to_the_minimiser(warm_start_epochs):
     penalty = ElasticNet(0.5, 0.1)
     loss = ChainLoss(problem.corpus, 4, Workers(1))
     solver = SAG(tolerance=1e-6, window=0.0, warm_start_epochs=warm_start_epochs)
-    nothing = np.empty(0, np.int64), np.empty(0)
-    grown = WorkingSet(loss, penalty, solver, nothing)
+    grown = begun_at_zero(problem, loss, penalty, solver)
     started = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.1)
     for run in (grown, started):
         for _ in range(300):
@@ -212,8 +219,7 @@ def test_a_working_set_grows_from_nothing_to_the_minimiser(warm_start_epochs):
 def test_an_empty_working_set_stays_empty_under_a_large_penalty():
     problem, _ = random_problem(86, 3, LENGTHS, missing=0.2)
     loss = ChainLoss(problem.corpus, 3, Workers(1))
-    nothing = np.empty(0, np.int64), np.empty(0)
-    run = WorkingSet(loss, ElasticNet(1e6, 0.0), SAG(), nothing)
+    run = begun_at_zero(problem, loss, ElasticNet(1e6, 0.0), SAG())
     report = run.step()
     assert report.converged
     assert report.n_active == 0
@@ -242,8 +248,8 @@ def test_memory_lasts_as_long_as_its_loss():
     problem, _ = random_problem(90, 3, LENGTHS)
     working, solver = everything(problem.corpus, 3), SAG()
     solver.start(working, ElasticNet(0.0, 1.0), problem.theta)
-    memory = weakref.ref(SequenceMemory.of(working))
-    assert SequenceMemory.of(working) is memory()
+    memory = weakref.ref(working.derived(StoredGradients))
+    assert working.derived(StoredGradients) is memory()
     del working
     gc.collect()
     assert memory() is None

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels.rules import BALANCED, Rules
-from spacy_sparsecrf.loss.memory import SequenceMemory
+from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.stored import StoredGradients
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag import SAG
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
 
@@ -121,8 +122,10 @@ class Twin:
         self.theta = np.sign(moved) * np.maximum(np.abs(moved) - least, 0.0)
 
 
-def assert_equal_to_twin(problem: Problem, sampling: str, method: str, penalty: ElasticNet) -> None:
-    working = everything(problem.corpus, problem.n_labels)
+def assert_equal_to_twin(
+    problem: Problem, sampling: str, method: str, penalty: ElasticNet, **options: Limits
+) -> None:
+    working = everything(problem.corpus, problem.n_labels, **options)
     solver = SAG(sampling=sampling, method=method, seed=3)
     state = solver.start(working, penalty, problem.theta)
     n = len(state.curvatures)
@@ -154,15 +157,14 @@ def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method
     assert_equal_to_twin(problem, sampling, method, ElasticNet(l1, 0.5))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize(
     "options",
     [{"missing": 0.3}, {"start_label": False, "n_bigram": 3}, {"n_bigram": 0}, {"n_unigram": 0}],
 )
-def test_iterates_of_all_kinds_of_problems(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_iterates_of_all_kinds_of_problems(options, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
-    assert_equal_to_twin(problem, "nus*", "sag", ElasticNet(0.1, 0.5))
+    assert_equal_to_twin(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -185,7 +187,7 @@ def test_the_mean_step_of_saga_is_that_of_the_gradient(method):
     for s in range(n):
         after = copy.deepcopy(state)
         numbers = np.array([[0.9, (s + 0.5) / n]])
-        memory = SequenceMemory.of(working)
+        memory = working.derived(StoredGradients)
         assert memory.run(numbers, rules, after.average) == 0
         mean += p[s] * after.theta
     expected = state.theta - alpha / n * state.gradient

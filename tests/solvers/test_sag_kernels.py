@@ -18,12 +18,13 @@ from spacy_sparsecrf.kernels.rules import (
     set_leaves,
 )
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.tables import new_visit, tables_of
+from spacy_sparsecrf.loss.examples import new_visit, tables_of
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
 from ..kernels.kernel_functions import compiled
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..reference import random_problem
 
 MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
@@ -31,8 +32,10 @@ METHODS = ["sag", "saga"]
 LENGTHS = [4, 3, 1, 3, 4, 2]
 
 
-def everything(corpus: EncodedCorpus, n_labels: int, precision: str = "float64") -> WorkingLoss:
-    loss = ChainLoss(corpus, n_labels, Workers(1), precision)
+def everything(
+    corpus: EncodedCorpus, n_labels: int, precision: str = "float64", **options: Limits
+) -> WorkingLoss:
+    loss = ChainLoss(corpus, n_labels, Workers(1), precision, **options)
     return loss.restrict(loss.all_coordinates(), stochastic=True)
 
 
@@ -66,12 +69,11 @@ def test_missed_steps_are_made_up_for(l1, decay):
         assert 0 < np.count_nonzero(theta) < n_weights
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", [{}, {"missing": 0.4}, {"start_label": False, "n_bigram": 3}])
-def test_the_forward_recursion_alone_gives_the_loss(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     problem, _ = random_problem(74, 3, LENGTHS, weighted=True, **options)
-    working = everything(problem.corpus, 3)
+    working = everything(problem.corpus, 3, limits=limits)
     theta, lattice = problem.theta, working.space.lattice
     working.pairs.fill(theta[working.split :])
     tables = tables_of(working)
@@ -79,7 +81,7 @@ def test_the_forward_recursion_alone_gives_the_loss(monkeypatch, options, layout
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.
-        (original,) = np.flatnonzero(lattice.twin == s) if weight < 0.0 else (s,)
+        (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
         for tests in {int(original), s}:
             found = compiled(forward_loss)(tests, s, tables, theta, visit)
             # The copy has minus the weight of its sequence, and labels of neither.

@@ -9,7 +9,8 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.updates import catch_up_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.stochastic import SequenceDescent
+from spacy_sparsecrf.loss.descent import SequenceDescent
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -21,15 +22,15 @@ from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
 
 
-def stochastic_loss(problem: Problem) -> WorkingLoss:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1))
+def stochastic_loss(problem: Problem, **options: Limits) -> WorkingLoss:
+    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
     return loss.restrict(loss.all_coordinates(), stochastic=True)
 
 
@@ -47,14 +48,14 @@ def assert_equal_states(first, second) -> None:
         np.testing.assert_array_equal(a, b, err_msg=field.name)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("options", [MISSING, {**MISSING, "start_label": False}])
-def test_one_step_on_an_example_with_missing_labels(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_one_step_on_an_example_with_missing_labels(options, limits):
     problem, _ = random_problem(61, 3, [6], **options)
     assert -1 in problem.corpus.labels
     assert max(problem.corpus.labels) >= 0
-    descent = SequenceDescent(stochastic_loss(problem), ElasticNet(0.0, 0.0), missing=True)
+    working = stochastic_loss(problem, limits=limits)
+    descent = SequenceDescent(working, ElasticNet(0.0, 0.0), missing=True)
     descent.theta[:] = problem.theta
     value, gradient = problem.loss()
     assert descent.run(descent.sequences, 0.1, 1.0) == pytest.approx(value, rel=1e-10)
@@ -66,9 +67,9 @@ def test_copies_belong_to_their_sequences():
     working = stochastic_loss(problem)
     lattice = working.space.lattice
     whole = np.flatnonzero(lattice.weights > 0.0)
-    assert 0 < (lattice.twin >= 0).sum() < len(whole)
-    for s in np.flatnonzero(lattice.twin >= 0):
-        twin = lattice.twin[s]
+    assert 0 < (lattice.copies >= 0).sum() < len(whole)
+    for s in np.flatnonzero(lattice.copies >= 0):
+        twin = lattice.copies[s]
         assert lattice.weights[twin] == -lattice.weights[s]
         here, there = (slice(*lattice.offsets[i : i + 2]) for i in (s, twin))
         np.testing.assert_array_equal(lattice.context[here], lattice.context[there])
@@ -187,13 +188,12 @@ def small_problem() -> Problem:
     return problem
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_passes_of_sgd_equal_a_slow_twin(monkeypatch, schedule, batch, layout):
-    force_layout(monkeypatch, layout)
+def test_passes_of_sgd_equal_a_slow_twin(schedule, batch, limits):
     problem, l2, eta = small_problem(), 0.7, 0.1
-    working, penalty = stochastic_loss(problem), ElasticNet(0.0, l2)
+    working, penalty = stochastic_loss(problem, limits=limits), ElasticNet(0.0, l2)
     solver = SGD(schedule=schedule, eta0=eta, batch=batch, decay=0.6, average_from=2, seed=2)
     state = solver.start(working, penalty, problem.theta)
     theta, iterates, k, n = problem.theta.copy(), [], 0, 5
@@ -303,7 +303,7 @@ def test_resuming_is_bit_identical_and_seeds_matter(name):
 
 
 def settings_of(solver) -> dict:
-    return {key: value for key, value in vars(solver).items() if key != "needs_l2"}
+    return {key: value for key, value in vars(solver).items() if key != "requires"}
 
 
 @pytest.mark.parametrize("name", SOLVERS)

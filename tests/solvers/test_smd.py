@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.curved import CurvedMinibatches
+from spacy_sparsecrf.loss.examples import CurvedExamples
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -13,7 +13,7 @@ from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.training import Training
 
-from ..loss.layouts import LAYOUTS, force_layout
+from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
 from .test_sgd import MISSING, lattice_order, small_problem, stochastic_loss
@@ -39,24 +39,23 @@ def complex_step(problem: Problem, i: int, theta: np.ndarray, v: np.ndarray):
     return g.real, g.imag / EPSILON
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@in_every_layout
 @pytest.mark.parametrize(
     "options",
     [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
 )
-def test_products_equal_the_complex_step(monkeypatch, options, layout):
-    force_layout(monkeypatch, layout)
+def test_products_equal_the_complex_step(options, limits):
     problem, _ = random_problem(81, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[0] = 0
     v = np.random.default_rng(5).normal(size=len(problem.theta))
-    working = stochastic_loss(problem)
-    minibatches = CurvedMinibatches(working)
+    working = stochastic_loss(problem, limits=limits)
+    minibatches = CurvedExamples(working)
     numbers = lattice_order(problem, working)
     # One by one, then two together.
     for members in ([0], [1], [2], [2, 0]):
         members = np.array(members)
         gradient, product = np.zeros_like(v), np.zeros_like(v)
-        minibatches.add(members, problem.theta, v, gradient, product)
+        minibatches.add_product(members, problem.theta, v, gradient, product)
         parts = [complex_step(problem, i, problem.theta, v) for i in numbers[members]]
         np.testing.assert_allclose(gradient, sum(g for g, _ in parts), atol=1e-12)
         np.testing.assert_allclose(product, sum(h for _, h in parts), atol=1e-12)
@@ -68,7 +67,7 @@ def test_products_stay_finite_at_extreme_weights():
     v = np.random.default_rng(5).normal(size=len(problem.theta))
     gradient, product = np.zeros_like(v), np.zeros_like(v)
     working = stochastic_loss(problem)
-    CurvedMinibatches(working).add(np.array([0]), problem.theta, v, gradient, product)
+    CurvedExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
     assert np.isfinite(gradient).all()
     assert np.isfinite(product).all()
 

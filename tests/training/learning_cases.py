@@ -60,6 +60,4 @@ def loss_of(problem: Problem, *, n_threads: int = 1, **options: object) -> Chain
 
 def admitted_alone(corpus: EncodedCorpus, admitted: np.ndarray) -> EncodedCorpus:
     """A corpus without the tests that are not admitted; admitted: [U + B] bool."""
-    n_unigram = len(corpus.unigram_keys)
-    kept = np.flatnonzero(admitted[:n_unigram]), np.flatnonzero(admitted[n_unigram:])
-    return with_distinct_contexts(reduced(corpus, *kept))
+    return with_distinct_contexts(reduced(corpus, np.flatnonzero(admitted)))

@@ -15,17 +15,17 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 import spacy_sparsecrf.corpus.arrays as arrays
-import spacy_sparsecrf.loss.workspace as workspace
 from spacy_sparsecrf.corpus.arrays import MEMORY, Files
 from spacy_sparsecrf.corpus.files import read_corpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training.training import Training
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..corpus.file_cases import cut_small, full_disk, train
+from ..corpus.file_cases import SMALL_PARTS, cut_small, full_disk, train
 from ..reference import Problem, random_problem
 from ..toy import examples_of, make_sentences, run_steps
 from .learning_cases import partial_problem
@@ -50,8 +50,9 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def losses(problem: Problem, directory: Path, **options: object) -> list[ChainLoss]:
     rest = problem.n_labels, Workers(1)
+    options |= {"legal": problem.legal, "limits": SMALL_PARTS}
     return [
-        ChainLoss(replace(problem.corpus, store=store), *rest, legal=problem.legal, **options)
+        ChainLoss(replace(problem.corpus, store=store), *rest, **options)
         for store in (MEMORY, Files(directory))
     ]
 
@@ -63,7 +64,7 @@ def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, 
     rng = np.random.default_rng(0)
     found = []
     for loss in losses(problem, tmp_path, precision=precision):
-        assert len(loss.space.blocks) > 2
+        assert len(loss.space.shards) > 2
         everything = loss.all_coordinates()
         rng = np.random.default_rng(0)
         chosen = everything[rng.random(len(everything)) < 0.4]
@@ -124,7 +125,9 @@ def peak_memory(problem: Problem, directory: Path | None) -> int:
         store = MEMORY if directory is None else Files(directory)
         solver = crf_solvers.get("spacy_sparsecrf.OWLQN.v1")(warm_start_epochs=1)
         corpus = replace(problem.corpus, store=store)
-        training = Training(corpus, names, solver, l1=0.3, l2=0.01, n_threads=1)
+        # A block is about as large as the small corpus, so that Python's objects count for little.
+        options = {"l1": 0.3, "l2": 0.01, "n_threads": 1, "limits": Limits(shard_bytes=1 << 18)}
+        training = Training(corpus, names, solver, **options)
         training.step()
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -132,8 +135,6 @@ def peak_memory(problem: Problem, directory: Path | None) -> int:
 
 
 def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    # A block is about as large as the small corpus, so that Python's objects count for little.
-    monkeypatch.setattr(workspace, "_BLOCK_BYTES", 1 << 18)
     monkeypatch.setattr(arrays, "CHUNK", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 20)
     small, large = (random_problem(0, 4, [40] * n)[0] for n in (100, 2000))
@@ -150,7 +151,7 @@ def test_other_solvers_are_refused(tmp_path: Path, solver: str):
     names = [f"L{y}" for y in range(problem.n_labels)]
     made = crf_solvers.get(f"spacy_sparsecrf.{solver}.v1")()
     kind = "maxent" if solver in ("SCGIS", "GIS") else "chain"
-    l1 = 0.3 if made.supports_l1 else 0.0
+    l1 = 0.3 if "no l1" not in made.requires else 0.0
     corpus = replace(problem.corpus, store=Files(tmp_path))
     with pytest.raises(SparseCRFError, match="SC347"):
         Training(corpus, names, made, l1=l1, l2=0.1, kind=kind)

@@ -12,7 +12,7 @@ import spacy
 from spacy_sparsecrf.corpus.arrays import MEMORY, Files
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.dropping import KeptPart, without_idle_tests
+from spacy_sparsecrf.loss.dropping import ReducedPart, without_idle_tests
 from spacy_sparsecrf.loss.parts import Part
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import training as training_module
@@ -92,7 +92,7 @@ def test_the_same_tests_are_left_out(tmp_path: Path, l1: float):
     parts = []
     for store in (MEMORY, Files(tmp_path)):
         parts.append(without_idle_tests(Part(rare_problem(store), 3), l1))
-        assert isinstance(parts[-1], KeptPart)
+        assert isinstance(parts[-1], ReducedPart)
         assert parts[-1].corpus.store is store
     for name, array in parts[0].corpus.arrays.items():
         np.testing.assert_array_equal(array, parts[1].corpus.arrays[name], name)

@@ -10,7 +10,7 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.pipeline.session import Session
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import BatchSettings
+from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
@@ -28,7 +28,7 @@ def sparse_problem() -> Problem:
     return problem
 
 
-def trained(solver: BatchSettings, **options) -> Training:
+def trained(solver: BatchSolver, **options) -> Training:
     training = Training(sparse_problem().corpus, NAMES, solver, l1=0.5, l2=1e-3, **options)
     training.step()
     return training
@@ -87,8 +87,9 @@ def test_a_polished_model_has_the_weights_of_the_plain_one(solver):
 @pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
 def test_models_of_every_solver_are_polished(name):
     make = crf_solvers.get(name)
-    kind = "memm" if make.local_only else "chain"
-    penalty = {"l1": 0.5 if make.supports_l1 else 0.0, "l2": 1.0 if make.needs_l2 else 0.0}
+    kind = "memm" if "single tokens" in make.requires else "chain"
+    penalty = {"l1": 0.0 if "no l1" in make.requires else 0.5}
+    penalty["l2"] = 1.0 if "l2" in make.requires else 0.0
     problem = sparse_problem()
     training = Training(problem.corpus, NAMES, make(polish_iterations=8), kind=kind, **penalty)
     training.step()

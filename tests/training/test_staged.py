@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
 from spacy_sparsecrf.corpus.schedule import Descent, Kin, Stage
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.admitted import AdmittedPart
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.dropping import ReducedPart
+from spacy_sparsecrf.loss.parts import Part
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
@@ -153,9 +154,14 @@ def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigra
     n_pairs = n * (n + start)
     widths = np.where(np.arange(len(mask)) < n_unigram, n, n_pairs)
     expected = np.flatnonzero(np.repeat(admitted, widths))
-    corpus = make_problem()[0].corpus
-    none = np.empty(0, np.int64)
-    part = AdmittedPart(corpus, n, np.flatnonzero(admitted), n_unigram, n, n_pairs, none)
+    keys = np.arange(len(mask), dtype=np.uint64)
+    corpus = replace(
+        make_problem()[0].corpus,
+        unigram_keys=keys[:n_unigram],
+        bigram_keys=keys[n_unigram:],
+        start_label=start,
+    )
+    part = ReducedPart(corpus, n, Part(corpus, n), np.flatnonzero(admitted))
     assert part.permits is None
     np.testing.assert_array_equal(part.outer(np.arange(len(expected))), expected)
     inner = part.inner(np.arange(widths.sum()))

@@ -1,23 +1,21 @@
 """The chain loss a sequence at a time, with a memory of each sequence's last gradient."""
 
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.layout import Factors, Grouped, Groups, OwnRows
 from ..kernels.rules import Rules, Steps, set_leaves
-from ..kernels.sag import Average, Progress, Slopes, rows_of_sequences, sag_pass, scatter_all
-from .lattice import Csr, Lattice
-from .tables import new_visit, tables_of
-from .working import Floats, WorkingLoss
+from ..kernels.sag import Average, Exchange, Progress, rows_of_sequences, sag_pass, scatter_all
+from .examples import new_visit, tables_of
+from .lattice import Floats, Lattice
+from .working import WorkingLoss
 
 Numbers = NDArray[Any]
-_Kind = TypeVar("_Kind", bound="SequenceMemory")
 
 
-class SequenceMemory:
+class StoredGradients:
     """What SAG stores of each sequence's last gradient, and passes that use it.
 
     A gradient is not stored, but what makes it up whatever the weights (Schmidt 2015, section
@@ -34,32 +32,17 @@ class SequenceMemory:
 
     def __init__(self, working: WorkingLoss) -> None:
         lattice, self._n_labels = working.space.lattice, working.space.n_labels
-        # Constrained copies come last.
-        self.n_sequences = len(lattice.twin) - int((lattice.twin >= 0).sum())
+        self.n_sequences = lattice.n_examples
         self._offsets = lattice.offsets[: self.n_sequences + 1]
-        self._group(lattice)
-        groups = Groups(
-            self._seq_ptr,
-            self._grp_tokens.indptr,
-            self._grp_tokens.indices,
-            self._grp_context,
-        )
+        groups = self._group(lattice)
         # What kernels take of the corpus and the weights.
         self._grouped = Grouped(
             tables_of(working), working.context_rows, groups, self._rows_of_sequences(working)
         )
+        self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
         self._make_workspaces(working)
 
-    @classmethod
-    def of(cls: type[_Kind], working: WorkingLoss) -> _Kind:
-        """The one of a working loss, made when it is first asked for."""
-        made = _MADE.get(working)
-        # That of another kind has other workspaces.
-        if type(made) is not cls:
-            made = _MADE[working] = cls(working)
-        return made
-
-    def _group(self, lattice: Lattice) -> None:
+    def _group(self, lattice: Lattice) -> Groups:
         """Number the groups, those of a sequence together; list their tokens."""
         n_tokens = int(self._offsets[-1])
         sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
@@ -73,51 +56,33 @@ class SequenceMemory:
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(len(keys) + 1)).astype(np.int64)
         places = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)
-        self._grp_tokens = Csr(bounds, places)
-        self._grp_context = (keys % n_contexts).astype(np.int32)
         first = np.arange(self.n_sequences + 1) * n_contexts
-        self._seq_ptr = np.searchsorted(keys, first).astype(np.int64)
+        seq_ptr = np.searchsorted(keys, first).astype(np.int64)
+        return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
 
     def _rows_of_sequences(self, working: WorkingLoss) -> OwnRows:
         """The rows that each sequence has."""
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
         ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
+        tables = working.sequences, working.unigrams, working.context_rows
         for _ in range(2):
-            rows_of_sequences(
-                working.sequences,
-                working.unigrams,
-                working.context_rows,
-                np.arange(self.n_sequences),
-                marks,
-                touched,
-                ptr,
-                rows,
-            )
+            rows_of_sequences(*tables, np.arange(self.n_sequences), marks, touched, ptr, rows)
             # Counted the first time, filled the second.
             rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
         return OwnRows(ptr, rows, weight_ptr)
 
     def _make_workspaces(self, working: WorkingLoss) -> None:
         space, n = working.space, len(working.coordinates)
-        self._slopes = Slopes(
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros((self._most_groups, space.n_labels, space.padded)),
-            new_visit(working),
-        )
-
-    @property
-    def _most_groups(self) -> int:
-        """How many groups a sequence has at most."""
-        return int(np.diff(self._seq_ptr).max(initial=0))
+        pairs = np.zeros((self._most_groups, space.n_labels, space.padded))
+        vectors = np.zeros(n), np.zeros(n), np.zeros(n)
+        self._exchange = Exchange(*vectors, pairs, new_visit(working))
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """No residuals: nodes [tokens, Yp] and pairs [groups, Y, Yp], the same for all weights."""
         space = working.space
         nodes = np.zeros((int(self._offsets[-1]), space.padded), space.dtype)
-        shape = (len(self._grp_context), self._n_labels, space.padded)
+        shape = (len(self._grouped.groups.context), self._n_labels, space.padded)
         return nodes, np.zeros(shape, space.dtype)
 
     def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
@@ -138,8 +103,4 @@ class SequenceMemory:
         reached = np.zeros(len(self._grouped.own_rows.weight_ptr) - 1, np.int64)
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
-        return int(sag_pass(draws, rules, self._grouped, average, progress, self._slopes))
-
-
-# They last as long as their losses: a solver has nothing but settings and states.
-_MADE: WeakKeyDictionary[WorkingLoss, SequenceMemory] = WeakKeyDictionary()
+        return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))

@@ -1,0 +1,42 @@
+"""Runs on the corpus whose minima independent programs found; each is made once."""
+
+from functools import cache
+
+import numpy as np
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from .data import ORACLE, crfpp_observations, read_columns, read_oracle
+
+
+@cache
+def oracle_observations() -> Observations:
+    oracle = read_oracle()
+    return crfpp_observations(read_columns(ORACLE / oracle["data"]), oracle["template"])
+
+
+@cache
+def oracle_corpus() -> EncodedCorpus:
+    oracle = read_oracle()
+    column, names = oracle["label_column"], oracle["labels"]
+    tokens = [token for sentence in read_columns(ORACLE / oracle["data"]) for token in sentence]
+    builder = CorpusBuilder()
+    gold = [names.index(token[column]) for token in tokens]
+    builder.add(oracle_observations(), np.array(gold, dtype=np.int32))
+    return builder.build()
+
+
+@cache
+def oracle_training(case: str, n_steps: int) -> Training:
+    """A run that has converged, or done so many outer iterations."""
+    oracle = read_oracle()
+    penalty = oracle["cases"][case]
+    solver = OWLQN(tolerance=1e-5 if case == "l2" else 1e-4, window=0.0)
+    options = {"l1": penalty["rho1"], "l2": penalty["rho2"], "dtype": "float64"}
+    training = Training(oracle_corpus(), oracle["labels"], solver, **options)
+    for _ in range(n_steps):
+        if training.step().converged:
+            break
+    return training
