@@ -14,8 +14,6 @@ from scipy.special import logsumexp
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 
-_LOSSES: dict[Hashable, tuple[float, np.ndarray]] = {}
-
 
 @dataclass
 class Problem:
@@ -69,11 +67,16 @@ class Problem:
         total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
         previous = (self.n_labels, *path[:-1])
         for t, a, b in zip(tokens, previous, path, strict=True):
-            for o in self.unigram_tests(t):
-                total.mu[o, b] += 1
-            for o in self.bigram_tests(t):
-                total.lam[o, a, b] += 1
+            self.count(t, a, b, 1.0, total)
         return total.theta
+
+    def count(self, t: int, previous: int, label: int, weight: float, total: Problem) -> None:
+        """Add a weight to the coordinates of what is on at a token, given its labels."""
+        for o in self.unigram_tests(t):
+            total.mu[o, label] += weight
+        if previous < self.n_previous:
+            for o in self.bigram_tests(t):
+                total.lam[o, previous, label] += weight
 
     def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
         """All legal label sequences, or those that agree with what is known of the gold labels."""
@@ -93,15 +96,30 @@ class Problem:
         around = (self.n_labels, *path, self.n_labels)
         return self.legal is None or all(self.legal[a, b] for a, b in itertools.pairwise(around))
 
+    def pair_marginals(self, tokens: range, agree: bool = False) -> tuple[float, np.ndarray]:
+        """Log Z, and p(y', y) of each token, [T, Y + 1, Y], by enumeration of all paths."""
+        n, steps = self.n_labels, np.arange(len(tokens))
+        table = [
+            [[self.log_potential(t, a, b) for b in range(n)] for a in range(n + 1)] for t in tokens
+        ]
+        paths = np.array(self.paths(tokens, agree)).reshape(-1, len(tokens))
+        taken = steps, np.column_stack((np.full(len(paths), n), paths[:, :-1])), paths
+        scores = np.array(table)[taken].sum(axis=1)
+        log_z = float(logsumexp(scores))
+        pairs = np.zeros((len(tokens), n + 1, n))
+        np.add.at(pairs, taken, np.exp(scores - log_z)[:, None])
+        return log_z, pairs
+
     def log_z(self, tokens: range, agree: bool = False) -> float:
-        return float(logsumexp([self.score(tokens, p) for p in self.paths(tokens, agree)]))
+        return self.pair_marginals(tokens, agree)[0]
 
     def expected(self, tokens: range, agree: bool = False) -> np.ndarray:
-        log_z = self.log_z(tokens, agree)
-        return sum(
-            np.exp(self.score(tokens, p) - log_z) * self.counts(tokens, p)
-            for p in self.paths(tokens, agree)
-        )
+        """E F(x, y), which is a sum over tokens."""
+        total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
+        pairs = self.pair_marginals(tokens, agree)[1]
+        for i, a, b in np.argwhere(pairs):
+            self.count(tokens[i], a, b, pairs[i, a, b], total)
+        return total.theta
 
     def contents(self) -> tuple[Hashable, ...]:
         """What tells this problem from others that have other figures."""
@@ -110,17 +128,7 @@ class Problem:
         return type(self), self.n_labels, *own
 
     def loss(self) -> tuple[float, np.ndarray]:
-        """Weighted negative log-likelihood and gradient, missing labels marginalised over.
-
-        Enumerated once for all that is held against it.
-        """
-        key = self.contents()
-        if key not in _LOSSES:
-            _LOSSES[key] = self._enumerated_loss()
-        value, gradient = _LOSSES[key]
-        return value, gradient.copy()
-
-    def _enumerated_loss(self) -> tuple[float, np.ndarray]:
+        """Weighted negative log-likelihood and gradient, missing labels marginalised over."""
         value, gradient = 0.0, np.zeros_like(self.theta)
         for tokens, weight in zip(self.sequences(), self.corpus.weights, strict=True):
             if len(tokens):
@@ -129,11 +137,7 @@ class Problem:
         return value, gradient
 
     def marginals(self, tokens: range) -> np.ndarray:
-        log_z = self.log_z(tokens)
-        table = np.zeros((len(tokens), self.n_labels))
-        for path in self.paths(tokens):
-            table[np.arange(len(tokens)), path] += np.exp(self.score(tokens, path) - log_z)
-        return table
+        return self.pair_marginals(tokens)[1].sum(axis=1)
 
     def best_path(self, tokens: range) -> tuple[int, ...]:
         return max(self.paths(tokens), key=lambda path: self.score(tokens, path))

@@ -19,11 +19,9 @@ class ValueProblem(Problem):
         rows = zip(self.corpus.values[t], self.corpus.value_tests, strict=True)
         return total + sum(float(x) * self.mu[o, label] for x, o in rows)
 
-    def counts(self, tokens: range, path: tuple[int, ...]) -> np.ndarray:
-        total = Problem(self.corpus, self.n_labels, super().counts(tokens, path))
-        for t, label in zip(tokens, path, strict=True):
-            total.mu[self.corpus.value_tests, label] += self.corpus.values[t]
-        return total.theta
+    def count(self, t: int, previous: int, label: int, weight: float, total: Problem) -> None:
+        super().count(t, previous, label, weight, total)
+        total.mu[self.corpus.value_tests, label] += weight * self.corpus.values[t]
 
 
 def random_values(rng: np.random.Generator, n: int, n_values: int) -> np.ndarray:

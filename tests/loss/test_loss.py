@@ -237,6 +237,19 @@ def test_ten_thousand_tokens_are_finite_and_exact(scale):
     np.testing.assert_allclose(gradient[:n], expected.mu.ravel(), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("options", [{}, {"start_label": False, "missing": 0.5}])
+def test_the_twin_adds_up_paths(options):
+    problem, _ = random_problem(19, 3, [4], n_bigram=3, **options)
+    (tokens,) = problem.sequences()
+    for agree in (False, True):
+        paths = problem.paths(tokens, agree)
+        mass = np.exp([problem.score(tokens, path) for path in paths])
+        assert problem.log_z(tokens, agree) == pytest.approx(np.log(mass.sum()), rel=1e-12)
+        counts = np.array([problem.counts(tokens, path) for path in paths])
+        expected = mass @ counts / mass.sum()
+        np.testing.assert_allclose(problem.expected(tokens, agree), expected, atol=1e-12)
+
+
 def test_weights_beyond_float64_give_an_infinite_value():
     problem, _ = random_problem(16, 3, [4], scale=1e6)
     value, _ = full_value_and_grad(problem)
