@@ -60,7 +60,8 @@ class BatchSolver(Protocol):
     sequences (see `ChainLoss`). `supports_values`: whether it learns weights of real-valued
     features, which only whole evaluations of the loss know. `out_of_core`: whether the corpus may
     be in files (see `arrays`). `gone`: whether only its name is left, for pipelines that it
-    trained. `state_type`: the dataclass of its state.
+    trained. `average_warm_start`: whether the warm start ends with means of its weights and is an
+    outer iteration of its own. `state_type`: the dataclass of its state.
     """
 
     state_type: type[Any]
@@ -78,6 +79,7 @@ class BatchSolver(Protocol):
     window: float
     inner_iterations: int
     warm_start_epochs: int
+    average_warm_start: bool
     seed: int
     polish_iterations: int
     polish_l2: float
@@ -133,6 +135,7 @@ class BatchSettings:
     supports_values = False
     out_of_core = False
     gone = False
+    average_warm_start = False
 
     def __init__(
         self,

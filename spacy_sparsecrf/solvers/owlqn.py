@@ -70,6 +70,9 @@ class OWLQN(BatchSettings):
         cost little).
     classic: whether to do as Andrew & Gao (2007) do, without the changes above.
     max_line_search: evaluations that one line search may take.
+    average_warm_start: whether the warm start ends with means of its weights (see
+        `training.run.warm_start`), and is an outer iteration of its own: means label well, and the
+        first quasi-Newton iterations often lead to worse labels before they lead to better.
     The other settings: see `BatchSettings`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -87,7 +90,8 @@ class OWLQN(BatchSettings):
         window: float = 1e-5,
         inner_iterations: int = 10,
         max_line_search: int = 40,
-        warm_start_epochs: int = 6,
+        warm_start_epochs: int = 4,
+        average_warm_start: bool = True,
         seed: int = 0,
         polish_iterations: int = 0,
         polish_l2: float = 1e-5,
@@ -103,6 +107,7 @@ class OWLQN(BatchSettings):
         )
         self.history = history
         self.classic = classic
+        self.average_warm_start = average_warm_start
         self.max_line_search = max_line_search
         self.require(1, "history", "max_line_search")
 

@@ -20,6 +20,8 @@ Longs = NDArray[np.int64]
 
 # Decay of the step over one epoch: the value that Wapiti has.
 EPOCH_DECAY = 0.85
+# How often in an epoch weights are taken that a mean is of.
+_TAKEN = 4
 
 
 class Run:
@@ -98,16 +100,20 @@ class Run:
             self._working_set.change(penalty)
 
     def step(self) -> StepReport:
-        """Do one outer iteration; the first has the warm start in it."""
+        """Do one outer iteration; the first has the warm start in it, or is the warm start."""
         n_epochs = 0
         if self._working_set is None:
-            sparse = self._penalty.l1 > 0.0
-            n_epochs = self._solver.warm_start_epochs if sparse else 0
-            first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
-            if self._solver.stochastic and n_epochs == 0 and sparse:
+            solver, sparse = self._solver, self._penalty.l1 > 0.0
+            n_epochs = solver.warm_start_epochs if sparse else 0
+            # A solver of another package may not know.
+            averaged = getattr(solver, "average_warm_start", False)
+            first = warm_start(self.loss, self._penalty, n_epochs, solver.seed, averaged)
+            if solver.stochastic and n_epochs == 0 and sparse:
                 coordinates = self.loss.descent_coordinates()
                 first = coordinates, np.zeros(len(coordinates))
             self._working_set = self._start(first)
+            if averaged and n_epochs:
+                return replace(self.reached, passes=float(n_epochs))
         report = self._working_set.step()
         self._optimality = report.optimality
         return replace(report, passes=report.passes + n_epochs)
@@ -129,12 +135,13 @@ class Run:
 
 
 def warm_start(
-    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int
+    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
 ) -> tuple[Longs, Floats]:
     """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of pairs of test and label that occur.
 
     Sequences with missing gold labels are left out. n_epochs: passes over the corpus, none for 0;
-    seed: of the order of sequences.
+    seed: of the order of sequences; averaged: whether weights that end up non-zero are given as
+    their means over the second half of the passes.
     RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
     """
     if n_epochs == 0:
@@ -143,14 +150,22 @@ def warm_start(
     working = loss.restrict(loss.descent_coordinates(), stochastic=True)
     descent = SequenceDescent(working, penalty)
     sequences = descent.sequences
+    total, n_taken = np.zeros(len(working.coordinates)), 0
     if len(sequences) > 0:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
         for epoch in range(n_epochs):
-            descent.run(rng.permutation(sequences), eta * EPOCH_DECAY**epoch, decay)
+            step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
+            for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
+                descent.run(part, step, decay)
+                step *= decay ** len(part)
+                if averaged and 2 * (epoch * _TAKEN + i) >= n_epochs * _TAKEN:
+                    total += descent.settle()
+                    n_taken += 1
     theta = descent.settle()
     active = theta != 0.0
-    return working.coordinates[active], theta[active]
+    first = total / n_taken if n_taken else theta
+    return working.coordinates[active], first[active]
 
 
 def polish(
