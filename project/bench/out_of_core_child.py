@@ -21,6 +21,7 @@ _TEMPLATES = ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
 # First letters of tags that are labels of their own; the others are one.
 _LETTERS = frozenset("ABCDHIJMNPRTVW")
 _OTHER = "-"
+_PENALTY = {"l1": 0.5, "l2": 1e-5}
 
 
 class Watch(threading.Thread):
@@ -75,9 +76,10 @@ def main(
         "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
         "inner_iterations": 3,
         "warm_start_epochs": 1,
+        "average_warm_start": False,
     }
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _TEMPLATES}
-    config = {"features": features, "solver": solver, "n_threads": threads}
+    config = {"features": features, "solver": solver, "n_threads": threads, **_PENALTY}
     pipe = nlp.add_pipe("sparse_crf", config=config)
     watch = Watch()
     watch.start()

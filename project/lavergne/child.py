@@ -22,7 +22,7 @@ from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
 
 from .corpora import Parts, Scored, read_parts
-from .experiments import Experiment, by_name
+from .experiments import SETTINGS, Experiment, by_name
 
 QUICK_SEQUENCES = 60
 _QUICK_CAP = 2.0
@@ -60,7 +60,8 @@ def make_training(
     from spacy_sparsecrf.features.lineage import KinRecord, Lineage
 
     featurizer = Featurizer(experiment.templates)
-    solver = crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**experiment.settings)
+    settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}
+    solver = crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**settings)
     options: dict[str, Any] = {
         "l1": experiment.l1,
         "l2": experiment.l2,

@@ -53,6 +53,7 @@ _LAVERGNE, _SCHMIDT = "Lavergne 2010", "Schmidt 2015"
 _TSUBOI, _VISHWANATHAN, _GOODMAN = "Tsuboi 2011", "Vishwanathan 2006", "Goodman 2002"
 
 _LONGER = 4.0
+_WARM = {"warm_start_epochs": 6, "average_warm_start": False}
 _POWERS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # A row of its log is ten passes, of which the first may raise the objective.
 _OEG = {"inner_iterations": 10}
@@ -80,7 +81,7 @@ SMOOTH_RACE = (
 SPARSE_RACE = (
     Contestant("OWL-QN, as published", "OWLQN", {"classic": True, "history": 5}, _LAVERGNE),
     Contestant("OWL-QN", "OWLQN", {}, "ours"),
-    Contestant("OWL-QN, warm start", "OWLQN", {"warm_start_epochs": 6}, "ours"),
+    Contestant("OWL-QN, warm start", "OWLQN", _WARM, "ours"),
     Contestant("RPROP+", "RPROP", {}, "Wapiti"),
     Contestant("BCD", "BCD", {}, _LAVERGNE),
     Contestant("SGD-L1", "SGDL1", {}, _LAVERGNE),

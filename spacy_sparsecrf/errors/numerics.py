@@ -11,7 +11,7 @@ class NumericErrors:
     SC302 = "A corpus without any sequence was given: there is nothing to learn from."
     SC303 = (
         "The penalty {key} = {value} is not a finite number >= 0. Change [components.NAME] "
-        "{key} (default: l1 = 0.5, l2 = 0.00001)."
+        "{key} (defaults: l1 = 0.1, l2 = 0.3; of entities 0.2 and 1)."
     )
     SC304 = (
         "n_threads = {value} is negative. Change [components.NAME] n_threads: the number of "

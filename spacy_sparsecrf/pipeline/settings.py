@@ -50,8 +50,8 @@ class Settings:
 
     model: str = "chain"
     clusters: int = 0
-    l1: float = 0.5
-    l2: float = 1e-5
+    l1: float = 0.1
+    l2: float = 0.3
     sequences: str = "sents"
     dtype: str = "float32"
     precision: str = "float64"

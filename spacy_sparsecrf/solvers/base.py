@@ -103,7 +103,8 @@ class BatchSolver:
     A class says by `requires` what it needs of a problem, and is refused where that is lacking;
     by `exact` whether it converges to the minimiser, by `streaming` whether it can learn from the
     batches of spaCy's loop alone, and by `gone` whether only its name is left, for pipelines that
-    it trained. `state_type` is the class of its state.
+    it trained; by `average_warm_start` whether the warm start ends with means of its weights and is
+    an outer iteration of its own. `state_type` is the class of its state.
     """
 
     tolerance: float = 1e-3
@@ -119,6 +120,7 @@ class BatchSolver:
     exact = True
     streaming = False
     gone = False
+    average_warm_start = False
 
     def __post_init__(self) -> None:
         self.require(1, "inner_iterations")

@@ -67,6 +67,9 @@ class OWLQN(BatchSolver):
         cost little).
     classic: whether to do as Andrew & Gao (2007) do, without the changes above.
     max_line_search: evaluations that one line search may take.
+    average_warm_start: whether the warm start ends with means of its weights (see
+        `training.run.warm_start`), and is an outer iteration of its own: means label well, and the
+        first quasi-Newton iterations often lead to worse labels before they lead to better.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -77,6 +80,8 @@ class OWLQN(BatchSolver):
     history: int = 20
     classic: bool = False
     max_line_search: int = 40
+    warm_start_epochs: int = 4
+    average_warm_start: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

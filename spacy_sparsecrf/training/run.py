@@ -33,6 +33,8 @@ _SHRINK = 0.9
 _WORTH_SHRINKING = 0.7
 # Outer iterations within the objective window that end a run: new weights need one to act.
 _MAX_IDLE = 2
+# How often in an epoch weights are taken that a mean is of.
+_TAKEN = 4
 
 
 class Run:
@@ -119,9 +121,13 @@ class Run:
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
 
-        The first has the warm start in it.
+        The first has the warm start in it, or is the warm start.
         """
-        passes = 0.0 if self._state is not None else float(self._warm_up())
+        passes = 0.0
+        if self._state is None:
+            passes = float(self._warm_up())
+            if passes and self._is_averaged:
+                return replace(self.reached, passes=passes)
         for _ in range(self._solver.inner_iterations):
             report = self._solver.step(self._working, self._penalty, self._state)
             passes += report.passes
@@ -136,11 +142,16 @@ class Run:
         self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
         return replace(report, optimality=self._optimality, passes=passes, converged=self.converged)
 
+    @property
+    def _is_averaged(self) -> bool:
+        """Whether the warm start is one of means; a solver of another package may not know."""
+        return bool(getattr(self._solver, "average_warm_start", False))
+
     def _warm_up(self) -> int:
         """Start at the weights of a warm start; how many passes that took."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._solver.warm_start_epochs if sparse else 0
-        first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed)
+        first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed, self._is_averaged)
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
             first = coordinates, np.zeros(len(coordinates))
@@ -229,12 +240,13 @@ class Run:
 
 
 def warm_start(
-    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int
+    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
 ) -> tuple[Longs, Floats]:
     """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of pairs of test and label that occur.
 
     Sequences with missing gold labels are left out. n_epochs: passes over the corpus, none for 0;
-    seed: of the order of sequences.
+    seed: of the order of sequences; averaged: whether weights that end up non-zero are given as
+    their means over the second half of the passes.
     RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
     """
     if n_epochs == 0:
@@ -243,14 +255,22 @@ def warm_start(
     working = loss.restrict(loss.descent_coordinates(), stochastic=True)
     descent = SequenceDescent(working, penalty)
     sequences = descent.sequences
+    total, n_taken = np.zeros(len(working.coordinates)), 0
     if len(sequences) > 0:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
         for epoch in range(n_epochs):
-            descent.run(rng.permutation(sequences), eta * EPOCH_DECAY**epoch, decay)
+            step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
+            for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
+                descent.run(part, step, decay)
+                step *= decay ** len(part)
+                if averaged and 2 * (epoch * _TAKEN + i) >= n_epochs * _TAKEN:
+                    total += descent.settle()
+                    n_taken += 1
     theta = descent.settle()
     active = theta != 0.0
-    return working.coordinates[active], theta[active]
+    first = total / n_taken if n_taken else theta
+    return working.coordinates[active], first[active]
 
 
 def polish(

@@ -164,14 +164,59 @@ def test_warm_start_gets_near_the_minimum_and_is_reproducible():
     assert minimum < reached < minimum + 0.2 * (at_zero - minimum)
 
 
-def test_warm_and_cold_starts_reach_the_same_minimum():
+def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
+    taken = []
+    settle = SequenceDescent.settle
+
+    def settle_and_note(descent):
+        theta = settle(descent)
+        taken.append((descent.due[0], theta.copy()))
+        return theta
+
+    monkeypatch.setattr(SequenceDescent, "settle", settle_and_note)
+    loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
+    coordinates, means = warm_start(loss, penalty, 3, 0, averaged=True)
+    (*parts, (due, last)) = taken
+    # Two quarters of the second pass, four of the third; after the last nothing is learnt.
+    assert len(parts) == 6
+    assert parts[-1][0] == due
+    assert len({due for due, _ in parts}) == 6
+    expected = np.mean([theta for _, theta in parts], axis=0)[last != 0.0]
+    np.testing.assert_allclose(means, expected, rtol=1e-12)
+    taken.clear()
+    np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
+    warm_start(loss, penalty, 3, 0)
+    # Penalties that are due act at once or in parts, which is not quite the same.
+    assert len(taken) == 1
+    np.testing.assert_allclose(taken[0][1], last, atol=1e-3)
+
+
+def test_means_are_an_outer_iteration_of_their_own():
+    problem = learnable()
+    solver = OWLQN(warm_start_epochs=3)
+    training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
+    first = training.step()
+    loss, penalty = ChainLoss(problem.corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
+    coordinates, theta = warm_start(loss, penalty, 3, 0, averaged=True)
+    np.testing.assert_array_equal(training.weights[0], coordinates)
+    np.testing.assert_array_equal(training.weights[1], theta)
+    value = loss.restrict(coordinates).value_and_grad(theta)[0] + penalty.value(theta)
+    assert first.objective == pytest.approx(value)
+    assert (first.passes, first.n_active, first.converged) == (3, len(theta), False)
+    assert training.step().passes >= solver.inner_iterations
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_warm_and_cold_starts_reach_the_same_minimum(averaged):
     problem = learnable()
     objectives = []
     for epochs in (0, 5):
-        solver = OWLQN(warm_start_epochs=epochs, tolerance=1e-6, window=0.0)
+        settings = {"average_warm_start": averaged, "tolerance": 1e-6, "window": 0.0}
+        solver = OWLQN(warm_start_epochs=epochs, **settings)
         training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
         first = training.step()
-        assert (first.passes > epochs) or first.converged
+        own_row = averaged and epochs > 0
+        assert first.passes == epochs if own_row else first.passes > epochs or first.converged
         for _ in range(100):
             if training.step().converged:
                 break

@@ -32,7 +32,7 @@ def test_the_factory_declares_what_it_assigns_and_its_score(nlp: Language):
 
 def test_add_pipe_fills_every_setting_so_that_a_saved_config_is_complete(nlp):
     block = nlp.config["components"]["sparse_crf"]
-    assert (block["l1"], block["l2"], block["sequences"]) == (0.5, 1e-5, "sents")
+    assert (block["l1"], block["l2"], block["sequences"]) == (0.1, 0.3, "sents")
     assert block["features"]["templates"]
     assert block["solver"]["history"] == 20
     assert block["target"]["attr"] == "tag"

@@ -31,6 +31,7 @@ def test_configs_train(path: Path, corpus: Corpus):
         "paths.train": str(corpus.train_path),
         "paths.dev": str(corpus.dev_path),
         "training.max_steps": 4,
+        "training.patience": 0,
         "components.sparse_crf.n_threads": 1,
     }
     nlp, rows = run_training(load_config(path, overrides=overrides))

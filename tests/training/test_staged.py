@@ -301,7 +301,7 @@ def test_a_path_is_refused():
 def slow_labels(kin: Kin, stage: int, require: str, active: set[tuple[int, int]]) -> set:
     """What the tests of a stage are admitted with, (test, label), label None for all labels."""
     found = set()
-    blocks = active | {(int(kin.twin[test]), label) for test, label in active}
+    blocks = active | {(int(kin.counterpart[test]), label) for test, label in active}
     # The number that stands for no test.
     blocks -= {(len(kin.stage), label) for label in range(3)}
     for test in np.flatnonzero(kin.stage == stage).tolist():
@@ -324,7 +324,7 @@ def test_labels_are_those_of_a_slow_twin(require, seed):
     builder.add(replace(observations, bigram_columns=columns), problem.corpus.labels)
     corpus = builder.build()
     kin, rng = make_kin(observations, corpus), np.random.default_rng(seed)
-    assert (kin.twin < len(kin.stage)).any()
+    assert (kin.counterpart < len(kin.stage)).any()
     chosen = np.flatnonzero(rng.random(3 * len(kin.stage)) < 0.3)
     active = set(zip((chosen // 3).tolist(), (chosen % 3).tolist(), strict=True))
     n_found = 0
