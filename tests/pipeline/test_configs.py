@@ -66,6 +66,7 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
     overrides = {
         "paths.train": str(tmp_path / "train.spacy"),
         "paths.dev": str(tmp_path / "train.spacy"),
+        "training.patience": 0,
         "training.max_steps": 3,
         f"{component}.n_threads": 1,
     }
