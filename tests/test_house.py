@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "decoding": BASE | {"corpus", "model"},
     "features": BASE | {"corpus", "model"},
     "targets": BASE | {"corpus"},
-    "convert": BASE | {"features", "targets"},
+    "convert": BASE | {"features", "targets", "model"},
 }
 BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW - {"convert"}
@@ -211,6 +211,7 @@ def test_only_what_stands_on_the_component_imports_it():
         "pipeline.filling",
         "pipeline.path",
         "cli.common",
+        "cli.import_model",
     }
 
 

@@ -36,8 +36,8 @@ class EstimatorErrors:
     SC809 = "{name} = {value!r} cannot be ({reason})."
     SC810 = (
         "{n} features that have weights are no tests of templates: {shown}. A component reads "
-        "features by templates only: name the test that is each of them by tests = {{...}}, as in "
-        '{{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without them.'
+        "features by templates only: name the test that is each of them by `tests` (--tests), as "
+        'in {{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without them.'
     )
     SC811 = (
         "{first!r} and {second!r} are both the test {name}, which has one weight for each label. "

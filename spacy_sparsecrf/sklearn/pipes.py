@@ -1,16 +1,9 @@
 """Estimators and pipeline components that have the same weights.
 
 A component reads features from Docs by templates, an estimator is given them. Both are the same
-model where a feature is a test of a template:
-
-    {"lower[-1]": "the"}               lower[-1]=the
-    {"is_title[0]": True}              is_title[0]=1
-    ["lower[-1]=the|lower[0]=cat"]     itself
-    {"word.lower()": "the"}            lower[0]=the, if told that "word.lower()" is lower[0]
-    {"BOS": True}                      lower[-1]=^1, if told that "BOS" is lower[-1]=^1
+model where a feature is a test of a template, see `features.foreign`.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -18,18 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from ..features.attributes import WORD
+from ..features.foreign import names_of, templates_of
 from ..features.naming import NameRecord
-from ..features.templates import Template, parse_template
-from ..model import patching
 from ..model.model import CRFModel, WeightTable
-from ..model.names import ALWAYS, read_hash, read_name, write_name
+from ..model.names import ALWAYS, read_hash
 from ..pipeline.filling import fill
 from . import encoding
 
-_SHOWN = 5  # features in a message
 _NUMBERS = ("vector[", "value(")  # begin names of real-valued features
-_SEPARATOR = re.compile("[:=]")
 
 
 def make_pipe(
@@ -42,75 +31,16 @@ def make_pipe(
 ) -> Any:
     """Add a component with an estimator's weights to a pipeline.
 
-    model, attributes: of the estimator; tests: see `name_of`; factory: of the component; config: of
-    its block, without templates. RETURNS: the component.
+    model, attributes: of the estimator; tests: see `names_of`; factory: of the component; config:
+    of its block, without templates. RETURNS: the component.
     RAISES: SparseCRFError for features that are no tests of templates, or the same one.
     """
-    found = {text: name_of(text, tests) for text in attributes}
-    others = [text for text, name in found.items() if name is None]
-    if others:
-        shown = ", ".join(map(repr, others[:_SHOWN]))
-        raise SparseCRFError(Errors.SC810.format(n=len(others), shown=shown))
-    first: dict[str | None, str] = {}
-    for text, name in found.items():
-        if first.setdefault(name, text) != text:
-            raise SparseCRFError(Errors.SC811.format(first=first[name], second=text, name=name))
-    own = (name for name in found.values() if name is not None)
+    own = names_of(attributes, tests)
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
-    tables = {"u": model.unigram, "b": model.bigram}
-    templates = [text for kind, table in tables.items() for text in _templates(kind, table, names)]
-    features = {"templates": templates, **config.get("features", {})}
+    features = {"templates": templates_of(model, names), **config.get("features", {})}
     pipe = nlp.add_pipe(factory, config={**config, "features": features})
-    fill(pipe, model.labels, patching.dump(model, names), "the estimator")
+    fill(pipe, model, names, "the estimator")
     return pipe
-
-
-def _templates(kind: str, table: WeightTable, names: Mapping[int, str]) -> list[str]:
-    """The templates whose tests have weights."""
-    keys = ("|".join(test for test, _ in read_name(names[key])) for key in table.keys.tolist())
-    return [f"{kind}:{key}" for key in dict.fromkeys(keys)]
-
-
-def name_of(text: str, tests: Mapping[str, str]) -> str | None:
-    """The name of the test that an attribute is, or None.
-
-    tests: by key of a dict, or whole attribute, what a template calls it: a test such as lower[0],
-    which reads the value, or a name such as always or lower[-1]=^1.
-    """
-    name = _name_of(text, None, tests)
-    ends = (match.start() for match in _SEPARATOR.finditer(text))
-    splits = ((text[:end], text[end + 1 :]) for end in ends)
-    found = (_name_of(key, value, tests) for key, value in splits)
-    return name or next(filter(None, found), None)
-
-
-def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | None:
-    """The name of the test of a dict's key and value, None for True."""
-    called = tests.get(key, key)
-    template = _template(called)
-    if template is not None:
-        if len(template.tests) != 1:
-            return None
-        reads_number = isinstance(WORD.get(template.tests[0].attribute, str)("a"), int)
-        number = int(value) if value and value.isdecimal() and reads_number else value
-        return write_name([(template.key, 1 if number is None else number)])
-    if value is not None:
-        return None
-    try:
-        parts = read_name(called)
-    except ValueError:
-        return None
-    template = _template("|".join(test for test, _ in parts))
-    return None if template is None else called
-
-
-def _template(key: str) -> Template | None:
-    """The template of such tests, or None."""
-    try:
-        template = parse_template(f"u:{key}")
-    except SparseCRFError:
-        return None
-    return None if template.is_real else template
 
 
 class Taken(NamedTuple):

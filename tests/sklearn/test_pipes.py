@@ -10,8 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.sklearn import SparseCRF
-from spacy_sparsecrf.sklearn.pipes import name_of, read_docs
+from spacy_sparsecrf.features.foreign import name_of
+from spacy_sparsecrf.sklearn import SparseCRF, read_docs
 
 from ..conftest import Corpus
 from ..toy import docs_of, examples_of, make_sentences, run_steps, tags_of
