@@ -4,6 +4,7 @@ import typer
 
 from .cli.convert import convert
 from .cli.explain import explain
+from .cli.import_model import import_model
 from .cli.path import path
 from .cli.warmup import warmup
 from .cli.weights import dump, patch
@@ -16,6 +17,7 @@ app = typer.Typer(
 )
 for command in (explain, dump, patch, convert, warmup):
     app.command()(command)
+app.command("import")(import_model)
 # Other options are settings of the config.
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(path)
 

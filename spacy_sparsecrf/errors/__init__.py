@@ -3,6 +3,7 @@
 from .commands import CommandErrors
 from .component import ComponentErrors
 from .decoding import DecodingErrors
+from .estimator import EstimatorErrors
 from .features import FeatureErrors
 from .learning import LearningErrors
 from .numerics import NumericErrors
@@ -33,12 +34,13 @@ class Errors(
     DecodingErrors,
     TargetErrors,
     CommandErrors,
+    EstimatorErrors,
     metaclass=_Coded,
 ):
     """Messages of errors: what was wrong, where, and what to do.
 
     SC1xx: features; SC2xx: the component; SC3xx: corpora, losses, solvers, learning; SC4xx:
-    decoding; SC5xx: targets; SC6xx and SC7xx: commands.
+    decoding; SC5xx: targets; SC6xx and SC7xx: commands; SC8xx: the estimator.
     """
 
 
@@ -136,4 +138,10 @@ class Warnings(metaclass=_Coded):
     SCW701 = (
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it had converged "
         "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
+    )
+
+    # SCW8xx: the estimator
+    SCW801 = (
+        "{name} was stopped by max_iterations = {n} before it had converged (optimality "
+        "{optimality:.2g}). Raise max_iterations, or set it to None."
     )

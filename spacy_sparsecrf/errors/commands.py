@@ -67,6 +67,20 @@ class CommandErrors:
         "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
         "attribute twice."
     )
+    SC630 = (
+        "{path} is no model that can be imported: it is neither Wapiti's, nor CRF++'s as text "
+        "(crf_learn -t), nor CRFsuite's, nor a dump of one."
+    )
+    SC631 = "{path} is damaged, or not as {program} writes it: {reason}."
+    SC632 = (
+        "{path} was trained by Wapiti without patterns: what its features are is not known. Train "
+        "it with a pattern file, as wapiti train -p."
+    )
+    SC633 = (
+        "--target {target} is among --columns, which features read: the label would replace it. "
+        "Name another, as in --target _.label."
+    )
+    SC634 = "{path} is no JSON object of strings, such as {example} ({reason})."
     SC701 = (
         "The regularisation path needs solutions at each l1, which the solver {solver} does not "
         "find: it is approximate, or minimises l1 = 0 only. Change [components.NAME.solver], for "

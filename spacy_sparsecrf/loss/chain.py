@@ -38,7 +38,8 @@ class ChainLoss:
     only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
-    find: [n] bool, None = all; limits: on which no result depends but by rounding.
+    find: [n] bool, None = all; also: coordinates [n] that count as observed for `observed_only`;
+    limits: on which no result depends but by rounding.
     RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
@@ -51,6 +52,7 @@ class ChainLoss:
         observed_only: bool = False,
         legal: Mask | None = None,
         permits: Callable[[Longs], Mask] | None = None,
+        also: Longs | None = None,
         limits: Limits = LIMITS,
     ) -> None:
         self._permits = permits
@@ -63,6 +65,8 @@ class ChainLoss:
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
+        if self._candidates is not None and also is not None:
+            self._candidates = distinct(np.concatenate((self._candidates, also)))
         self.n_potential = (
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
         )

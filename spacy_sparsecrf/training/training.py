@@ -32,9 +32,9 @@ class Problem:
     """What is learnt of a corpus, apart from the penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
-    limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels (see
-    `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position model
-    (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
+    also, limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels
+    (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position
+    model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
     RAISES: SparseCRFError for another kind, and for clusters or legal sequences where the kind
         has none.
     """
@@ -43,6 +43,7 @@ class Problem:
     dtype: str = "float32"
     precision: str = "float64"
     observed_only: bool = False
+    also: Longs | None = None
     label_weights: Floats | None = None
     legal: NDArray[np.bool_] | None = None
     kind: str = "chain"
@@ -56,10 +57,11 @@ class Problem:
 
     def identity(self) -> dict[str, Any]:
         """What tells the problem from others, as JSON has it."""
-        label_weights, legal = self.label_weights, self.legal
+        label_weights, legal, also = self.label_weights, self.legal, self.also
         return {
             "precision": self.precision,
             "observed_only": self.observed_only,
+            "also": "" if also is None else digest(also),
             "kind": self.kind,
             "clusters": self.clusters,
             "label_weights": "" if label_weights is None else digest(label_weights),
@@ -174,9 +176,9 @@ class Training:
             if l1 > 0.0 and self._leaves_out:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             for part in parts:
-                loss = ChainLoss(
-                    part.corpus, part.n_labels, *settings, part.permits, problem.limits
-                )
+                also = None if problem.also is None else _inner(part, problem.also)
+                options = part.permits, also, problem.limits
+                loss = ChainLoss(part.corpus, part.n_labels, *settings, *options)
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])
@@ -295,3 +297,9 @@ class Training:
         """
         weights = self._joined([run.polished() for run in self._runs])
         return self._names.model(*weights, self._problem.dtype)
+
+
+def _inner(part: Part, coordinates: Longs) -> Longs:
+    """Those of the coordinates [n] of the whole that the part has, as they are there."""
+    inner = part.inner(coordinates)
+    return inner[inner >= 0]

@@ -1,0 +1,141 @@
+"""Estimators as components, and components as estimators: the same labels and probabilities."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.foreign import name_of
+from spacy_sparsecrf.sklearn import SparseCRF, read_docs
+
+from ..conftest import Corpus
+from ..toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+
+SENTENCES = make_sentences(60, seed=5)
+Y = [tags for _, tags in SENTENCES]
+TESTS = {"word": "lower[0]", "-1:word": "lower[-1]", "BOS": "lower[-1]=^1", "bias": "always"}
+
+
+def features(words: list[str], i: int) -> dict[str, Any]:
+    """As users name features, and as templates do."""
+    found: dict[str, Any] = {"bias": 1.0, "word": words[i].lower(), "length[0]": str(len(words[i]))}
+    found["is_lower[0]"] = words[i].islower()
+    found["suffix(3)[0]"] = [words[i][-3:]] if len(words[i]) >= 3 else []
+    found |= {"-1:word": words[i - 1].lower()} if i else {"BOS": True}
+    return found
+
+
+X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
+
+
+@pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
+def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: Path):
+    crf = SparseCRF(0.05, 0.01, n_threads=1, **options).fit(X[:40], Y[:40])
+    nlp = spacy.blank("en")
+    crf.to_pipe(nlp, TESTS)
+    nlp.to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    pipe = nlp.get_pipe("sparse_crf")
+    docs = [nlp(doc) for doc in docs_of(nlp, SENTENCES)]
+    assert tags_of(docs) == crf.predict(X)
+    marginals = np.concatenate(pipe.marginals(docs))
+    expected = [[*token.values()] for tokens in crf.predict_marginals(X) for token in tokens]
+    assert marginals == pytest.approx(np.array(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "templates", [["b:", "u:", "*:lower[0]", "u:suffix(3)[-1]|lower[0]"], None]
+)
+def test_an_estimator_labels_as_the_component(templates: list[str] | None, nlp: Language):
+    if templates is not None:
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sparse_crf", config={"features": {"templates": templates}, "n_threads": 1})
+    examples = examples_of(nlp, SENTENCES[:40])
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 3)
+    pipe = nlp.get_pipe("sparse_crf")
+    crf = SparseCRF.from_pipe(pipe)
+    docs = docs_of(nlp, SENTENCES)
+    X = read_docs(pipe, docs)
+    assert crf.predict(X) == tags_of([nlp(doc) for doc in docs])
+    marginals = [[*token.values()] for tokens in crf.predict_marginals(X) for token in tokens]
+    expected = np.concatenate(pipe.marginals(docs_of(nlp, SENTENCES)))
+    assert np.array(marginals) == pytest.approx(expected, abs=1e-12)
+    # And back.
+    other = spacy.blank("en")
+    crf.to_pipe(other)
+    assert sorted(other.get_pipe("sparse_crf").dump()) == sorted(pipe.dump())
+
+
+def test_the_scheme_of_entities_comes_along(nlp: Language):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    words = [["Ann", "Lee", "met", "Bob"], ["Bob", "met", "Ann"]] * 5
+    ents = [["B-PER", "I-PER", "O", "B-PER"], ["B-PER", "O", "B-PER"]] * 5
+    examples = []
+    for own, labels in zip(words, ents, strict=True):
+        gold = Doc(nlp.vocab, words=own, ents=labels)
+        examples.append(spacy.training.Example(Doc(nlp.vocab, words=own), gold))
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    crf = SparseCRF.from_pipe(pipe)
+    assert crf.legal_ is not None
+    X = read_docs(pipe, [Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])
+    marginals = pipe.marginals([Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])[0]
+    found = [[*token.values()] for token in crf.predict_marginals(X)[0]]
+    assert np.array(found) == pytest.approx(marginals, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("lower[-1]:the", "lower[-1]=the"),
+        ("lower[ -1 ]:the", "lower[-1]=the"),
+        ("lower[0]:a:b=c", "lower[0]=a:b\\=c"),
+        ("is_title[0]", "is_title[0]=1"),
+        ("length[0]:4", "length[0]=4"),
+        ("lower[0]:4", "lower[0]=\\4"),
+        ('regex("a:b")[0]', 'regex("a:b")[0]=1'),
+        ("lower[-1]=^1", "lower[-1]=^1"),
+        ("lower[-1]=the|lower[0]=cat", "lower[-1]=the|lower[0]=cat"),
+        ("always", "always"),
+        ("bias", "always"),
+        ("-1:word:the", "lower[-1]=the"),
+        ("word=the", "lower[0]=the"),
+        ("other:the", None),
+        ("lower[0]|lower[1]:the", None),
+        ("value(_.x)[0]:1", None),
+        ("", None),
+    ],
+)
+def test_tests_that_features_are(text: str, name: str | None):
+    assert name_of(text, TESTS) == name
+
+
+def test_features_that_are_no_tests_of_templates():
+    crf = SparseCRF(0.05, 0.01).fit(X, Y)
+    with pytest.raises(SparseCRFError, match=r"SC810\] \d+ features .*'word:"):
+        crf.to_pipe(spacy.blank("en"))
+    same = {**TESTS, "-1:word": "lower[0]"}
+    with pytest.raises(SparseCRFError, match=r"SC811\] 'word:\w+' and '-1:word:\w+' are both"):
+        crf.to_pipe(spacy.blank("en"), same)
+
+
+def test_components_whose_tests_have_no_names(corpus: Corpus):
+    for config in ({"names": False}, {"features": {"templates": ["b:", "u:vector[0]"]}}):
+        nlp = spacy.blank("en")
+        nlp.vocab.reset_vectors(width=2)
+        for number, word in enumerate({word for words, _ in SENTENCES for word in words}):
+            nlp.vocab.set_vector(word, np.array([number % 7, 1.0], np.float32))
+        pipe = nlp.add_pipe("sparse_crf", config=config)
+        examples = examples_of(nlp, SENTENCES)
+        nlp.initialize(lambda examples=examples: examples)
+        nlp.update(examples)
+        bare = spacy.blank("en").add_pipe("sparse_crf", config=config).from_bytes(pipe.to_bytes())
+        with pytest.raises(SparseCRFError, match=r"SC812\].*'sparse_crf'"):
+            SparseCRF.from_pipe(bare)
