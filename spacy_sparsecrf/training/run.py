@@ -10,6 +10,7 @@ from ..loss.chain import ChainLoss
 from ..loss.parts import Part
 from ..loss.stochastic import SequenceDescent
 from ..penalty import ElasticNet
+from ..progress import followed
 from ..solvers.base import BatchSolver, StepReport
 from ..solvers.owlqn import OWLQN
 from ..solvers.sgd import calibrate
@@ -146,7 +147,7 @@ def warm_start(
     if len(sequences) > 0:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
-        for epoch in range(n_epochs):
+        for epoch in followed(range(n_epochs), "Warm start", "passes", n_epochs):
             descent.run(rng.permutation(sequences), eta * EPOCH_DECAY**epoch, decay)
     theta = descent.settle()
     active = theta != 0.0
@@ -169,7 +170,7 @@ def polish(
         return weights
     working, solver = loss.restrict(coordinates), OWLQN()
     state = solver.start(working, penalty, theta)
-    for _ in range(n_iterations):
+    for _ in followed(range(n_iterations), "Polishing", "iterations", n_iterations):
         if solver.step(working, penalty, state).converged:
             break
     return coordinates, state.theta

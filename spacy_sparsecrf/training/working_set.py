@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..loss.chain import ChainLoss
 from ..penalty import ElasticNet
+from ..progress import task
 from ..solvers.base import BatchSolver, StepReport, fields_of
 
 Floats = NDArray[np.float64]
@@ -97,13 +98,14 @@ class WorkingSet:
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow."""
-        report = self._solver.step(self._working, self._penalty, self._state)
-        passes = report.passes
-        for _ in range(self._solver.inner_iterations - 1):
-            if report.converged:
-                break
-            report = self._solver.step(self._working, self._penalty, self._state)
-            passes += report.passes
+        n_iterations, passes = self._solver.inner_iterations, 0.0
+        with task("Minimising", "iterations", n_iterations) as shown:
+            for _ in shown.over(range(n_iterations)):
+                report = self._solver.step(self._working, self._penalty, self._state)
+                shown.detail = f"objective {report.objective:.6g}"
+                passes += report.passes
+                if report.converged:
+                    break
         self._regrow()
         optimality = max(report.optimality, self._violation)
         decrease = self._previous - report.objective
@@ -146,7 +148,8 @@ class WorkingSet:
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
-        found, gradients = self._loss.screen(self._working, self._state.theta, threshold, limit)
+        with task("Screening"):
+            found, gradients = self._loss.screen(self._working, self._state.theta, threshold, limit)
         new = ~np.isin(found, old, assume_unique=True)
         worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
