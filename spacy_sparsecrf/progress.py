@@ -6,6 +6,7 @@ spaCy's logger lets no warnings pass, or [training.logger] has console_output = 
 """
 
 import logging
+import shutil
 import sys
 import threading
 import time
@@ -30,7 +31,7 @@ _TICK = 0.2  # seconds between two looks at what is being done
 _FIRST = 1.0  # seconds that a task takes before it is shown
 _PAUSE = 4.0  # seconds between two lines
 # Kernels that training needs, and prediction besides: with default settings just these.
-TRAINING_KERNELS, PREDICTION_KERNELS = 35, 8
+TRAINING_KERNELS, PREDICTION_KERNELS = 34, 9
 _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
     "`python -m spacy_sparsecrf warmup` does it ahead."
@@ -125,8 +126,12 @@ class _Signs:
         if self._bar is None or task is not self._drawn:
             self._close()
             form = None if task.unit else "{desc} {elapsed}{postfix}"
-            settings = {"total": task.total, "unit": f" {task.unit}", "bar_format": form}
-            self._bar, self._drawn = tqdm.tqdm(desc=task.text, leave=False, **settings), task
+            own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
+            # tqdm draws nothing on a terminal that does not tell its size.
+            width, height = shutil.get_terminal_size()
+            place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
+            self._bar, self._drawn = tqdm.tqdm(**own, **place), task
+            self._bar.start_t -= time.monotonic() - task.since
         self._bar.n = task.done
         self._bar.set_postfix_str(task.detail, refresh=False)
         self._bar.refresh()

@@ -86,6 +86,12 @@ class Warnings(metaclass=_Coded):
         "begins {text!r}. Check the tokenizer ([nlp.tokenizer]), and the spaces between the words "
         "of the corpus; or set gold_preproc = true in [corpora.train] to train on gold tokens."
     )
+    SCW209 = (
+        "Component '{name}' goes through the whole corpus in each step, but is evaluated after "
+        "every {n} steps only, and stopped late. Change two lines of the config:\n[training]\n"
+        "eval_frequency = 1\npatience = 5"
+    )
+
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
         "that templates conjoin with pairs of labels are left out. Remove b: templates and write "

@@ -1,18 +1,19 @@
 """Which batches of spaCy's loop a component learns from: its own, or the loop's."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import dot_to_object, registry
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from .settings import Setup
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
 ONE_STEP = "spacy_sparsecrf.one_step_per_epoch.v1"
+MOST_STEPS = 10  # between two evaluations, without a warning
 _ENDLESS = -1  # the value of [training] max_epochs
 
 
@@ -65,6 +66,36 @@ def batcher_of(nlp: Language | None) -> str | None:
     """The name of the batcher that the config of a pipeline has, if it has one."""
     batcher = _training_block(nlp).get("batcher")
     return batcher.get("@batchers") if isinstance(batcher, dict) else None
+
+
+def warn_of_rare_rows(name: str, nlp: Language | None) -> None:
+    """Warn where `spacy train` would evaluate after many iterations only, as by its own defaults.
+
+    name: of a component that is not trained on batches. Other components, whose steps are short,
+    may ask for that; and who calls `nlp.update` looks at scores at will.
+    """
+    if nlp is None or not names_corpus(nlp):
+        return
+    n_steps = _training_block(nlp)["eval_frequency"]
+    if n_steps > MOST_STEPS and list(learners(nlp)) == [name]:
+        warn(Warnings.SCW209.format(name=name, n=n_steps))
+
+
+def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
+    """The pipes, by name, that training changes: neither frozen nor sourced."""
+    fixed = {*sourced, *_training_block(nlp)["frozen_components"]}
+    pipes = {name: pipe for name, pipe in nlp.pipeline if name not in fixed}
+    return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}
+
+
+def names_corpus(nlp: Language) -> bool:
+    """Whether a config tells of a training corpus: its reader has a path, or needs none."""
+    config = nlp.config.interpolate()
+    try:
+        corpus = dot_to_object(config, config["training"]["train_corpus"])
+    except KeyError:
+        return False
+    return corpus.get("path", "") is not None
 
 
 def is_quiet(nlp: Language | None) -> bool:

@@ -94,6 +94,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
         progress.be_quiet(is_quiet(nlp))
+        progress.watch_compilation(progress.TRAINING_KERNELS)
         setup = self.setup
         start, names = storage.load_init_weights(init_weights, self.name)
         known = () if start is None else start.labels

@@ -19,6 +19,7 @@ from spacy.training.loop import (
 from spacy.util import get_sourced_components, load_model_from_config, registry, resolve_dot_names
 
 from ..errors import Errors, SparseCRFError
+from .batchers import learners
 from .component import SparseCRF
 
 if TYPE_CHECKING:
@@ -154,13 +155,7 @@ def _check(nlp: Language, config: Config) -> str:
     """
     from ..training.path import check_solver
 
-    filled = nlp.config.interpolate()
-    fixed = {*get_sourced_components(config), *filled["training"]["frozen_components"]}
-    learning = {
-        name: pipe
-        for name, pipe in nlp.pipeline
-        if getattr(pipe, "is_trainable", False) and name not in fixed
-    }
+    learning = learners(nlp, get_sourced_components(config))
     crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRF)}
     if len(crfs) != 1:
         found = ", ".join(crfs) or "none"
@@ -170,7 +165,8 @@ def _check(nlp: Language, config: Config) -> str:
     if others:
         raise SparseCRFError(Errors.SC707.format(name=name, others=", ".join(others)))
     check_solver(crf.solver)
-    checkpoint = filled["initialize"]["components"].get(name, {}).get("checkpoint")
+    block = nlp.config.interpolate()["initialize"]["components"].get(name, {})
+    checkpoint = block.get("checkpoint")
     if checkpoint is not None:
         raise SparseCRFError(Errors.SC712.format(name=name, path=checkpoint))
     return name

@@ -1,6 +1,5 @@
 """What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
 
-import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, overload
 
@@ -207,27 +206,11 @@ def combine(
     """
     chosen, totals = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
     for values in ranked:
-        left, right, totals = _merge(totals, values, n)
-        chosen = np.column_stack((chosen[left], right))
+        # Of the sum of the i-th and the j-th, from 1, i j - 1 others are no smaller.
+        limits = np.minimum(n // np.arange(1, len(totals) + 1), len(values))
+        left = np.repeat(np.arange(len(totals)), limits)
+        right = np.arange(len(left)) - np.repeat(np.cumsum(limits) - limits, limits)
+        sums = totals[left] + values[right]
+        best = np.argsort(-sums, kind="stable")[:n]
+        chosen, totals = np.column_stack((chosen[left[best]], right[best])), sums[best]
     return chosen, totals
-
-
-def _merge(
-    left: NDArray[np.float64], right: NDArray[np.float64], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Find the n largest sums of elements of two lists that descend, by a heap of candidates.
-
-    RETURNS: the positions in both lists, and the sums.
-    """
-    heap = [(-float(left[0] + right[0]), 0, 0)]
-    found: list[tuple[int, int, float]] = []
-    while heap and len(found) < n:
-        total, i, j = heapq.heappop(heap)
-        found.append((i, j, -total))
-        # Each pair enters once: (i, j) after (i, j - 1), and (i, 0) after (i - 1, 0).
-        if j + 1 < len(right):
-            heapq.heappush(heap, (-float(left[i] + right[j + 1]), i, j + 1))
-        if j == 0 and i + 1 < len(left):
-            heapq.heappush(heap, (-float(left[i + 1] + right[0]), i + 1, 0))
-    first, second, sums = zip(*found, strict=True)
-    return np.array(first), np.array(second), np.array(sums)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from spacy.language import Language
 from spacy.util import logger
@@ -17,9 +17,8 @@ from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.model import CRFModel
-from ..progress import TRAINING_KERNELS, watch_compilation
 from ..solvers.base import check_out_of_core
-from .batchers import is_endless, is_on_batches
+from .batchers import is_endless, is_on_batches, warn_of_rare_rows
 from .compiling import Compiled, LabelIds
 from .scorers import check_score_weights
 from .session import Learner
@@ -59,6 +58,7 @@ def start_run(
     _warn_of_gold(setup.name, compiled, lacking=not on_batches)
     if on_batches:
         return _start_learner(setup, corpus, compiled.labels, start, whole=not is_endless(nlp))
+    warn_of_rare_rows(setup.name, nlp)
     return _start_training(setup, read, corpus, compiled, start)
 
 
@@ -114,13 +114,25 @@ def with_kin(setup: Setup, read: Features) -> Features:
 def _start_training(
     setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
 ) -> "Training":
-    watch_compilation(TRAINING_KERNELS)
+    """Begin a run on a corpus; in stages, if there is a schedule."""
+    from ..features.lineage import KinRecord
+    from ..training.staged import StagedTraining
+    from ..training.training import Training
+
     name, labels, settings = setup.name, compiled.labels, setup.settings
     learning = settings.learning
     legal = setup.legal(labels) if learning.constrained else None
     if learning.constrained and legal is None:
         warn(Warnings.SCW350.format(name=name))
-    make_training = _training_class(setup, read, corpus)
+    make_training: Callable[..., Training] = Training
+    if isinstance(read, KinRecord):
+        report = partial(logger.info, "%s: %s", name)
+        stages: dict[str, Any] = {
+            "kin": read.kin(corpus),
+            "stages": learning.schedule,
+            "report": report,
+        }
+        make_training = partial(StagedTraining, **stages)
     with _doc_named(compiled):
         training = make_training(
             corpus,
@@ -152,21 +164,6 @@ def _warn_of_gold(name: str, compiled: Compiled, *, lacking: bool) -> None:
         counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
         place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
         warn(Warnings.SCW208.format(name=name, **counts, **place))
-
-
-def _training_class(
-    setup: Setup, read: Features, corpus: EncodedCorpus
-) -> "Callable[..., Training]":
-    """What makes a training run: in stages, if there is a schedule."""
-    from ..features.lineage import KinRecord
-    from ..training.staged import StagedTraining
-    from ..training.training import Training
-
-    if not isinstance(read, KinRecord):
-        return Training
-    report = partial(logger.info, "%s: %s", setup.name)
-    stages = setup.settings.learning.schedule
-    return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
 
 
 @contextmanager
@@ -207,7 +204,6 @@ def _start_learner(
         if value != needed:
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}
             raise SparseCRFError(Errors.SC384.format(**values))
-    watch_compilation(TRAINING_KERNELS)
     solver = cast("StreamSolver", setup.solver)
     stream = Stream(corpus, labels, solver, whole=whole, init=start, **setup.settings.problem)
     logger.info("%s: learns %d labels from batches", setup.name, len(labels))
