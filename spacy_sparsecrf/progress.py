@@ -29,7 +29,7 @@ logger.setLevel(logging.INFO)
 
 _TICK = 0.2  # seconds between two looks at what is being done
 _FIRST = 1.0  # seconds that a task takes before it is shown
-_PAUSE = 4.0  # seconds between two lines
+_PAUSE = 3.5  # seconds between two lines
 # Kernels that training needs, and prediction besides: with default settings just these.
 TRAINING_KERNELS, PREDICTION_KERNELS = 34, 9
 _NOTICE = (
@@ -129,7 +129,13 @@ class _Signs:
             own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
             # tqdm draws nothing on a terminal that does not tell its size.
             width, height = shutil.get_terminal_size()
-            place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
+            place = {
+                "leave": False,
+                "bar_format": form,
+                "ncols": width,
+                "nrows": height,
+                "delay": 1e-3,
+            }
             self._bar, self._drawn = tqdm.tqdm(**own, **place), task
             self._bar.start_t -= time.monotonic() - task.since
         self._bar.n = task.done
@@ -189,7 +195,7 @@ def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
 
     n_kernels: about how many will be needed; with_notice: whether to log why, and what to do.
     """
-    _compiling.total = _compiling.done + n_kernels
+    _compiling.total = max(_compiling.total or 0, _compiling.done + n_kernels)
     listener = _listener()
     listener.with_notice = listener.with_notice and with_notice
 

