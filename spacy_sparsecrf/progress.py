@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -80,6 +80,7 @@ class _Signs:
         self._tasks: list[Task] = []
         self._lock = threading.RLock()
         self._ended = threading.Event()
+        self._lines = ExitStack()
         self._last = time.monotonic()  # when there was a sign
         self._told: set[str] = set()  # texts of tasks that there was a line of
         self._bar: tqdm.tqdm[Any] | None = None
@@ -91,6 +92,9 @@ class _Signs:
             self._tasks.append(task)
             if len(self._tasks) == 1:
                 self._ended = threading.Event()
+                if sys.stderr.isatty():
+                    # Lines of spaCy's log do not go through a bar.
+                    self._lines.enter_context(logging_redirect_tqdm([_spacy]))
                 threading.Thread(target=self._run, args=(self._ended,), daemon=True).start()
             if time.monotonic() - self._last >= _PAUSE:
                 self._show(task)
@@ -102,13 +106,13 @@ class _Signs:
             if not self._tasks:
                 self._ended.set()
                 self._close()
+                self._lines.close()
 
     def _run(self, ended: threading.Event) -> None:
-        with logging_redirect_tqdm([_spacy]) if sys.stderr.isatty() else nullcontext():
-            while not ended.wait(_TICK):
-                with self._lock:
-                    if not ended.is_set():
-                        self._show(self._tasks[-1])
+        while not ended.wait(_TICK):
+            with self._lock:
+                if not ended.is_set():
+                    self._show(self._tasks[-1])
 
     def _show(self, task: Task) -> None:
         now = time.monotonic()
@@ -129,14 +133,9 @@ class _Signs:
             own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
             # tqdm draws nothing on a terminal that does not tell its size.
             width, height = shutil.get_terminal_size()
-            place = {
-                "leave": False,
-                "bar_format": form,
-                "ncols": width,
-                "nrows": height,
-                "delay": 1e-3,
-            }
-            self._bar, self._drawn = tqdm.tqdm(**own, **place), task
+            place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
+            # With a delay it is not drawn before it is told how much is done.
+            self._bar, self._drawn = tqdm.tqdm(**own, **place, delay=1e-3), task
             self._bar.start_t -= time.monotonic() - task.since
         self._bar.n = task.done
         self._bar.set_postfix_str(task.detail, refresh=False)
