@@ -12,13 +12,14 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
 # Rooms, and modules at the top, with those that each may import; its own room always is.
-BASE = {"errors", "kernels", "registry", "parallel", "penalty"}
+BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
     "registry": {"errors"},
     "parallel": {"errors"},
     "penalty": {"errors", "parallel"},
+    "progress": {"errors", "kernels"},
     "corpus": BASE,
     "loss": BASE | {"corpus"},
     # Solvers see a loss and a penalty, and never what is behind them.

@@ -16,7 +16,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.learning_settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import read_schedule
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training

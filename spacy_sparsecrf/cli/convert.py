@@ -5,10 +5,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, TypeVar, cast
+from typing import IO, Annotated, cast
 
 import spacy
-import tqdm
 import typer
 from spacy.tokens import Doc, DocBin
 from wasabi import msg
@@ -19,10 +18,10 @@ from ..convert.docs import STORED, read_docs, unpack, write_docs
 from ..convert.formats import SEPARATORS, Format, guess_format, open_source
 from ..convert.schemes import Scheme
 from ..errors import Errors, SparseCRFError
+from ..progress import followed
 from .common import reported
 
 SPACY = ".spacy"
-_T = TypeVar("_T")
 
 
 def convert(
@@ -111,7 +110,7 @@ def _format_of(
 def _save(docs: Iterable[Doc], target: Path) -> int:
     """Write Docs to a .spacy file. RETURNS: their number."""
     packed = DocBin(attrs=STORED, store_user_data=True)
-    for doc in _with_bar(docs, " docs"):
+    for doc in followed(docs, "Converting", "docs"):
         packed.add(doc)
     packed.to_disk(target)
     return len(packed)
@@ -127,7 +126,7 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
     n = 0
     try:
         with _opened(unfinished, target.suffix == ".gz") as file:
-            for text in _with_bar(sentences, " sentences"):
+            for text in followed(sentences, "Converting", "sentences"):
                 file.write(text.encode("utf8"))
                 n += 1
         if not n:
@@ -147,9 +146,3 @@ def _opened(path: Path, compressed: bool) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
             yield cast(IO[bytes], stream)
-
-
-def _with_bar(items: Iterable[_T], unit: str) -> Iterator[_T]:
-    """Show progress on a terminal where it takes long."""
-    bar = tqdm.tqdm(items, desc="Converting", unit=unit, delay=1.0, disable=None, leave=False)
-    yield from bar

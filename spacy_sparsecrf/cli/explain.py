@@ -1,5 +1,6 @@
 """`explain`: what a model has learnt, and why tokens have their labels."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..model.explanation import DocExplanation, LabelExplanation, ModelExplanation
+from ..model.explanation import DocExplanation, ModelExplanation
 from ..model.names import escape
 from .common import Component, Model, load, reported
 from .explanations import (
@@ -72,29 +73,26 @@ def _doc_before(nlp: Language, name: str, text: str) -> Doc:
 def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     msg.divider(f"{name}: {explanation.n_active} weights")
     shown = strongest_pairs(explanation.transitions, n)
-    if shown:
-        header = ("before", "label", "weight")
-        msg.table([*map(pair_row, shown)], header=header, divider=True, aligns=("l", "l", "r"))
+    _print_table(map(pair_row, shown), "llr", "before", "label", "weight")
     n_more = len(explanation.transitions) - len(shown)
     if n_more:
         msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
-        _print_label(label)
-
-
-def _print_label(label: LabelExplanation) -> None:
-    msg.divider(f"{escape(label.label)}: {label.n_active} weights")
-    rows = [weight_row(weight) for weight in (*label.supporting, *reversed(label.opposing))]
-    if rows:
-        header = ("test", "before", "weight")
-        msg.table(rows, header=header, divider=True, aligns=("l", "l", "r"), max_col=WIDTH)
+        msg.divider(f"{escape(label.label)}: {label.n_active} weights")
+        weights = (*label.supporting, *reversed(label.opposing))
+        _print_table(map(weight_row, weights), "llr", "test", "before", "weight")
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:
     for token in explanation.tokens:
         label = f"{escape(token.label)} {token.probability:.4f}"
         msg.divider(f"{escape(token.text)}: {label}{runner_up(token)}")
-        rows = [contribution_row(c) for c in strongest(token, n)]
-        if rows:
-            header = ("what", "label", "other", "for")
-            msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r"), max_col=WIDTH)
+        rows = map(contribution_row, strongest(token, n))
+        _print_table(rows, "lrrr", "what", "label", "other", "for")
+
+
+def _print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
+    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
+    rows = list(rows)
+    if rows:
+        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)

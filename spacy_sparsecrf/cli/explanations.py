@@ -152,22 +152,18 @@ def render_tokens(explanation: DocExplanation, n: int, title: str) -> str:
 
     n: number of contributions for, and against, a token's label.
     """
-    cards = "".join(_token_card(token, n) for token in explanation.tokens)
-    return _page(title, cards)
+    return _page(title, "".join(_token_card(token, n) for token in explanation.tokens))
 
 
 def _token_card(token: TokenExplanation, n: int) -> str:
+    rows = [_table_row(contribution_row(each), each.difference) for each in strongest(token, n)]
     return _TOKEN_CARD.format(
         text=escape(token.text),
         label=escape(token.label),
         probability=token.probability,
         other=escape(runner_up(token)),
-        rows="".join(map(_contribution_line, strongest(token, n))),
+        rows="".join(rows),
     )
-
-
-def _contribution_line(contribution: Contribution) -> str:
-    return _table_row(contribution_row(contribution), contribution.difference)
 
 
 def render_model(explanation: ModelExplanation, title: str) -> str:
@@ -188,19 +184,14 @@ def _transitions(transitions: Sequence[Transition], order: Sequence[str]) -> str
         rows = [_table_row(pair_row(transition), transition.weight) for transition in transitions]
         return _LIST.format(rows="".join(rows))
     weights = {(pair.previous, pair.label): pair.weight for pair in transitions}
-    columns = [label for label in order if label in ends]
-    header = "".join(f"<th>{escape(visible(label))}</th>" for label in columns)
-    before = [label for label in (BOUNDARY, *order) if label in starts]
-    rows = [_square_row(label, columns, weights) for label in before]
-    return _SQUARE.format(header=header, rows="".join(rows))
-
-
-def _square_row(
-    previous: str, columns: Sequence[str], weights: dict[tuple[str, str], float]
-) -> str:
     largest = max(map(abs, weights.values()))
-    cells = [_cell(previous, label, weights.get((previous, label)), largest) for label in columns]
-    return f"<tr><th>{escape(_before(previous))}</th>{''.join(cells)}</tr>\n"
+    columns = [label for label in order if label in ends]
+    rows = []
+    for before in (label for label in (BOUNDARY, *order) if label in starts):
+        cells = [_cell(before, label, weights.get((before, label)), largest) for label in columns]
+        rows.append(f"<tr><th>{escape(_before(before))}</th>{''.join(cells)}</tr>\n")
+    header = "".join(f"<th>{escape(visible(label))}</th>" for label in columns)
+    return _SQUARE.format(header=header, rows="".join(rows))
 
 
 def _cell(previous: str, label: str, weight: float | None, largest: float) -> str:

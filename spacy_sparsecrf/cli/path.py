@@ -6,6 +6,7 @@ It writes a table of the points of the path, as JSON and Markdown, and a plot.
 import logging
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from wasabi import msg
 from wasabi.printer import Printer
 
 from ..errors import Errors, SparseCRFError
+from ..progress import Task, task
 
 if TYPE_CHECKING:
     from ..pipeline.path import PipelinePath, Point
@@ -27,7 +29,6 @@ Row = Mapping[str, Any]
 N_POINTS = 10
 WITHIN = 0.1  # points of 100
 WINDOW = 1e-3
-BAR_DELAY = 3.0  # seconds before a progress bar appears
 
 
 # The command
@@ -48,8 +49,7 @@ def path(
         str | None, typer.Option(help="Values of l1, such as 2,1,0.5; default: automatic")
     ] = None,
     points: Annotated[
-        int | None,
-        typer.Option(help=f"Length of the automatic sequence, {N_POINTS} if not given"),
+        int | None, typer.Option(help=f"Length of the automatic sequence, {N_POINTS} if not given")
     ] = None,
     choose: Annotated[
         Choice, typer.Option(help="Save the model of the best score, or the smallest near it")
@@ -165,19 +165,14 @@ def _train(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
 ) -> "list[Point]":
     """Train at each l1, with a row of the table for each; an interruption ends the path."""
-    names = header(found.score_weights)
-    _echo([name.upper() for name in names], names)
-    _echo(["-" * width for width in _widths(names)], names)
     points: list[Point] = []
     try:
-        with _bar() as bar:
-            for point in found.points(window, lambda report: _tell(bar, report)):
+        with task("Training", "iterations") as shown:
+            for point in found.points(window, partial(_tell, shown)):
                 points.append(point)
                 # Now, so that a run that is cut off leaves what it has found.
                 write_tables(record_of(found, points, choice, None), output)
-                cells = cells_of(row_of(point, found.score_weights))
-                with tqdm.tqdm.external_write_mode():
-                    _echo(cells, names)
+                _echo(found, point, with_header=len(points) == 1)
     except KeyboardInterrupt:
         if not points:
             raise
@@ -188,34 +183,30 @@ def _train(
 def _finish(found: "PipelinePath", point: "Point") -> "Point":
     """Train the chosen model to the end; an interruption leaves it as it is."""
     try:
-        with _bar() as bar:
-            point = found.finish(point, lambda report: _tell(bar, report))
-        _echo(cells_of(row_of(point, found.score_weights)), header(found.score_weights))
+        with task("Training", "iterations") as shown:
+            point = found.finish(point, partial(_tell, shown))
+        _echo(found, point)
     except KeyboardInterrupt:
         msg.warn("Interrupted: the chosen model is saved before its training has ended")
     return point
 
 
-def _echo(cells: list[str], names: list[str]) -> None:
-    """Print a row of the table with columns of these names."""
-    row = Printer(no_print=True).row(cells, widths=_widths(names), aligns=["r"] * len(names))
-    typer.echo(row)
+def _echo(found: "PipelinePath", point: "Point", with_header: bool = False) -> None:
+    """Print a row of the table."""
+    cells = cells_of(row_of(point, found.score_weights))
+    widths = [max(10, len(name)) for name in cells]
+    rows = [list(cells.values())]
+    if with_header:
+        rows = [[name.upper() for name in cells], ["-" * width for width in widths], *rows]
+    printer = Printer(no_print=True)
+    with tqdm.tqdm.external_write_mode():
+        for row in rows:
+            typer.echo(printer.row(row, widths=widths, aligns=["r"] * len(widths)))
 
 
-def _widths(names: list[str]) -> list[int]:
-    return [max(10, len(name)) for name in names]
-
-
-def _bar() -> "tqdm.tqdm[Any]":
-    """Counts outer iterations on a terminal, where they take long."""
-    return tqdm.tqdm(
-        desc="Training", unit=" iterations", delay=BAR_DELAY, disable=None, leave=False
-    )
-
-
-def _tell(bar: "tqdm.tqdm[Any]", report: "StepReport") -> None:
+def _tell(shown: Task, report: "StepReport") -> None:
     """Show an outer iteration."""
-    bar.update()
+    shown.done += 1
     values = report.objective, report.optimality, report.n_active
     logger.debug("objective %.6g, optimality %.3g, %d active weights", *values)
 
@@ -261,24 +252,18 @@ def row_of(point: "Point", score_weights: Row) -> dict[str, Any]:
     }
 
 
-def cells_of(row: Row) -> list[str]:
-    """The columns of a row of the tables; see `header`."""
-    scores = [_score(key, value) for key, value in row["scores"].items()]
-    return [
-        f"{row['l1']:.4g}",
-        f"{row['objective']:.2f}",
-        f"{row['active_weights']:,}",
-        f"{row['active_features']:,}",
-        f"{row['bytes'] / 1000:,.1f}",
-        *scores,
-        _score("score", row["score"]),
-        f"{row['seconds']:.1f}",
-    ]
-
-
-def header(score_weights: Row) -> list[str]:
-    """Names of the columns."""
-    return ["l1", "loss", "weights", "features", "kB", *score_weights, "score", "s"]
+def cells_of(row: Row) -> dict[str, str]:
+    """A row of the tables, by the names of columns."""
+    return {
+        "l1": f"{row['l1']:.4g}",
+        "loss": f"{row['objective']:.2f}",
+        "weights": f"{row['active_weights']:,}",
+        "features": f"{row['active_features']:,}",
+        "kB": f"{row['bytes'] / 1000:,.1f}",
+        **{key: _score(key, value) for key, value in row["scores"].items()},
+        "score": _score("score", row["score"]),
+        "s": f"{row['seconds']:.1f}",
+    }
 
 
 def _score(key: str, value: Any) -> str:
@@ -289,22 +274,20 @@ def _score(key: str, value: Any) -> str:
 
 
 def write_tables(record: Row, directory: Path) -> None:
-    """Write path.json and path.md."""
+    """Write path.json and path.md, of one point at least."""
     srsly.write_json(directory / "path.json", record)
-    names = header(record["score_weights"])
+    rows = [cells_of(row) for row in record["points"]]
     lines = [
         f"# Regularisation path of `{record['component']}`",
         "",
         f"All weights are zero from l1 = {record['l1_max']:.6g} on; l2 = {record['l2']:g}.",
         "",
-        "| " + " | ".join(names) + " |",
-        "|" + "---:|" * len(names),
+        "| " + " | ".join(rows[0]) + " |",
+        "|" + "---:|" * len(rows[0]),
     ]
-    for i, row in enumerate(record["points"]):
-        cells = cells_of(row)
-        if i == record["chosen"]:
-            cells = [f"**{cell}**" for cell in cells]
-        lines.append("| " + " | ".join(cells) + " |")
+    for i, row in enumerate(rows):
+        mark = "**" if i == record["chosen"] else ""
+        lines.append("| " + " | ".join(f"{mark}{cell}{mark}" for cell in row.values()) + " |")
     if record["chosen"] is not None:
         chosen = record["points"][record["chosen"]]
         lines += ["", f"Chosen ({record['choice']['rule']}): l1 = {chosen['l1']:g}, in bold."]

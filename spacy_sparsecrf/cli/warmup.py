@@ -8,6 +8,9 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..features.defaults import DEFAULT_TEMPLATES
+from ..progress import task, watch_compilation
+
+N_KERNELS = 50  # about as many as are compiled
 
 
 def warmup() -> None:
@@ -16,7 +19,8 @@ def warmup() -> None:
     The cache is beside the package, or where the environment variable NUMBA_CACHE_DIR says.
     """
     start = time.perf_counter()
-    with msg.loading("Compiling kernels"):
+    with task("Warming up"):
+        watch_compilation(N_KERNELS, with_notice=False)
         _train_and_predict()
     msg.good(f"Kernels are compiled ({time.perf_counter() - start:.1f} s)")
 

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import tqdm
 import typer
 from wasabi import msg
 
 from ..convert.columns import read_lines
+from ..progress import followed
 from .common import Component, Model, load, reported
 
 
@@ -25,20 +25,13 @@ def dump(
     """
     with reported():
         _, pipe = load(model, component)
-        lines = tqdm.tqdm(
-            pipe.dump(),
-            desc="Writing weights",
-            total=pipe.model.n_active,
-            unit=" weights",
-            delay=1.0,
-            disable=None,
-            leave=False,
-        )
+        shown = followed(pipe.dump(), "Writing weights", "weights", pipe.model.n_active)
+        lines = (f"{line}\n" for line in shown)
         if output is None:
-            sys.stdout.writelines(f"{line}\n" for line in lines)
+            sys.stdout.writelines(lines)
             return
         with output.open("w", encoding="utf8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
+            file.writelines(lines)
         msg.good(f"{pipe.model.n_active} weights of {pipe.name} are in {output}")
 
 

@@ -1,13 +1,12 @@
-"""Every message of the package, coded, and its warning categories."""
+"""Every message of the package, coded, with its error and its category of warnings."""
+
+import warnings
 
 from .commands import CommandErrors
 from .component import ComponentErrors
-from .decoding import DecodingErrors
 from .estimator import EstimatorErrors
 from .features import FeatureErrors
-from .learning import LearningErrors
 from .numerics import NumericErrors
-from .targets import TargetErrors
 
 
 class SparseCRFWarning(UserWarning):
@@ -16,6 +15,11 @@ class SparseCRFWarning(UserWarning):
 
 class SparseCRFError(ValueError):
     """Base of the package's own exceptions; the message starts with its code."""
+
+
+def warn(message: str) -> None:
+    """Warn of something in data or settings, in the name of who called what calls this."""
+    warnings.warn(message, SparseCRFWarning, stacklevel=3)
 
 
 class _Coded(type):
@@ -30,9 +34,6 @@ class Errors(
     FeatureErrors,
     ComponentErrors,
     NumericErrors,
-    LearningErrors,
-    DecodingErrors,
-    TargetErrors,
     CommandErrors,
     EstimatorErrors,
     metaclass=_Coded,
@@ -47,7 +48,6 @@ class Errors(
 class Warnings(metaclass=_Coded):
     """Messages of warnings."""
 
-    # SCW2xx: component, targets, training loop
     SCW201 = (
         "Component '{name}': {n_missing} of {n_tokens} training tokens have no aligned gold "
         "annotation and are summed over. If the corpus is meant to be annotated throughout, "
@@ -94,15 +94,17 @@ class Warnings(metaclass=_Coded):
         "begins {text!r}. Check the tokenizer ([nlp.tokenizer]), and the spaces between the words "
         "of the corpus; or set gold_preproc = true in [corpora.train] to train on gold tokens."
     )
+    SCW209 = (
+        "Component '{name}' goes through the whole corpus in each step, but is evaluated after "
+        "every {n} steps only, and stopped late. Change two lines of the config:\n[training]\n"
+        "eval_frequency = 1\npatience = 5"
+    )
 
-    # SCW3xx: losses
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
         "that templates conjoin with pairs of labels are left out. Remove b: templates and write "
         'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
     )
-
-    # SCW4xx: decoding
     SCW401 = (
         "{n} sequences have no path through the labels that are set or permitted without a "
         "transition that is not allowed ([components.NAME.decoding], and the target's scheme). "
@@ -114,27 +116,19 @@ class Warnings(metaclass=_Coded):
         "component. They are decoded as if nothing was set. Correct the annotation that the Docs "
         "come with, or set [components.NAME] overwrite = true."
     )
-
-    # SCW35x: learning
     SCW350 = (
         "[components.{name}.learning] constrained = true changes nothing: all sequences of the "
         "labels are legal. Name transitions in [components.{name}.decoding] forbidden or allowed, "
         "choose a target with a scheme, or set constrained = false."
     )
-
     SCW351 = (
         "[components.{name}.learning] has settings that are no longer known: {unknown}. What was "
-        "trained with them predicts as before, but cannot be trained again: remove them from the "
-        "config."
+        "trained with them predicts as before, but cannot be trained again: remove them."
     )
-
-    # SCW6xx: explaining
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): tests are called by their "
         "hashes. Copy it again; a component works without it."
     )
-
-    # SCW7xx: regularisation path
     SCW701 = (
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it had converged "
         "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."

@@ -5,13 +5,9 @@ class CommandErrors:
     """Messages, see `errors.Errors`."""
 
     SC601 = (
-        "The pipeline {model} has no component '{name}' with sparse CRF weights. Give --component "
-        "one of: {known}."
+        "{model} has no component '{name}' with sparse CRF weights. Choose by --component: {known}."
     )
-    SC602 = (
-        "The pipeline {model} has {n} components with sparse CRF weights. Choose one by "
-        "--component: {known}."
-    )
+    SC602 = "{model} has {n} components with sparse CRF weights. Choose by --component: {known}."
     SC603 = (
         "{path}, line {line}, is no weight: {reason}. A line has a kind, a test, the label before, "
         "the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` writes it."
@@ -30,8 +26,7 @@ class CommandErrors:
         "and one other, as in orth,ner."
     )
     SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Convert the file first, for instance by "
-        "`iconv -f latin1 -t utf-8`."
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert it, by `iconv -f latin1 -t utf-8`."
     )
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Columns "
@@ -54,19 +49,10 @@ class CommandErrors:
         "this line has: {known}."
     )
     SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
-    SC619 = (
-        "Token {token} of document {doc} of {path} cannot be written to column {column}: "
-        "{value!r} {reason}."
-    )
-    SC620 = (
-        "Exactly one of {source} and {target} must be a .spacy file: text is converted to it, and "
-        "it to text in columns."
-    )
+    SC619 = "Token {token} of Doc {doc} of {path} cannot go to column {column}: {value!r} {reason}."
+    SC620 = "Exactly one of {source} and {target} must be a .spacy file; the other is text."
     SC621 = "{path} is not a .spacy file that can be read: {reason}."
-    SC622 = (
-        "--columns {columns!r} cannot be converted: it must name the words once, as orth, and no "
-        "attribute twice."
-    )
+    SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
     SC630 = (
         "{path} is no model that can be imported: it is neither Wapiti's, nor CRF++'s as text "
         "(crf_learn -t), nor CRFsuite's, nor a dump of one."
@@ -108,10 +94,7 @@ class CommandErrors:
         "Beside '{name}', `spacy train` would train {others}, which the regularisation path does "
         "not do. Train them first, then source them, or name them in [training] frozen_components."
     )
-    SC708 = (
-        "{path} is there already and is not a saved pipeline, so it is not overwritten. Give "
-        "another --output."
-    )
+    SC708 = "{path} is no saved pipeline, so it is not overwritten. Give another --output."
     SC709 = (
         "None of [training.score_weights], {weights}, is among the scores of the pipeline: "
         "{known}. Name one that is, so that the regularisation path can choose a model."

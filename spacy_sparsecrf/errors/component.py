@@ -1,4 +1,4 @@
-"""Errors of the component and its training loop."""
+"""Errors of the component and its training loop, of decoding, and of targets."""
 
 
 class ComponentErrors:
@@ -58,14 +58,8 @@ class ComponentErrors:
         "against {model}. They were not saved together; restore both from one saved pipeline."
     )
     SC212 = "{label!r} cannot be a label of component '{name}': a label is a non-empty string."
-    SC213 = (
-        "Component '{name}' cannot be set to {n} outputs: it has {n_labels} labels, and its "
-        "outputs grow by name. Use add_label."
-    )
-    SC214 = (
-        "[components.NAME.target] attr = {attr!r} is not a token attribute that can be "
-        "predicted. Choose one of: {known}."
-    )
+    SC213 = "Component '{name}' cannot have {n} outputs: it has {n_labels} labels. Use add_label."
+    SC214 = "[components.NAME.target] attr = {attr!r} cannot be predicted. Choose one of: {known}."
     SC215 = (
         "{label!r} cannot be written to token.pos: it is not a universal part of speech. "
         'Choose one of: {known}; or write it as a tag, [components.NAME.target] attr = "tag".'
@@ -74,13 +68,15 @@ class ComponentErrors:
         "Component '{name}' is initialized with a function that returns Example objects, but "
         "got {got}. Call nlp.initialize(lambda: examples)."
     )
-    SC217 = (
-        "Component '{name}' was initialized with no examples at all. Check the path of "
-        "[training] train_corpus."
-    )
+    SC217 = "Component '{name}' got no examples at all. Check the path of [training] train_corpus."
     SC218 = (
         "The batcher spacy_sparsecrf.one_step_per_epoch.v1 got a training corpus without "
         "examples. Check the path of [training] train_corpus."
+    )
+    SC219 = (
+        "Component '{name}' learns {attr}, which has the score {own}, but [training.score_weights] "
+        "names {unfit} only, which would be 0 in each row: the best model would not be chosen by "
+        "what it learns. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
     )
     SC220 = (
         "The reader spacy_sparsecrf.AnnotatedCorpus.v1 knows no annotation {name!r}. In "
@@ -92,14 +88,64 @@ class ComponentErrors:
         "annotations), which is no extension attribute of tokens. Register it by "
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
-    SC219 = (
-        "Component '{name}' learns {attr}, which has the score {own}, but [training.score_weights] "
-        "names {unfit} only, which would be 0 in each row: the best model would not be chosen by "
-        "what it learns. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
-    )
     SC222 = (
         "Component '{name}' was initialized without examples: nlp.initialize() without an argument "
         "makes up one Doc, whereas a batch solver learns from the examples that it reads there, "
         "and from no others. Call nlp.initialize(lambda: examples) with all training examples; "
         "each nlp.update is then one iteration over them."
     )
+    SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
+    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
+    SC403 = (
+        "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
+        'Its labels are: {known}; "" stands for the boundary of a sequence.'
+    )
+    SC404 = (
+        "With the transitions that [components.NAME.decoding] forbidden and allowed, and the "
+        "target's scheme, leave, {problem}. Take pairs from `forbidden`, or add some to "
+        '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
+    )
+    SC405 = (
+        "The {what} have shape {shape} and type {dtype}, but must be an array {expected} of bool. "
+        "Correct the method `{method}` of the target ([components.NAME.target])."
+    )
+    SC406 = "{n_labels} labels were given for {n_tokens} tokens. Give one for each token, in order."
+    SC407 = "n = {n!r} paths cannot be found: give a whole number that is at least 1."
+    SC408 = (
+        "Span {number}, of {length} tokens from token {start}, is empty or not within the "
+        "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
+    )
+    SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+    SC501 = (
+        "[components.NAME.target] scheme = {value!r} is not a way to tell spans by the labels of "
+        "tokens. Change it to one of: {known}."
+    )
+    SC502 = (
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot tell "
+        "both. Remove one of them, or put them in groups of their own, each with a component "
+        "([components.NAME.target] key). The text begins: {text!r}."
+    )
+    SC503 = (
+        "The gold entities of a Doc are damaged: {reason} Set them anew, by doc.ents or "
+        "doc.set_ents. The text begins: {text!r}."
+    )
+    SC504 = (
+        "[components.{name}] threshold = {value} leaves out entities and spans, but "
+        "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
+        "sparse_crf_spans."
+    )
+    SC505 = (
+        "{label!r} is not a label of a token that tells spans in the scheme {scheme}: {known}. "
+        "Give types of spans by add_label, or labels as `spacy init labels` writes them."
+    )
+    SC506 = (
+        "[components.NAME.target] attr = {attr!r} cannot be written. Name an extension attribute "
+        "with a default value, or with a getter and a setter: Token.set_extension(name, "
+        'default=None), attr = "_.name".'
+    )
+    SC507 = (
+        "The gold value {value!r} of token.{attr} is not a string. Make the values of the "
+        "training Docs strings; None or an empty string is no label. The text begins: {text!r}."
+    )
+    SC508 = '[components.NAME.target] key is empty. Name the group of doc.spans, such as "sc".'
+    SC509 = "Component '{name}' learns labels of tokens, not of spans. Ask for span_probabilities."

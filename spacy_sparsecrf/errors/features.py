@@ -20,9 +20,7 @@ class FeatureErrors:
         "Template {second} of [components.NAME.features] templates, {second_text!r}, repeats "
         "template {first}, {first_text!r}: both test the same with {conjoined}. Remove one."
     )
-    SC105 = (
-        "sequences = {value!r} is not known. Change [components.NAME] sequences to one of: {known}."
-    )
+    SC105 = "[components.NAME] sequences = {value!r} is not known. Change it to one of: {known}."
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
         "expression, for which the package `regex` is needed and missing. Install it: "
@@ -58,8 +56,7 @@ class FeatureErrors:
     )
     SC127 = (
         "[components.NAME.features] templates read token.vector, which is not finite at the token "
-        "{text!r} of the Doc that begins {doc!r}. Repair or replace the vectors ([initialize] "
-        "vectors)."
+        "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
     )
     SC130 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, is {n} tests at "
@@ -74,10 +71,7 @@ class FeatureErrors:
         "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
         'or to lists of phrases, as {{"cities": "cities.txt", "titles": ["Dr.", "Prof."]}}.'
     )
-    SC133 = (
-        "[components.NAME.features] phrase_attr = {value!r} is not known. Change it to one of: "
-        "{known}."
-    )
+    SC133 = "[components.NAME.features] phrase_attr = {value!r} is not known. Use one of: {known}."
     SC134 = (
         "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
         "{reason}. Give the path of a UTF-8 text file with one phrase a line."
@@ -111,10 +105,7 @@ class FeatureErrors:
         "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
         "behind character {position}: {reason}."
     )
-    SC155 = (
-        "[components.NAME.features] needs either path, a pattern file, or text, the patterns "
-        "themselves, and not both."
-    )
+    SC155 = "[components.NAME.features] needs either path, a pattern file, or text, the patterns."
     SC156 = (
         "{source} has regular expressions, for which the package `regex` is needed and missing. "
         "Install it: pip install spacy-sparsecrf[regex]."
@@ -127,13 +118,8 @@ class FeatureErrors:
         "[components.NAME.features] columns: column {number}, {column!r}, is not an attribute of "
         'tokens, such as "orth" or "tag": {reason}'
     )
-    SC159 = (
-        "The pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
-    )
-    SC160 = (
-        "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file to UTF-8, for "
-        "instance with iconv."
-    )
+    SC159 = "Pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
+    SC160 = "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert it, for instance by iconv."
     SC161 = (
         "The regular expression {expression!r} of a pattern took more than {seconds} s to search "
         "the text {text!r}: it tries very many ways to match. Write it with fewer repetitions."

@@ -1,4 +1,4 @@
-"""Errors of corpora, losses, solvers and model files."""
+"""Errors of corpora, losses, solvers, model files, and of what is learnt."""
 
 
 class NumericErrors:
@@ -13,18 +13,12 @@ class NumericErrors:
         "The penalty {key} = {value} is not a finite number >= 0. Change [components.NAME] "
         "{key} (defaults: l1 = 0.1, l2 = 0.3; of entities 0.2 and 1)."
     )
-    SC304 = (
-        "n_threads = {value} is negative. Change [components.NAME] n_threads: the number of "
-        "threads, or 0 for one a core."
-    )
+    SC304 = "[components.NAME] n_threads = {value} is negative: give a number, or 0 for one a core."
     SC305 = (
         "No token of the training corpus has a gold label. Check that the annotation named in "
         "[components.NAME.target] is in the training data and aligned with its tokens."
     )
-    SC306 = (
-        "The solver setting {key} = {value} must be at least {low}. Change "
-        "[components.NAME.solver] {key}."
-    )
+    SC306 = "[components.NAME.solver] {key} = {value} is too low: it must be at least {low}."
     SC307 = (
         "The objective is not finite at the weights that training starts from. They are too "
         "large for this corpus: check [initialize.components.NAME] init_weights."
@@ -37,10 +31,7 @@ class NumericErrors:
         "The solver {solver} needs a quadratic penalty. Set [components.NAME] l2 > 0, or choose "
         "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
-    SC310 = (
-        "Weights cannot be stored as {value!r}. Change [components.NAME] dtype to 'float32' or "
-        "'float64'."
-    )
+    SC310 = "[components.NAME] dtype = {value!r} cannot store weights. Use 'float32' or 'float64'."
     SC311 = "The {n} labels of a model must be distinct, and at most {most}."
     SC312 = (
         "This is not a model of spacy-sparsecrf, or only its beginning. Was the file cut off when "
@@ -50,10 +41,7 @@ class NumericErrors:
         "The model has format {found}; this version of spacy-sparsecrf reads formats up to "
         "{known}. Upgrade: pip install -U spacy-sparsecrf."
     )
-    SC314 = (
-        "The model file is damaged ({reason}): it was truncated or changed after it was written. "
-        "Copy or train it again."
-    )
+    SC314 = "The model file is damaged ({reason}). Copy or train it again."
     SC315 = (
         "{path} is not a checkpoint of a training run. Change [initialize.components.NAME] "
         "checkpoint to a file that does not exist, or to one that training wrote."
@@ -83,10 +71,7 @@ class NumericErrors:
         "l1 = {l1} is below {least}, with which training was set up, and at which tests were left "
         "out that have no weights there. Set it up with the least l1 that it will get to."
     )
-    SC325 = (
-        "The solver setting {key} = {value!r} is not known. Change [components.NAME.solver] {key} "
-        "to one of: {known}."
-    )
+    SC325 = "[components.NAME.solver] {key} = {value!r} is not known. Change it to one of: {known}."
     SC330 = (
         "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
         "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
@@ -123,9 +108,8 @@ class NumericErrors:
         "spacy_sparsecrf.SGD.v1."
     )
     SC338 = (
-        "The weights of the solver {solver} have grown without bounds. Lower its step, "
-        "[components.NAME.solver] eta0, or choose a solver that needs none, such as "
-        "spacy_sparsecrf.OWLQN.v1."
+        "The weights of the solver {solver} grow without bounds. Lower its step, "
+        "[components.NAME.solver] eta0, or choose another, such as spacy_sparsecrf.OWLQN.v1."
     )
     SC339 = (
         "A regularisation path has no stages: which tests a stage admits depends on l1. Set "
@@ -141,9 +125,7 @@ class NumericErrors:
         "label never occur in the training corpus, so that their weights tend to -infinity. Set "
         "[components.NAME] l1 or l2 > 0."
     )
-    SC342 = (
-        "A model of kind {value!r} is not known. Change [components.NAME] model to one of: {known}."
-    )
+    SC342 = "[components.NAME] model = {value!r} is not known. Change it to one of: {known}."
     SC343 = (
         "Labels are put in clusters only where they do not depend on each other, not with "
         '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
@@ -173,6 +155,84 @@ class NumericErrors:
     SC349 = (
         "{path} is there already, and is not an encoded corpus that may be replaced. Move it away, "
         "or give another directory as [initialize.components.NAME] corpus_dir."
+    )
+    SC350 = "[components.{name}.learning] has unknown settings: {unknown}. Choose from: {known}."
+    SC351 = (
+        "With [components.NAME.learning] min_freq = {min_freq} no observation test is left: none "
+        "occurs at so many of the {n_tokens} training tokens. Lower it."
+    )
+    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid: it must be {expected}."
+    SC353 = (
+        "[components.{name}.learning] label_weights has weights for {unknown}, which are no labels "
+        "of the component. Its labels are: {known}."
+    )
+    SC354 = (
+        "[components.{name}.learning] doc_weight = {attribute!r} is not an extension of Doc. "
+        "Register it before training, Doc.set_extension({attribute!r}, default=1.0), in a file "
+        "that `spacy train --code` reads; and write the corpus with DocBin(store_user_data=True)."
+    )
+    SC355 = (
+        "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in "
+        "a training Doc, but must be a finite number >= 0. The text begins: {text!r}."
+    )
+    SC356 = (
+        "All training sequences have weight 0: there is nothing to learn from. Change "
+        "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
+    )
+    SC357 = (
+        "[components.NAME.learning] constrained = true is for models of whole sequences, not for "
+        'those of single labels, [components.NAME] model = {kind!r}. Set model = "chain", or '
+        "constrained = false: predictions are legal in any case."
+    )
+    SC358 = (
+        "With [components.NAME.learning] constrained = true all gold labels must be legal, but "
+        "{problem}: token {number} (from 0) of {place}. Correct the annotation or the constraints "
+        "([components.NAME.decoding] forbidden and allowed, and the target's scheme), or set "
+        "constrained = false."
+    )
+    SC359 = (
+        "The solver {solver} cannot leave illegal sequences out of training. Set "
+        "[components.NAME.learning] constrained = false, or choose another "
+        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC360 = (
+        "{n} training tokens may have several gold labels, which a model with clusters cannot "
+        "learn from. Set [components.NAME] clusters = 0, or give each token one label or none."
+    )
+    SC361 = (
+        "The solver {solver} cannot learn from tokens that may have several gold labels. Give each "
+        "token one label or none, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC362 = (
+        "[components.{name}.learning] label_weights has the label {label!r} as a key, which is "
+        "lost when the config is saved. Write a list of pairs: [[{label!r}, 2.0]]."
+    )
+    SC380 = (
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
+        "fixed once training on batches has begun: {known}. Name all labels before: write them "
+        "with `spacy init labels` and give the file as [initialize.components.{name}.labels], or "
+        "use add_label. The text begins: {text!r}."
+    )
+    SC381 = (
+        "Component '{name}' learns from batches, but [training.batcher] is "
+        "spacy_sparsecrf.one_step_per_epoch.v1, which hands over the first example of each epoch "
+        "only. Choose one of spaCy's batchers, such as spacy.batch_by_words.v1."
+    )
+    SC382 = (
+        "The solver {solver} learns from batches, and {key} = {value} asks for passes over a whole "
+        "corpus. Set [components.NAME.solver] {key} = {needed}; or have it learn from the whole "
+        "corpus, by on_batches = false there and [training] max_epochs = 0."
+    )
+    SC383 = (
+        "Training on batches has no labels in clusters, but clusters = {clusters}. Set "
+        "[components.NAME] clusters = 0; or learn from the whole corpus, by [components.NAME."
+        "solver] on_batches = false and [training] max_epochs = 0."
+    )
+    SC384 = (
+        "Training on batches cannot use [components.{name}.learning] {key} = {value!r}, for which "
+        "the whole corpus must be known. Set {key} = {needed}; or learn from the whole corpus, by "
+        "[components.{name}.solver] on_batches = false and [training] max_epochs = 0."
     )
     SC390 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "

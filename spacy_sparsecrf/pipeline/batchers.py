@@ -1,16 +1,23 @@
-"""Batchers for solvers that hold the whole corpus themselves."""
+"""Which batches of spaCy's loop a component learns from: its own, or the loop's."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
+from spacy.language import Language
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import dot_to_object, registry
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from .settings import Setup
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
+ONE_STEP = "spacy_sparsecrf.one_step_per_epoch.v1"
+MOST_STEPS = 10  # between two evaluations, without a warning
+_ENDLESS = -1  # the value of [training] max_epochs
 
-@registry.batchers("spacy_sparsecrf.one_step_per_epoch.v1")  # type: ignore[untyped-decorator]
+
+@registry.batchers(ONE_STEP)  # type: ignore[untyped-decorator]
 def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
 
@@ -29,3 +36,73 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
         yield [example]
         return
     raise SparseCRFError(Errors.SC218)
+
+
+def is_on_batches(setup: Setup, nlp: Language | None) -> bool:
+    """Whether to train on the batches of spaCy's loop instead of on a corpus that is read before.
+
+    nlp: the pipeline, or None.
+    RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
+        the config's batcher would hand over a single example of each epoch.
+    """
+    endless = is_endless(nlp)
+    if endless and not setup.solver.streaming:
+        raise SparseCRFError(Errors.SC204.format(name=setup.name))
+    wanted: bool = endless or getattr(setup.solver, "on_batches", False)
+    if wanted and batcher_of(nlp) == ONE_STEP:
+        raise SparseCRFError(Errors.SC381.format(name=setup.name))
+    return wanted
+
+
+def is_endless(nlp: Language | None) -> bool:
+    """Whether the training corpus is streamed, so that `initialize` sees its first examples only.
+
+    nlp: the pipeline, or None outside of one.
+    """
+    return _training_block(nlp).get("max_epochs") == _ENDLESS
+
+
+def batcher_of(nlp: Language | None) -> str | None:
+    """The name of the batcher that the config of a pipeline has, if it has one."""
+    batcher = _training_block(nlp).get("batcher")
+    return batcher.get("@batchers") if isinstance(batcher, dict) else None
+
+
+def warn_of_rare_rows(name: str, nlp: Language | None) -> None:
+    """Warn where `spacy train` would evaluate after many iterations only, as by its own defaults.
+
+    name: of a component that is not trained on batches. Other components, whose steps are short,
+    may ask for that; and who calls `nlp.update` looks at scores at will.
+    """
+    if nlp is None or not names_corpus(nlp):
+        return
+    n_steps = _training_block(nlp)["eval_frequency"]
+    if n_steps > MOST_STEPS and list(learners(nlp)) == [name]:
+        warn(Warnings.SCW209.format(name=name, n=n_steps))
+
+
+def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
+    """The pipes, by name, that training changes: neither frozen nor sourced."""
+    fixed = {*sourced, *_training_block(nlp)["frozen_components"]}
+    pipes = {name: pipe for name, pipe in nlp.pipeline if name not in fixed}
+    return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}
+
+
+def names_corpus(nlp: Language) -> bool:
+    """Whether a config tells of a training corpus: its reader has a path, or needs none."""
+    config = nlp.config.interpolate()
+    try:
+        corpus = dot_to_object(config, config["training"]["train_corpus"])
+    except KeyError:
+        return False
+    return corpus.get("path", "") is not None
+
+
+def is_quiet(nlp: Language | None) -> bool:
+    """Whether the config of a pipeline wants no rows of training on the console."""
+    logs = _training_block(nlp).get("logger")
+    return isinstance(logs, dict) and logs.get("console_output") is False
+
+
+def _training_block(nlp: Language | None) -> dict[str, Any]:
+    return {} if nlp is None else nlp.config.interpolate()["training"]

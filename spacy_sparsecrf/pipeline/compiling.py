@@ -1,11 +1,10 @@
 """Examples -> encoded corpus: what a batch solver reads, once, in `initialize`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 import numpy as np
-import tqdm
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -15,16 +14,51 @@ from ..corpus.arrays import MEMORY, Memory
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..corpus.files import Builder, corpus_builder
 from ..errors import Errors, SparseCRFError
-from ..targets.base import Target
-from .alignment import AlignmentCount
+from ..progress import followed, task
+from ..targets.base import Target, have_same_tokens
 from .settings import Features, Setup
 from .upstream import observed_cut
 
+Gold = Sequence[str | tuple[str, ...] | None]
+
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, costs nothing
-BAR_DELAY = 3.0  # seconds before a progress bar appears
 
 
-@dataclass(frozen=True)
+class AlignmentCount:
+    """Counts gold labels, and those lost as predicted tokens are cut otherwise than gold tokens.
+
+    n_gold: labels that the tokens of gold Docs have; n_lost: of tokens none of whose predicted
+    tokens has a label; word, text: the first of those tokens, and the beginning of its Doc.
+    """
+
+    def __init__(self) -> None:
+        self.n_gold = self.n_lost = 0
+        self.word = self.text = ""
+
+    @property
+    def share(self) -> float:
+        """The share of gold labels that are lost."""
+        return self.n_lost / self.n_gold if self.n_gold else 0.0
+
+    def add(self, example: Example, gold: Gold, target: Target) -> None:
+        """Count an example. gold: what the target has read of it, [predicted tokens]."""
+        if have_same_tokens(example):
+            self.n_gold += sum(map(bool, gold))
+            return
+        doc = example.reference
+        own = target.gold(Example(doc, doc))
+        of_gold_token = example.alignment.y2x
+        for i, label in enumerate(own):
+            if not label:
+                continue
+            self.n_gold += 1
+            if not any(gold[int(j)] for j in of_gold_token[i]):
+                self.n_lost += 1
+                if not self.text:
+                    self.word, self.text = doc[i].text, doc.text[:60]
+
+
+@dataclass
 class Compiled:
     """What reading the examples yields.
 
@@ -32,21 +66,26 @@ class Compiled:
     corpus: the encoded corpus, or None where no token has a gold label.
     n_examples, n_used: Docs, and those of them with a weight.
     n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
-    cut: how the Docs were cut, see `observed_cut`; None where Docs differ or do not tell.
+    cuts: how the Docs were cut, see `observed_cut`.
     docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
         only where gold labels have to be legal.
     aligned: how many gold labels the predicted tokens have got.
     """
 
-    labels: tuple[str, ...]
-    corpus: EncodedCorpus | None
-    n_examples: int
-    n_used: int
-    n_tokens: int
-    n_missing: int
-    cut: str | None
-    docs: list[tuple[int, str]]
-    aligned: AlignmentCount
+    labels: tuple[str, ...] = ()
+    corpus: EncodedCorpus | None = None
+    n_examples: int = 0
+    n_used: int = 0
+    n_tokens: int = 0
+    n_missing: int = 0
+    cuts: set[str] = field(default_factory=set)
+    docs: list[tuple[int, str]] = field(default_factory=list)
+    aligned: AlignmentCount = field(default_factory=AlignmentCount)
+
+    @property
+    def cut(self) -> str | None:
+        """How all Docs were cut; None where they differ or do not tell."""
+        return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def check(self, setup: Setup) -> None:
         """Check that there is something to learn, and that the target can write the labels.
@@ -81,33 +120,23 @@ class LabelIds:
         self._fixed = fixed
         self._unknown = unknown
 
-    def encode(self, gold: Iterable[str | tuple[str, ...] | None], doc: Doc) -> list[int]:
+    def encode(self, gold: Gold, doc: Doc) -> list[int]:
         """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
 
         gold: None, "" or () where a label is missing; a tuple where it is any of several.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
-        return [
-            self._encode_set(label, doc)
-            if isinstance(label, tuple)
-            else self._encode_one(label, doc)
-            if label
-            else MISSING
-            for label in gold
-        ]
+        return [self._encode(label, doc) if label else MISSING for label in gold]
 
-    def _encode_set(self, labels: tuple[str, ...], doc: Doc) -> int:
-        ids = sorted({self._encode_one(label, doc) for label in labels if label})
-        if len(ids) > 1:
-            return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
-        return ids[0] if ids else MISSING
-
-    def _encode_one(self, label: str, doc: Doc) -> int:
+    def _encode(self, label: str | tuple[str, ...], doc: Doc) -> int:
+        if isinstance(label, tuple):
+            ids = sorted({self._encode(each, doc) for each in label if each})
+            if len(ids) > 1:
+                return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
+            return ids[0] if ids else MISSING
         if label not in self._ids and self._fixed:
-            error = self._unknown.format(
-                name=self._name, label=label, known=", ".join(self._ids), text=doc.text[:60]
-            )
-            raise SparseCRFError(error)
+            values = {"label": label, "known": ", ".join(self._ids), "text": doc.text[:60]}
+            raise SparseCRFError(self._unknown.format(name=self._name, **values))
         return self._ids.setdefault(label, len(self._ids))
 
     def final(
@@ -135,23 +164,19 @@ class LabelIds:
 
 
 def make_label_ids(
-    name: str,
-    target: Target,
-    given: Sequence[str] | None,
-    added: Sequence[str],
-    learnt: Sequence[str],
+    setup: Setup, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
 ) -> LabelIds:
-    """Prepare the numbering of labels.
+    """Prepare the numbering of the labels of a component.
 
-    name: of the component; given: all labels, in order, or None; added: by `add_label`;
-    learnt: of earlier weights.
+    given: all labels, in order, or None; added: by `add_label`; learnt: of earlier weights.
     RAISES: SparseCRFError if labels are given, but not all that were learnt, or something else
         than non-empty strings.
     """
+    name = setup.name
     if given is None:
         return LabelIds(name, dict.fromkeys([*added, *learnt]), fixed=False)
     check_strings(name, given)
-    known = list(dict.fromkeys([*target.complete(given), *added]))
+    known = list(dict.fromkeys([*setup.target.complete(given), *added]))
     lost = [label for label in learnt if label not in known]
     if lost:
         raise SparseCRFError(Errors.SC208.format(name=name, labels=", ".join(lost)))
@@ -194,9 +219,11 @@ def compile_corpus(
     """
     with corpus_builder(store) as builder:
         reader = _Reader(read, setup, label_ids, builder)
-        for batch in minibatch(_with_bar(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
+        shown = followed(examples, "Reading corpus", "docs")
+        for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
             reader.read(batch)
-        return reader.compiled()
+        with task("Encoding corpus"):
+            return reader.compiled()
 
 
 class _Reader:
@@ -205,52 +232,46 @@ class _Reader:
     def __init__(
         self, features: Features, setup: Setup, label_ids: LabelIds, builder: Builder
     ) -> None:
-        self._features, self._target = features, setup.target
-        self._sequences = setup.settings.sequences
-        self._learning, self._name = setup.learning, setup.name
-        self._label_ids = label_ids
-        self._builder = builder
-        self._cuts: set[str | None] = set()
-        self._docs: list[tuple[int, str]] = []
-        self._aligned = AlignmentCount()
-        self._n_examples = self._n_used = self._n_tokens = 0
+        self._features, self._setup = features, setup
+        self._label_ids, self._builder = label_ids, builder
+        self._found = Compiled()
 
     def read(self, batch: Sequence[Example]) -> None:
         """Add a batch; Docs of weight 0 are left out."""
-        self._n_examples += len(batch)
-        weights = [self._learning.weight_of(self._name, example.reference) for example in batch]
+        name, settings = self._setup.name, self._setup.settings
+        weights = [settings.learning.weight_of(name, example.reference) for example in batch]
         used = list(compress(batch, weights))
         gold = [self._read_gold(example) for example in used]
-        self._n_used += len(used)
+        self._found.n_examples += len(batch)
+        self._found.n_used += len(used)
         docs = [example.predicted for example in used]
         if any(map(len, docs)):
-            found = self._features(docs, self._sequences)
-            own = _sequence_weights(found, docs, [weight for weight in weights if weight])
-            self._builder.add(found, np.concatenate(gold), own)
+            observations = self._features(docs, settings.sequences)
+            own = _sequence_weights(observations, docs, [weight for weight in weights if weight])
+            self._builder.add(observations, np.concatenate(gold), own)
 
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
-        doc = example.predicted
-        labels = self._target.gold(example)
+        doc, target, found = example.predicted, self._setup.target, self._found
+        labels = target.gold(example)
         gold = self._label_ids.encode(labels, doc)
-        self._aligned.add(example, labels, self._target)
-        self._cuts.add(observed_cut(example))
-        self._n_tokens += len(gold)
-        if self._learning.constrained:
-            self._docs.append((self._n_tokens, doc.text[:60]))
+        found.aligned.add(example, labels, target)
+        found.n_tokens += len(gold)
+        if self._setup.settings.learning.constrained:
+            found.docs.append((found.n_tokens, doc.text[:60]))
+        cut = observed_cut(example)
+        if cut is not None:
+            found.cuts.add(cut)
         return np.array(gold, dtype=np.int32)
 
     def compiled(self) -> Compiled:
         """What has been read."""
-        nothing = np.zeros(0, np.int32)
-        labels, _, sets = self._label_ids.final(nothing, self._target)
-        n_missing = self._builder.relabel(lambda gold: self._label_ids.final(gold, self._target)[1])
-        corpus = None
-        if n_missing < self._n_tokens:
-            corpus = replace(self._builder.build(self._learning.min_freq), sets=sets)
-        self._cuts.discard(None)
-        cut = self._cuts.pop() if len(self._cuts) == 1 else None
-        counts = self._n_examples, self._n_used, self._n_tokens, n_missing
-        return Compiled(labels, corpus, *counts, cut, self._docs, self._aligned)
+        found, number, target = self._found, self._label_ids.final, self._setup.target
+        found.labels, _, sets = number(np.zeros(0, np.int32), target)
+        found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])
+        if found.n_missing < found.n_tokens:
+            corpus = self._builder.build(self._setup.settings.learning.min_freq)
+            found.corpus = replace(corpus, sets=sets)
+        return found
 
 
 def _sequence_weights(
@@ -263,15 +284,3 @@ def _sequence_weights(
     begins = observations.offsets[:-1][lengths > 0]
     found[lengths > 0] = np.asarray(weights, dtype=np.float64)[doc[begins]]
     return found
-
-
-def _with_bar(examples: Iterable[Example]) -> Iterator[Example]:
-    """Show progress on a terminal where reading takes long."""
-    yield from tqdm.tqdm(
-        examples,
-        desc="Reading corpus",
-        unit=" docs",
-        delay=BAR_DELAY,
-        disable=None,
-        leave=False,
-    )

@@ -3,10 +3,10 @@
 A component that is only made does not import numba: helpers do, when they train or predict.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,72 +16,55 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
+from .. import progress
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
 from ..model import patching
-from ..model.explanation import DocExplanation, ModelExplanation, explain_model
+from ..model.explanation import ModelExplanation, explain_model
 from ..model.model import CRFModel
 from ..model.names import Names
-from ..targets.base import Target
 from . import storage
+from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
-from .learning_settings import LearningSettings
 from .prediction import Predictions, Reader, make_decoder, predict, store_scores
-from .probabilities import Marginals, Probabilities, Span, explain_labels
-from .seen import Seen
-from .session import Session
-from .settings import DecodingSettings, Features, Settings, Setup
+from .probabilities import Probabilities
+from .session import Seen, Session
+from .settings import Setup
 from .starting import check_setup, open_store, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..solvers.base import BatchSolver
     from ..training.training import Training
 
+Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
-class SparseCRF(TrainablePipe):  # type: ignore[misc]
+
+class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
     The attribute `model` is brought up to date with the training run by `predict` and by
     saving, not by `update`.
 
-    vocab: the pipeline's.
-    name: of the component, also the key of its loss.
-    features: hashes the observation tests of Docs.
-    target: the annotation that is learnt and written.
-    solver: a batch solver, or one that learns from batches too.
-    settings, decoding, learning: see `Settings`, `DecodingSettings` and `learning_settings`.
-    scorer: scores Examples, or None.
+    vocab: the pipeline's; setup: what it consists of; scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
 
-    def __init__(
-        self,
-        vocab: Vocab,
-        name: str = "sparse_crf",
-        *,
-        features: Features,
-        target: Target,
-        solver: "BatchSolver",
-        settings: Settings | None = None,
-        decoding: Mapping[str, Any] | None = None,
-        learning: Mapping[str, Any] | None = None,
-        scorer: Callable[..., dict[str, Any]] | None = None,
-    ) -> None:
-        self.settings = settings or Settings()
-        self.settings.check(name, target)
-        self.decoding = DecodingSettings.read(name, decoding)
-        self.learning = LearningSettings.read(name, learning)
-        self.vocab, self.name = vocab, name
-        self.features, self.target, self.solver = features, target, solver
-        self.scorer = scorer
+    def __init__(self, vocab: Vocab, setup: Setup, scorer: Scorer | None = None) -> None:
+        setup.check()
+        self.vocab, self.scorer = vocab, scorer
+        self.name, self.features, self.target, self.solver, self.settings = setup
         self.model = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.cfg: dict[str, Any] = storage.new_cfg()
         self._session = Session()
         self._names = Names()
+
+    @property
+    def setup(self) -> Setup:
+        """What the component consists of, but for what it has learnt."""
+        return Setup(self.name, self.features, self.target, self.solver, self.settings)
 
     # Training
 
@@ -110,10 +93,12 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
             for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
+        progress.be_quiet(is_quiet(nlp))
+        progress.watch_compilation(progress.TRAINING_KERNELS)
+        setup = self.setup
         start, names = storage.load_init_weights(init_weights, self.name)
         known = () if start is None else start.labels
-        label_ids = make_label_ids(self.name, self.target, labels, self.label_data, known)
-        setup = self._setup()
+        label_ids = make_label_ids(setup, labels, self.label_data, known)
         check_setup(setup, nlp)
         store = open_store(setup, corpus_dir, nlp)
         record = NameRecord.of(self.features, store) if self.settings.names else None
@@ -128,11 +113,11 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.model = empty if start is None else start
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
-        storage.keep(self.features, self.cfg)
-        storage.keep_shares(coverage.shares, self.cfg)
+        storage.keep(self.cfg, features=storage.learnt_by(self.features), shares=coverage.shares)
         self._names = names
         self._session = Session(n_uncovered=compiled.n_tokens, record=record, seen=seen)
-        run = start_run(setup, read, compiled, start, nlp)
+        with progress.task("Preparing training"):
+            run = start_run(setup, read, compiled, start, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
         else:
@@ -192,10 +177,6 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         self.model = model
         self.settings = replace(self.settings, l1=l1)
 
-    def _setup(self) -> Setup:
-        parts = self.features, self.target, self.solver
-        return Setup(self.name, *parts, self.settings, self.decoding, self.learning)
-
     def _refresh(self) -> None:
         """Bring the model up to date with the training run and with labels added since."""
         newer = self._session.take_model()
@@ -215,13 +196,17 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         """
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return Predictions.none(len(docs), self.decoding.scores)
-        if not self.label_data:
-            raise SparseCRFError(Errors.SC201.format(name=self.name))
+            return Predictions.none(len(docs), self.settings.decoding.scores)
+        decoder = self._decoder()
         if not self._session.warned and self.settings.sequences != "docs":
             self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
-        threshold = self.settings.threshold
-        return predict(self._decoder(), self._reader(), docs, self.decoding, threshold)
+        return predict(decoder, self._reader(), docs)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate Docs; while there is a training run, which evaluates, they are counted."""
+        docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
+        is_evaluation = self._session.training is not None or self._session.learner is not None
+        return progress.followed(docs, "Predicting", "docs") if is_evaluation else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -229,32 +214,36 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
             that come with it go to `doc.user_data["NAME_scores"]`.
         """
-        docs, reader = list(docs), self._reader()
+        docs, overwrite = list(docs), self._overwrite
         span_scores = scores.span_scores if isinstance(scores, Predictions) else None
-        overwrite = reader.overwrite
-        self.target.write(docs, scores, reader.labels, overwrite=overwrite, scores=span_scores)
+        self.target.write(docs, scores, self.label_data, overwrite=overwrite, scores=span_scores)
         store_scores(self.name, docs, scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples by the scorer, which gets to know of the target's settings too."""
-        scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
+        with progress.task("Scoring"):
+            scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
-    def _reader(self) -> Reader:
+    @property
+    def _overwrite(self) -> bool:
         # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
         # annotated with the last one: what is set there is not to be kept.
-        overwrite = self.settings.overwrite or "threshold" in self.cfg
-        cut = self.settings.sequences
+        return self.settings.overwrite or "threshold" in self.cfg
+
+    def _reader(self) -> Reader:
         expected = self._session.expected
         if expected is None:
             expected = self._session.expected = Expected(self.name, self.cfg.get("shares", {}))
-        return Reader(self.features, self.target, self.label_data, cut, overwrite, expected)
+        return Reader(self.setup, self.label_data, self._overwrite, expected)
 
     def _decoder(self) -> "Decoder":
+        if not self.label_data:
+            raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._refresh()
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
-            legal = self.decoding.legal(self.target, self.label_data)
+            legal = self.setup.legal(self.label_data)
             decoder = self._session.decoder = make_decoder(self.model, legal)
         return decoder
 
@@ -296,60 +285,12 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
         if nO != n_labels:
             raise SparseCRFError(Errors.SC213.format(name=self.name, n=nO, n_labels=n_labels))
 
-    # Probabilities; arguments and errors are those of the methods of `Probabilities`
-
-    @overload
-    def marginals(self, docs: Doc, *, forced: bool = ...) -> Marginals: ...
-    @overload
-    def marginals(
-        self, docs: Iterable[Doc], *, forced: bool = ...
-    ) -> list[NDArray[np.float64]]: ...
-    def marginals(self, docs: Doc | Iterable[Doc], *, forced: bool = False) -> Any:
-        """Compute p(y_t = y | x): [tokens, labels] for each Doc; columns are `label_data`."""
-        return self._probabilities().marginals(docs, forced=forced)
-
-    def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
-        """Find the n most probable label sequences of a Doc, and their probabilities."""
-        return self._probabilities().nbest(doc, n, forced=forced)
-
-    def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
-        """Compute the log-probability of labels, one a token: log p(y | x)."""
-        return self._probabilities().log_probability(doc, labels, forced=forced)
-
-    def span_probabilities(
-        self, doc: Doc, spans: Iterable[Span], *, forced: bool = False
-    ) -> NDArray[np.float64]:
-        """Compute the probabilities of runs of labels, as in (3, ["B-PER", "L-PER"]): [spans]."""
-        return self._probabilities().span_probabilities(doc, spans, forced=forced)
-
-    def entity_probabilities(
-        self, doc: Doc, spans: Iterable[tuple[int, int, str]], *, forced: bool = False
-    ) -> NDArray[np.float64]:
-        """Compute the probabilities of entities or spans, as in (3, 5, "PER"): [spans]."""
-        return self._probabilities().entity_probabilities(doc, spans, forced=forced)
-
-    def _probabilities(self) -> Probabilities:
-        decoder = self._decoder() if self.label_data else None
-        return Probabilities(self.name, self._reader(), decoder)
-
     # Weights
 
     def explain(self, n: int = 10) -> ModelExplanation:
         """Explain the model: its transitions, and the n strongest tests for and against labels."""
         names = self._named()  # which brings the model up to date
         return explain_model(self.model, names, constant_tests(self.features), n)
-
-    def explain_doc(self, doc: Doc) -> DocExplanation:
-        """Explain the label that each token of a Doc gets: what spoke for it, what for another.
-
-        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
-        that is set and is not replaced. The Doc is not changed.
-        RAISES: SparseCRFError if there are tokens but no labels.
-        """
-        if not len(doc):
-            return DocExplanation(())
-        [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
-        return explain_labels(doc, self._reader(), self.model, self._names, labels, marginals)
 
     def dump(self) -> Iterator[str]:
         """Write the weights as lines of text, see `patching`."""
@@ -392,18 +333,20 @@ class SparseCRF(TrainablePipe):  # type: ignore[misc]
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_bytes(bytes_data, exclude=exclude)
-        self._session = Session()
-        storage.check_loaded(self._setup(), self.cfg, self.model, exclude)
+        self._take_loaded(exclude)
         self._names = storage.names_of_bytes(bytes_data, exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_disk(path, exclude=exclude)
-        self._session = Session()
-        storage.check_loaded(self._setup(), self.cfg, self.model, exclude)
+        self._take_loaded(exclude)
         self._names = storage.read_names(path, exclude)
         return self
+
+    def _take_loaded(self, exclude: Iterable[str]) -> None:
+        self._session = Session()
+        storage.check_loaded(self.setup, self.cfg, self.model, exclude)
 
     def _names_to_bytes(self) -> bytes:
         return self._named().to_bytes(self.model.unigram.keys, self.model.bigram.keys)

@@ -1,6 +1,7 @@
 """The corpus reader: spaCy's, that keeps what it has read and hands annotations over."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,6 +12,7 @@ from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
+from ..progress import followed
 from .annotations import Annotations, have_same_words
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
@@ -38,13 +40,8 @@ def make_annotated_corpus(
     """
     reading = {"gold_preproc": gold_preproc, "max_length": max_length, "limit": limit}
     reader: Any = create_docbin_reader(path, augmenter=augmenter, **reading)
-    return AnnotatedCorpus(
-        reader,
-        annotations=Annotations.parse(annotations),
-        gold_tokens=gold_tokens,
-        keep=keep,
-        augmented=augmenter is not None,
-    )
+    handed = Annotations.parse(annotations)
+    return AnnotatedCorpus(reader, handed, gold_tokens, keep, augmented=augmenter is not None)
 
 
 class _Kept(NamedTuple):
@@ -58,6 +55,7 @@ class _Kept(NamedTuple):
     docs: list[Doc]
 
 
+@dataclass(eq=False)
 class AnnotatedCorpus:
     """Reads Examples from .spacy files, whose gold Docs it keeps for the next time.
 
@@ -69,49 +67,41 @@ class AnnotatedCorpus:
     gold_tokens, keep: see `make_annotated_corpus`; augmented: whether there is an augmenter.
     """
 
-    def __init__(
-        self,
-        reader: Any,
-        *,
-        annotations: Annotations,
-        gold_tokens: bool,
-        keep: bool,
-        augmented: bool,
-    ) -> None:
-        self._reader = reader
-        self._annotations = annotations
-        self._gold_tokens = gold_tokens
-        self._keep = keep
-        self._augmented = augmented
-        self._kept: _Kept | None = None
+    reader: Any
+    annotations: Annotations
+    gold_tokens: bool
+    keep: bool
+    augmented: bool
+    _kept: _Kept | None = field(default=None, init=False, repr=False)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
         RAISES: SparseCRFError for an extension attribute to hand over that is not registered.
         """
-        for gold in self._gold_docs(nlp.vocab):
+        shown = followed(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
+        for gold in shown:
             for example in self._examples(nlp, gold):
-                self._annotations.hand_over(example)
+                self.annotations.hand_over(example)
                 yield example
 
     def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
         """The Example of a gold Doc, or those that the augmenter makes of it."""
-        if not self._augmented:
+        if not self.augmented:
             yield Example(self._predicted(nlp, gold), gold)
             return
         gold = gold.copy()
         example = Example(self._predicted(nlp, gold), gold)
-        for augmented in self._reader.augmenter(nlp, example):
+        for augmented in self.reader.augmenter(nlp, example):
             gold, predicted = augmented.reference, augmented.predicted
-            if self._gold_tokens and not have_same_words(predicted, gold):
+            if self.gold_tokens and not have_same_words(predicted, gold):
                 yield Example(_with_words_of(gold, nlp.vocab), gold)
             else:
                 yield augmented
 
     def _predicted(self, nlp: Language, gold: Doc) -> Doc:
         """A Doc without annotation. spaCy takes gold words too where it cannot know the text."""
-        if self._gold_tokens or self._reader.gold_preproc or gold.has_unknown_spaces:
+        if self.gold_tokens or self.reader.gold_preproc or gold.has_unknown_spaces:
             return _with_words_of(gold, nlp.vocab)
         return nlp.make_doc(gold.text)
 
@@ -120,7 +110,7 @@ class AnnotatedCorpus:
 
         They are kept once they are read to the end: who streams a corpus may not want all of it.
         """
-        paths = walk_corpus(self._reader.path, FILE_TYPE)
+        paths = walk_corpus(self.reader.path, FILE_TYPE)
         files = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
         kept = self._kept
         if kept is not None and kept.vocab is vocab and kept.files == files:
@@ -128,16 +118,16 @@ class AnnotatedCorpus:
             return
         self._kept = None
         docs: list[Doc] = []
-        for doc in self._cut(self._reader.read_docbin(vocab, paths)):
+        for doc in self._cut(self.reader.read_docbin(vocab, paths)):
             yield doc
-            if self._keep:
+            if self.keep:
                 docs.append(doc)
-        if self._keep:
+        if self.keep:
             self._kept = _Kept(vocab, files, docs)
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""
-        by_sentence, longest = self._reader.gold_preproc, self._reader.max_length
+        by_sentence, longest = self.reader.gold_preproc, self.reader.max_length
         for doc in docs:
             if not by_sentence and (longest == 0 or len(doc) < longest):
                 yield doc

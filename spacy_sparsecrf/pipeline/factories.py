@@ -129,7 +129,7 @@ def make_sparse_crf(
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
     from .component import SparseCRF
-    from .settings import Settings
+    from .settings import DecodingSettings, LearningSettings, Settings, Setup
 
     settings = Settings(
         model=model,
@@ -143,18 +143,10 @@ def make_sparse_crf(
         overwrite=overwrite,
         threshold=float(threshold),
         names=names,
+        decoding=DecodingSettings.read(name, decoding),
+        learning=LearningSettings.read(name, learning),
     )
-    return SparseCRF(
-        nlp.vocab,
-        name,
-        features=features,
-        target=target,
-        solver=solver,
-        settings=settings,
-        decoding=decoding,
-        learning=learning,
-        scorer=scorer,
-    )
+    return SparseCRF(nlp.vocab, Setup(name, features, target, solver, settings), scorer)
 
 
 for _name, _factory in FACTORIES.items():

@@ -19,6 +19,7 @@ from spacy.training.loop import (
 from spacy.util import get_sourced_components, load_model_from_config, registry, resolve_dot_names
 
 from ..errors import Errors, SparseCRFError
+from .batchers import learners
 from .component import SparseCRF
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class PipelinePath:
         self.score_weights = {key: value for key, value in weights.items() if value is not None}
 
     def points(
-        self,
-        window: float | None = None,
-        on_step: "Callable[[StepReport], None] | None" = None,
+        self, window: float | None = None, on_step: "Callable[[StepReport], None] | None" = None
     ) -> Iterator[Point]:
         """Train and evaluate at each l1; [training] max_steps holds for each.
 
@@ -108,12 +107,10 @@ class PipelinePath:
         solution = point.solution
         if solution.converged:
             return point
-        start = time.perf_counter()
-        max_steps = self._settings["max_steps"]
+        start, max_steps = time.perf_counter(), self._settings["max_steps"]
         end = finish(self._training, solution.l1, point.weights, max_steps, on_step)
-        end = replace(
-            end, n_steps=solution.n_steps + end.n_steps, passes=solution.passes + end.passes
-        )
+        n_steps, passes = solution.n_steps + end.n_steps, solution.passes + end.passes
+        end = replace(end, n_steps=n_steps, passes=passes)
         return self._reached(end, point.seconds + time.perf_counter() - start)
 
     def _reached(self, solution: "Solution", seconds: float) -> Point:
@@ -135,12 +132,10 @@ class PipelinePath:
 
     def adopt(self, point: Point) -> None:
         """End training; the pipeline has the model of a point, the config its l1."""
-        l1 = point.solution.l1
-        self.pipe.end_training(point.model, l1)
-        self.nlp.get_pipe_config(self.name)["l1"] = l1
+        self.pipe.end_training(point.model, point.solution.l1)
+        self.nlp.get_pipe_config(self.name)["l1"] = point.solution.l1
         losses = {self.name: point.solution.objective}
-        info = {"other_scores": point.scores, "losses": losses}
-        update_meta(self._settings, self.nlp, info)
+        update_meta(self._settings, self.nlp, {"other_scores": point.scores, "losses": losses})
 
     def save(self, path: Path) -> None:
         """Write the pipeline to a directory; an earlier one there is kept until that is done."""
@@ -160,13 +155,7 @@ def _check(nlp: Language, config: Config) -> str:
     """
     from ..training.path import check_solver
 
-    filled = nlp.config.interpolate()
-    fixed = {*get_sourced_components(config), *filled["training"]["frozen_components"]}
-    learning = {
-        name: pipe
-        for name, pipe in nlp.pipeline
-        if getattr(pipe, "is_trainable", False) and name not in fixed
-    }
+    learning = learners(nlp, get_sourced_components(config))
     crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRF)}
     if len(crfs) != 1:
         found = ", ".join(crfs) or "none"
@@ -176,7 +165,8 @@ def _check(nlp: Language, config: Config) -> str:
     if others:
         raise SparseCRFError(Errors.SC707.format(name=name, others=", ".join(others)))
     check_solver(crf.solver)
-    checkpoint = filled["initialize"]["components"].get(name, {}).get("checkpoint")
+    block = nlp.config.interpolate()["initialize"]["components"].get(name, {})
+    checkpoint = block.get("checkpoint")
     if checkpoint is not None:
         raise SparseCRFError(Errors.SC712.format(name=name, path=checkpoint))
     return name

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..decoding.chains import Spans as LabelRuns
-from ..targets.base import Target
-from ..targets.scheme import Spans
+from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.spans import SpanTarget
-from .compilation import announce_prediction
-from .settings import DecodingSettings, Features
+from .settings import Setup
 from .upstream import Expected
 
 if TYPE_CHECKING:
@@ -53,16 +51,14 @@ class Predictions(list[NDArray[np.int32]]):
 class Reader(NamedTuple):
     """What a component reads from Docs, and as what.
 
-    cut: how Docs are cut, "sents" or "docs"; overwrite: whether annotation that is set is replaced;
-    expected: the attributes that Docs should have, or None.
+    overwrite: whether annotation that is set is replaced; expected: the attributes that Docs should
+    have.
     """
 
-    features: Features
-    target: Target
+    setup: Setup
     labels: tuple[str, ...]
-    cut: str
     overwrite: bool
-    expected: Expected | None = None
+    expected: Expected
 
     def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
         """Read Docs, with tokens and in parts of one vocab.
@@ -70,20 +66,17 @@ class Reader(NamedTuple):
         forced: whether annotation that is set, and is not to be replaced, is taken as given.
         YIELDS: observations or readings, and the labels that are permitted there, or None.
         """
-        read = getattr(self.features, "readings", None)
-        parts = [self.features(docs, self.cut)] if read is None else read(docs, self.cut)
-        if self.expected is not None:
-            self.expected.check(self.features, parts)
+        features, cut = self.setup.features, self.setup.settings.sequences
+        read = getattr(features, "readings", None)
+        parts = [features(docs, cut)] if read is None else read(docs, cut)
+        self.expected.check(features, parts)
         permitted: Permitted = None
         if forced:
-            permitted = self.target.permitted(docs, self.labels, overwrite=self.overwrite)
-        if permitted is None or len(parts) == 1:
-            yield from ((part, permitted) for part in parts)
-            return
+            permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)
         first = 0
         for part in parts:
             last = first + part.n_tokens
-            yield part, permitted[first:last]
+            yield part, None if permitted is None else permitted[first:last]
             first = last
 
 
@@ -91,34 +84,27 @@ def make_decoder(model: "CRFModel", legal: NDArray[np.bool_] | None) -> "Decoder
     """Create a decoder, with a notice where kernels have to be compiled. Imports numba."""
     from ..decoding.decoder import Decoder
 
-    announce_prediction()
+    watch_compilation(PREDICTION_KERNELS)
     return Decoder(model, legal)
 
 
-def predict(
-    decoder: "Decoder",
-    reader: Reader,
-    docs: Sequence[Doc],
-    settings: DecodingSettings,
-    threshold: float = 0.0,
-) -> Predictions:
-    """Find the labels of Docs, at least one of which has tokens.
-
-    threshold: spans of a lower probability are left out.
-    """
+def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:
+    """Find the labels of Docs, at least one of which has tokens."""
+    settings = reader.setup.settings
+    method, with_scores = settings.decoding.method, settings.decoding.scores
     sources = list(reader.sources(docs, forced=True))
-    if settings.method == "viterbi" and not settings.scores:
+    if method == "viterbi" and not with_scores:
         found = [decoder.viterbi(source, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, found))
     else:
-        both = [decoder.decode(source, settings.method, permitted) for source, permitted in sources]
+        both = [decoder.decode(source, method, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, [labels for labels, _ in both]))
-        if settings.scores:
+        if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = by_doc(docs, scores)
-    if settings.scores or threshold > 0.0:
-        span_scores = keep_likely(decoder, reader, predictions, sources, threshold)
-        predictions.span_scores = span_scores if settings.scores else None
+    if with_scores or settings.threshold > 0.0:
+        span_scores = keep_likely(decoder, reader, predictions, sources)
+        predictions.span_scores = span_scores if with_scores else None
     return predictions
 
 
@@ -141,14 +127,13 @@ def keep_likely(
     reader: Reader,
     predictions: Predictions,
     sources: Sequence[tuple["Source", Permitted]],
-    threshold: float,
 ) -> NDArray[np.float64] | None:
     """Take spans that are less probable than the threshold out of predictions.
 
     sources: what the predictions were made from.
     RETURNS: [K] float64, the probabilities of the spans that are left; None without spans.
     """
-    target, labels = reader.target, reader.labels
+    target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
         return None
     spans = target.spans(predictions, labels)
@@ -158,24 +143,13 @@ def keep_likely(
         last = first + source.n_tokens
         own = spans.where((spans.starts >= first) & (spans.starts < last))
         if len(own):
-            runs = _label_runs(target, own, ids, labels, first)
+            run_ptr = np.append(0, np.cumsum(own.ends - own.starts))
+            after = target.endings(own, labels)
+            runs = LabelRuns(own.starts - first, run_ptr, ids[own.tokens()], after)
             found.append(decoder.span_probability(source, runs, permitted))
         first = last
     probabilities = np.concatenate(found)
-    likely = probabilities >= threshold
+    likely = probabilities >= reader.setup.settings.threshold
     predictions[:] = target.outside(predictions, labels, spans.where(~likely))
     kept: NDArray[np.float64] = probabilities[likely]
     return kept
-
-
-def _label_runs(
-    target: SpanTarget,
-    spans: Spans,
-    ids: NDArray[np.int32],
-    labels: Sequence[str],
-    first: int,
-) -> LabelRuns:
-    """What the labels of spans are. first: token at which the source begins."""
-    run_ptr = np.append(0, np.cumsum(spans.ends - spans.starts))
-    after = target.endings(spans, labels)
-    return LabelRuns(spans.starts - first, run_ptr, ids[spans.tokens()], after)

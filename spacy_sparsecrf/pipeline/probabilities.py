@@ -1,9 +1,7 @@
 """What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
 
-import heapq
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,7 @@ from ..decoding.chains import Spans
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.spans import SpanTarget
-from .prediction import Reader, by_doc
+from .prediction import Predictions, Reader, by_doc
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
@@ -27,30 +25,28 @@ Marginals = NDArray[np.float64]
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
 
 
-@dataclass(frozen=True)
 class Probabilities:
-    """Answers questions on Docs, which are not changed.
+    """The part of a component that answers questions on Docs, which are not changed.
 
     Sequences of a Doc are independent, so that the probability of a Doc's labels is the product of
     those of its sequences. With constraints ([components.NAME.decoding], and the target's scheme)
     probabilities are of the legal sequences, among which they sum to 1. With `forced` they are
     given what is set in the Doc, unless [components.NAME] overwrite = true; a Doc that the
     component has annotated already is certain then.
-
-    name: of the component; trained: its decoder, None where there are no labels.
     """
 
     name: str
-    reader: Reader
-    trained: "Decoder | None"
+    model: "CRFModel"
+    predict: Callable[[Iterable[Doc]], Predictions]
+    # RAISES: SparseCRFError if there are no labels.
+    _decoder: Callable[[], "Decoder"]
+    _reader: Callable[[], Reader]
+    _names: Names
 
-    @property
-    def decoder(self) -> "Decoder":
-        """The decoder. RAISES: SparseCRFError if there are no labels."""
-        if self.trained is None:
-            raise SparseCRFError(Errors.SC201.format(name=self.name))
-        return self.trained
-
+    @overload
+    def marginals(self, docs: Doc, *, forced: bool = ...) -> Marginals: ...
+    @overload
+    def marginals(self, docs: Iterable[Doc], *, forced: bool = ...) -> list[Marginals]: ...
     def marginals(
         self, docs: Doc | Iterable[Doc], *, forced: bool = False
     ) -> Marginals | list[Marginals]:
@@ -61,15 +57,11 @@ class Probabilities:
         `label_data`. RAISES: SparseCRFError if there are no labels.
         """
         if isinstance(docs, Doc):
-            return self._marginals([docs], forced)[0]
-        return self._marginals(list(docs), forced)
-
-    def _marginals(self, docs: Sequence[Doc], forced: bool) -> list[Marginals]:
-        decoder, n_labels = self.decoder, len(self.reader.labels)
+            return self.marginals([docs], forced=forced)[0]
+        docs, decoder, reader = list(docs), self._decoder(), self._reader()
         if not any(map(len, docs)):
-            return [np.zeros((0, n_labels)) for _ in docs]
-        sources = self.reader.sources(docs, forced)
-        return by_doc(docs, [decoder.marginals(*source) for source in sources])
+            return [np.zeros((0, len(reader.labels))) for _ in docs]
+        return by_doc(docs, [decoder.marginals(*each) for each in reader.sources(docs, forced)])
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
@@ -81,20 +73,17 @@ class Probabilities:
         from ..decoding.decoder import check_n
 
         check_n(n)
-        decoder, names = self.decoder, self.reader.labels
+        decoder, reader = self._decoder(), self._reader()
         if not len(doc):
             return [([], 1.0)]
-        [(source, permitted)] = self.reader.sources([doc], forced)
+        [(source, permitted)] = reader.sources([doc], forced)
         found = decoder.nbest(source, n, permitted)
         chosen, totals = combine([log_p for _, log_p in found], n)
-        paths = zip(chosen, np.exp(totals), strict=True)
-        return [
-            (
-                [names[y] for (ids, _), k in zip(found, ranks, strict=True) for y in ids[k]],
-                float(probability),
-            )
-            for ranks, probability in paths
+        paths = [
+            [reader.labels[y] for (ids, _), k in zip(found, ranks, strict=True) for y in ids[k]]
+            for ranks in chosen
         ]
+        return list(zip(paths, np.exp(totals).tolist(), strict=True))
 
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).
@@ -104,11 +93,11 @@ class Probabilities:
         """
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        decoder = self.decoder
-        ids = np.array(self._ids(labels), dtype=np.int32)
+        decoder, reader = self._decoder(), self._reader()
+        ids = np.array(self._ids(labels, reader.labels), dtype=np.int32)
         if not len(doc):
             return 0.0
-        [(source, permitted)] = self.reader.sources([doc], forced)
+        [(source, permitted)] = reader.sources([doc], forced)
         return float(decoder.log_probability(source, ids, permitted).sum())
 
     def span_probabilities(
@@ -123,21 +112,21 @@ class Probabilities:
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         labels or not within the Doc.
         """
-        decoder = self.decoder
+        decoder, reader = self._decoder(), self._reader()
         starts, runs, after = [], [], []
         for start, labels, *rest in spans:
             starts.append(start)
-            runs.append(self._ids(labels))
-            follow = np.ones(len(self.reader.labels), dtype=bool)
+            runs.append(self._ids(labels, reader.labels))
+            follow = np.ones(len(reader.labels), dtype=bool)
             if rest and rest[0] is not None:
                 follow[:] = False
-                follow[self._ids(rest[0])] = True
+                follow[self._ids(rest[0], reader.labels)] = True
             after.append(follow)
         if not starts:
             return np.zeros(0)
         asked = Spans.of(starts, runs, np.array(after))
         asked.check(len(doc))
-        [(source, permitted)] = self.reader.sources([doc], forced)
+        [(source, permitted)] = reader.sources([doc], forced)
         return decoder.span_probability(source, asked, permitted)
 
     def entity_probabilities(
@@ -150,7 +139,8 @@ class Probabilities:
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
             and where the component learns labels of tokens.
         """
-        target, known = self.reader.target, self.reader.labels
+        reader = self._reader()
+        target, known = reader.setup.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
         spans, runs, told = list(spans), [], []
@@ -169,43 +159,41 @@ class Probabilities:
         found[told] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
-    def _ids(self, labels: Iterable[str]) -> list[int]:
-        """Positions of labels."""
-        ids = {label: i for i, label in enumerate(self.reader.labels)}
+    def explain_doc(self, doc: Doc) -> "DocExplanation":
+        """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+
+        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
+        that is set and is not replaced.
+        RAISES: SparseCRFError if there are tokens but no labels.
+        """
+        from ..features.naming import NameRecord
+        from ..model.explanation import DocExplanation, explain_tokens
+
+        if not len(doc):
+            return DocExplanation(())
+        [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
+        setup = self._reader().setup
+        record = NameRecord.of(setup.features)
+        observations = (record or setup.features)([doc], setup.settings.sequences)
+        names = self._names
+        if record is not None:
+            # What a Doc itself tells needs no stored names.
+            keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
+            names = Names()
+            seen = np.append(observations.hashes, observations.value_keys)
+            names.add(record.names(np.intersect1d(seen, keys)))
+        texts = [token.text for token in doc]
+        return explain_tokens(self.model, observations, labels, marginals, texts, names)
+
+    def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
+        """Positions of labels among those that are known."""
+        ids = {label: i for i, label in enumerate(known)}
         labels = list(labels)
         for label in labels:
             if label not in ids:
-                known = ", ".join(self.reader.labels)
-                raise SparseCRFError(Errors.SC409.format(name=self.name, label=label, known=known))
+                values = {"label": label, "known": ", ".join(known)}
+                raise SparseCRFError(Errors.SC409.format(name=self.name, **values))
         return [ids[label] for label in labels]
-
-
-def explain_labels(
-    doc: Doc,
-    reader: Reader,
-    model: "CRFModel",
-    names: Names,
-    labels: NDArray[np.int32],
-    marginals: NDArray[np.float64],
-) -> "DocExplanation":
-    """Explain labels of a Doc, see `explain_tokens`.
-
-    names: of tests, where the features cannot tell them; labels: [tokens] int32, predicted;
-    marginals: [tokens, labels] float64, probabilities of all labels.
-    """
-    from ..features.naming import NameRecord
-    from ..model.explanation import explain_tokens
-
-    record = NameRecord.of(reader.features)
-    observations = (record or reader.features)([doc], reader.cut)
-    if record is not None:
-        # What a Doc itself tells needs no stored names.
-        keys = np.concatenate((model.unigram.keys, model.bigram.keys))
-        names = Names()
-        seen = np.append(observations.hashes, observations.value_keys)
-        names.add(record.names(np.intersect1d(seen, keys)))
-    texts = [token.text for token in doc]
-    return explain_tokens(model, observations, labels, marginals, texts, names)
 
 
 def combine(
@@ -218,27 +206,11 @@ def combine(
     """
     chosen, totals = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
     for values in ranked:
-        left, right, totals = _merge(totals, values, n)
-        chosen = np.column_stack((chosen[left], right))
+        # Of the sum of the i-th and the j-th, from 1, i j - 1 others are no smaller.
+        limits = np.minimum(n // np.arange(1, len(totals) + 1), len(values))
+        left = np.repeat(np.arange(len(totals)), limits)
+        right = np.arange(len(left)) - np.repeat(np.cumsum(limits) - limits, limits)
+        sums = totals[left] + values[right]
+        best = np.argsort(-sums, kind="stable")[:n]
+        chosen, totals = np.column_stack((chosen[left[best]], right[best])), sums[best]
     return chosen, totals
-
-
-def _merge(
-    left: NDArray[np.float64], right: NDArray[np.float64], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Find the n largest sums of elements of two lists that descend, by a heap of candidates.
-
-    RETURNS: the positions in both lists, and the sums.
-    """
-    heap = [(-float(left[0] + right[0]), 0, 0)]
-    found: list[tuple[int, int, float]] = []
-    while heap and len(found) < n:
-        total, i, j = heapq.heappop(heap)
-        found.append((i, j, -total))
-        # Each pair enters once: (i, j) after (i, j - 1), and (i, 0) after (i - 1, 0).
-        if j + 1 < len(right):
-            heapq.heappush(heap, (-float(left[i] + right[j + 1]), i, j + 1))
-        if j == 0 and i + 1 < len(left):
-            heapq.heappush(heap, (-float(left[i + 1] + right[0]), i + 1, 0))
-    first, second, sums = zip(*found, strict=True)
-    return np.array(first), np.array(second), np.array(sums)

@@ -8,12 +8,12 @@ from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Token
 from spacy.training import Example
-from spacy.util import dot_to_object, registry
-from thinc.api import Config
+from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
 from ..targets.base import Target
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
+from .batchers import names_corpus
 
 DEFAULT_ATTR = "tag"
 DEFAULT_SCORE = "tag_acc"
@@ -76,22 +76,13 @@ def check_score_weights(name: str, target: Target, nlp: Language | None) -> None
         return
     config = nlp.config.interpolate()
     scorer = config["components"][name].get("scorer") or {}
-    if scorer.get("@scorers") not in _KNOWN_SCORERS or not _names_corpus(config):
+    if scorer.get("@scorers") not in _KNOWN_SCORERS or not names_corpus(nlp):
         return
     weights, own = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
     is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
     if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
         values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
         raise SparseCRFError(Errors.SC219.format(**values))
-
-
-def _names_corpus(config: Config) -> bool:
-    """Whether a config tells of a training corpus: its reader has a path, or needs none."""
-    try:
-        corpus = dot_to_object(config, config["training"]["train_corpus"])
-    except KeyError:
-        return False
-    return corpus.get("path", "") is not None
 
 
 def _scores_tags(nlp: Language, name: str) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
 from ..corpus.gold import weighted
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..progress import task
+from ..targets.base import string_ids
 from .compiling import LabelIds, compile_corpus
-from .seen import Seen
 from .settings import Setup
 from .upstream import Expected
 
@@ -24,22 +26,67 @@ if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
     from ..features.naming import NameRecord
     from ..model.model import CRFModel
-    from ..solvers.base import StepReport
     from ..training.streaming import Stream
     from ..training.training import Training
+
+
+# The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
+_MADE_UP = ("x", "y", "z")
+
+
+class Seen:
+    """The examples that `initialize` has read, all that a batch solver learns from.
+
+    It keeps a hash of the words of each gold Doc.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self._n = 0
+        self._warned = False
+
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples, and remember them."""
+        for example in examples:
+            self._hashes.add(_hash_of(example.reference))
+            self._n += 1
+            yield example
+
+    @property
+    def made_up(self) -> bool:
+        """Whether there was nothing but the Doc that spaCy makes up where it gets no examples."""
+        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
+
+    def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
+        """Warn, once, if the first of some examples is none of those that were read.
+
+        One of a batch is enough: batches of other examples follow each other. name: of the
+        component that is updated with them, and does not learn from them.
+        """
+        first = None if self._warned else next(iter(examples), None)
+        if first is None or not self._n or _hash_of(first.reference) in self._hashes:
+            return
+        self._warned = True
+        warn(Warnings.SCW207.format(name=name, n=self._n, text=first.reference.text[:60]))
+
+
+def _hash_of(doc: Doc) -> int:
+    """A hash of a Doc's words, the same for Docs of any vocab in this process."""
+    return hash(doc.to_array("ORTH").tobytes())
 
 
 @dataclass
 class Learner:
     """What turns Examples of a batch of spaCy's loop into steps of the solver.
 
-    label_ids: fixed; label_weights: [Y] float64, or None.
+    label_ids: fixed; label_weights: [Y] float64, or None; n_batches: so far.
     """
 
     stream: Stream
     setup: Setup
     label_ids: LabelIds
     label_weights: NDArray[np.float64] | None
+    n_batches: int = 0
 
     def learn(self, examples: Iterable[Example]) -> float:
         """Featurise and encode a batch, and make the solver's steps on it.
@@ -47,13 +94,16 @@ class Learner:
         RETURNS: the batch's loss, see `Stream.learn`; 0 where no token has a gold label.
         RAISES: SparseCRFError for a gold label that is not known, or weights without bounds.
         """
-        compiled = compile_corpus(examples, self.setup.features, self.setup, self.label_ids)
-        corpus = compiled.corpus
-        if corpus is not None and self.label_weights is not None:
-            corpus = weighted(corpus, self.label_weights)
-        if corpus is None or not corpus.weights.any():
-            return 0.0
-        loss = self.stream.learn(corpus)
+        with task("Learning from batches", "batches") as shown:
+            shown.done = self.n_batches
+            self.n_batches += 1
+            compiled = compile_corpus(examples, self.setup.features, self.setup, self.label_ids)
+            corpus = compiled.corpus
+            if corpus is not None and self.label_weights is not None:
+                corpus = weighted(corpus, self.label_weights)
+            if corpus is None or not corpus.weights.any():
+                return 0.0
+            loss = self.stream.learn(corpus)
         logger.debug("learnt from %s", self.stream.progress)
         return loss
 
@@ -117,34 +167,29 @@ class Session:
             logger.info("%s: continues from %s, %s", name, self.checkpoint, resumed.progress)
 
     def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
-        """Learn from the batch, where the run is on batches; do an iteration where it is not.
+        """Learn from the batch, where the run is on batches; else do one iteration.
 
+        The latter unless one was done since `finish_update`, or none is needed.
         name: of the component; loss: reported since the last evaluation.
         RETURNS: the loss to report: with that of the batch added, or the objective.
-        RAISES: SparseCRFError, see `advance` and `Learner.learn`.
+        RAISES: SparseCRFError as `Learner.learn` does, if there is no corpus, or if the objective
+            is not finite: that would only fail later, when spaCy writes meta.json.
         """
-        if self.learner is None:
-            if self.training is not None:
-                self.seen.warn_of_others(name, examples)
-            return self.advance(name)
-        self.stale = True
-        return loss + self.learner.learn(examples)
-
-    def advance(self, name: str) -> float:
-        """Do one iteration, unless one was done since `finish_update` or none is needed.
-
-        name: of the component.
-        RETURNS: the objective of the current weights.
-        RAISES: SparseCRFError if there is no corpus, or the objective is not finite: that
-            would only fail later, when spaCy writes meta.json.
-        """
+        if self.learner is not None:
+            self.stale = True
+            return loss + self.learner.learn(examples)
         training = self.training_run(name)
+        self.seen.warn_of_others(name, examples)
         if not self.stepped and not training.converged:
-            report = training.step()
-            if self.checkpoint is not None:
-                training.save(self.checkpoint)
+            with task("Training"):
+                report = training.step()
+                if self.checkpoint is not None:
+                    training.save(self.checkpoint)
             self.stepped = self.stale = True
-            _log(name, report)
+            values = name, report.objective, report.optimality, report.n_active
+            logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
+            if report.converged:
+                logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
         objective = training.objective
         if not math.isfinite(objective):
             raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
@@ -169,10 +214,3 @@ class Session:
         if self.learner is not None and self.checkpoint is not None:
             self.learner.stream.save(self.checkpoint)
         return run.model()
-
-
-def _log(name: str, report: StepReport) -> None:
-    values = (name, report.objective, report.optimality, report.n_active)
-    logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
-    if report.converged:
-        logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)

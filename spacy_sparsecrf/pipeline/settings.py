@@ -1,103 +1,92 @@
-"""A component's settings, checked: those of its own, and the block [components.NAME.decoding].
+"""A component's settings, checked: its own, and its blocks `decoding` and `learning`.
 
-The block [components.NAME.learning] has a module of its own, `learning_settings`.
+[components.NAME.learning] says what of a corpus is learnt, and how much each part counts:
+
+    min_freq = 1           tests at fewer training tokens than this get no weights; tests conjoined
+                           with labels are counted apart from those conjoined with pairs of labels
+    observed_only = false  whether only pairs of a test and a gold label (or pair of them) that
+                           occur may have weights
+    doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
+                           Doc's log-likelihood, as if the Doc were there so many times; with
+                           weight 0 it is left out, and its labels and tests with it
+    label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
+                           much as its gold labels on average (see `gold.weighted`)
+    constrained = false    whether log Z is over legal sequences only
+    schedule = []          stages in which groups of templates enter, see below
+
+Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
+a mistake costs. A rare label with a high weight makes *all* labels of the sequences that have it
+count more; of a per-position model, whose sequences are single tokens, only that token.
+
+A schedule is a list of stages, in which tests enter:
+
+    schedule = [{"templates": ["b:", "u:lower[0]"], "steps": 2}, {"templates": "*"}]
+
+Keys of a stage: see `corpus.schedule.Stage`; a single pattern may stand for a list of one.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import Observations
+from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.model import KINDS, check_clusters
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .learning_settings import LearningSettings
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
-
-METHODS = ("viterbi", "posterior")
 Pair = tuple[str, str]
+# What a value must be: a test of it, and the same in words.
+Rule: TypeAlias = tuple[Callable[[Any], bool], str]
 
+_PENALTY: Rule = (lambda x: math.isfinite(x) and x >= 0), "a finite number that is not negative"
+_FLOAT: Rule = ("float32", "float64").__contains__, '"float32" or "float64"'
+_TRUTH: Rule = (lambda x: isinstance(x, bool)), "true or false"
+_OWN: dict[str, Rule] = {
+    "model": (KINDS.__contains__, "one of " + ", ".join(f'"{kind}"' for kind in KINDS)),
+    "clusters": (lambda n: n >= 0, "0 (none) or a number of clusters of labels"),
+    "l1": _PENALTY,
+    "l2": _PENALTY,
+    "sequences": (("sents", "docs").__contains__, '"sents" or "docs"'),
+    "dtype": _FLOAT,
+    "precision": _FLOAT,
+    "threshold": (lambda p: 0.0 <= p <= 1.0, "a probability, from 0 to 1"),
+    "n_threads": (lambda n: n >= 0, "0 (all cores) or a number of threads"),
+}
+_DECODING: dict[str, Rule] = {
+    "method": (lambda x: x in ("viterbi", "posterior"), '"viterbi" or "posterior"'),
+    "scores": _TRUTH,
+}
+_LEARNING: dict[str, Rule] = {
+    "min_freq": (lambda n: type(n) is int and n >= 1, "a whole number that is at least 1"),
+    "observed_only": _TRUTH,
+    "constrained": _TRUTH,
+    "doc_weight": (lambda x: isinstance(x, str), 'a name, or "" for none'),
+}
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a component that are not blocks.
-
-    model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
-        or at each token, without or with the label before.
-    clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
-        is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
-        Clusters are runs of labels in their order.
-    l1, l2: penalties, >= 0, not divided by anything.
-    sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
-    dtype: "float32" or "float64", how weights are stored.
-    precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
-    n_threads: of training; 0 = one a core.
-    overwrite: whether annotation that is already set is replaced.
-    threshold: entities or spans of a lower probability are left out.
-    names: whether names of active tests are stored beside the model.
-    """
-
-    model: str = "chain"
-    clusters: int = 0
-    l1: float = 0.1
-    l2: float = 0.3
-    sequences: str = "sents"
-    dtype: str = "float32"
-    precision: str = "float64"
-    n_threads: int = 0
-    overwrite: bool = False
-    threshold: float = 0.0
-    names: bool = True
-
-    @property
-    def problem(self) -> dict[str, Any]:
-        """What is minimised, and in which numbers: arguments of `Training` and of `Stream`."""
-        names = "l1", "l2", "dtype", "precision", "clusters"
-        return {"kind": self.model, **{name: getattr(self, name) for name in names}}
-
-    def check(self, name: str, target: Target) -> None:
-        """Check every setting.
-
-        name: of the component; target: what it learns.
-        RAISES: SparseCRFError that names the config key of a setting out of range.
-        """
-        if self.model not in KINDS:
-            known = ", ".join(f'"{kind}"' for kind in KINDS)
-            _refuse(name, "model", self.model, f"one of {known}")
-        if self.clusters < 0:
-            _refuse(name, "clusters", self.clusters, "0 (none) or a number of clusters of labels")
-        check_clusters(self.model, self.clusters)
-        for key in ("l1", "l2"):
-            value = getattr(self, key)
-            if not (math.isfinite(value) and value >= 0):
-                _refuse(name, key, value, "a finite number that is not negative")
-        if self.sequences not in ("sents", "docs"):
-            _refuse(name, "sequences", self.sequences, '"sents" or "docs"')
-        for key in ("dtype", "precision"):
-            if getattr(self, key) not in ("float32", "float64"):
-                _refuse(name, key, getattr(self, key), '"float32" or "float64"')
-        if not 0.0 <= self.threshold <= 1.0:
-            _refuse(name, "threshold", self.threshold, "a probability, from 0 to 1")
-        if self.n_threads < 0:
-            _refuse(name, "n_threads", self.n_threads, "0 (all cores) or a number of threads")
-        if self.threshold and not isinstance(target, SpanTarget):
-            raise SparseCRFError(Errors.SC504.format(name=name, value=self.threshold))
+# What a config file has as a key when it is read again.
+_IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
+# What the block `learning` once had, with the value that asks for what is done anyway: pipelines
+# that were saved then have it in their configs.
+_GONE = {"merge_tests": False}
+_STAGE_KEYS = "templates", "steps", "require", "admit", "parents"
 
 
 @dataclass(frozen=True)
 class DecodingSettings:
-    """Settings of decoding.
+    """Settings of the block `decoding`.
 
     method: "viterbi" (the most probable labels of a sequence) or "posterior" (the legal labels with
         the largest sum of marginals: of each token, what is most probable).
@@ -118,36 +107,130 @@ class DecodingSettings:
 
         RAISES: SparseCRFError that names a key that is not known or has a wrong value.
         """
-        if block is None:
-            return cls()
-        known = [field.name for field in fields(cls)]
-        unknown = [key for key in block if key not in known]
-        if unknown:
-            values = {"unknown": ", ".join(unknown), "known": ", ".join(known)}
-            raise SparseCRFError(Errors.SC401.format(name=name, **values))
-        method, scores = block.get("method", "viterbi"), block.get("scores", False)
-        if method not in METHODS:
-            expected = " or ".join(f'"{method}"' for method in METHODS)
-            raise _refusal(name, "method", method, expected)
-        if not isinstance(scores, bool):
-            raise _refusal(name, "scores", scores, "true or false")
-        forbidden = _read_pairs(name, "forbidden", block.get("forbidden", ()))
-        allowed = _read_pairs(name, "allowed", block.get("allowed", ()))
-        return cls(method, forbidden, allowed, scores)
+        given = dict(block or {})
+        _refuse_unknown(name, Errors.SC401, cls, given)
+        for key in given.keys() & {"forbidden", "allowed"}:
+            given[key] = _read_pairs(name, key, given[key])
+        settings = cls(**given)
+        _check(name, Errors.SC402, settings, _DECODING)
+        return settings
 
-    def legal(self, target: Target, labels: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Combine these settings with a target's scheme; see `legal_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, and where no sequence of some length is legal.
+@dataclass(frozen=True)
+class LearningSettings:
+    """Settings of the block `learning`; see above.
+
+    label_weights: by label, 0 or more; unknown: settings that there were once, and that training
+    would need.
+    """
+
+    min_freq: int = 1
+    observed_only: bool = False
+    label_weights: Mapping[str, float] = field(default_factory=dict)
+    doc_weight: str = ""
+    constrained: bool = False
+    schedule: list[Stage] = field(default_factory=list)
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, name: str, block: Mapping[str, Any] | None) -> "LearningSettings":
+        """Read the block of component `name`.
+
+        block: settings, defaults for those that are absent; label_weights may be a list of pairs
+            [label, weight] too, for labels that a config cannot have as keys.
+        RAISES: SparseCRFError for an unknown key or a value out of range. Settings that there were
+            once raise in training only (see `check_trainable`), so that what was trained loads.
         """
-        return legal_transitions(labels, self.forbidden, self.allowed, target.legal(labels))
+        given = dict(block or {})
+        gone = tuple(key for key, idle in _GONE.items() if given.pop(key, idle) is not idle)
+        _refuse_unknown(name, Errors.SC350, cls, given)
+        if gone:
+            warn(Warnings.SCW351.format(name=name, unknown=", ".join(gone)))
+        if "label_weights" in given:
+            given["label_weights"] = _weights_by_label(name, given["label_weights"])
+        schedule = given.pop("schedule", [])
+        settings = cls(**given, unknown=gone)
+        _check(name, Errors.SC352, settings, _LEARNING)
+        return replace(settings, schedule=read_schedule(name, schedule))
+
+    def check_trainable(self, name: str) -> None:
+        """Check what training needs: no setting of old, and that Docs have weights.
+
+        RAISES: SparseCRFError.
+        """
+        _refuse_unknown(name, Errors.SC350, LearningSettings, self.unknown)
+        if self.doc_weight and not Doc.has_extension(self.doc_weight):
+            raise SparseCRFError(Errors.SC354.format(name=name, attribute=self.doc_weight))
+
+    def weight_of(self, name: str, doc: Doc) -> float:
+        """The weight of a gold Doc. RAISES: SparseCRFError where it is not a number >= 0."""
+        if not self.doc_weight:
+            return 1.0
+        value = doc._.get(self.doc_weight)
+        if not _is_weight(value):
+            values = {"name": name, "attribute": self.doc_weight, "value": value}
+            raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
+        return float(value)
+
+    def weights_of(self, name: str, labels: Sequence[str]) -> NDArray[np.float64] | None:
+        """The weights of labels: [Y] float64, or None where all are 1.
+
+        RAISES: SparseCRFError where a weight is given for something else.
+        """
+        unknown = ", ".join(repr(label) for label in self.label_weights if label not in labels)
+        if unknown:
+            values = {"unknown": unknown, "known": ", ".join(labels)}
+            raise SparseCRFError(Errors.SC353.format(name=name, **values))
+        weights = np.array([self.label_weights.get(label, 1.0) for label in labels])
+        return None if (weights == 1.0).all() else weights
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a component.
+
+    model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
+        or at each token, without or with the label before.
+    clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
+        is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
+        Clusters are runs of labels in their order.
+    l1, l2: penalties, >= 0, not divided by anything.
+    sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
+    dtype: "float32" or "float64", how weights are stored.
+    precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
+    n_threads: of training; 0 = one a core.
+    overwrite: whether annotation that is already set is replaced.
+    threshold: entities or spans of a lower probability are left out.
+    names: whether names of active tests are stored beside the model.
+    """
+
+    model: str
+    clusters: int
+    l1: float
+    l2: float
+    sequences: str
+    dtype: str
+    precision: str
+    n_threads: int
+    overwrite: bool
+    threshold: float
+    names: bool
+    decoding: DecodingSettings
+    learning: LearningSettings
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """What is minimised, and in which numbers: arguments of `Training` and of `Stream`."""
+        names = "l1", "l2", "dtype", "precision", "clusters"
+        return {"kind": self.model, **{name: getattr(self, name) for name in names}}
 
 
 class Setup(NamedTuple):
     """What a component consists of, but for what it has learnt.
 
-    name: of the component; features: hashes the observation tests of Docs; target: the annotation
-    that is learnt and written.
+    name: of the component, also the key of its loss; features: hashes the observation tests of
+    Docs; target: the annotation that is learnt and written; solver: a batch solver, or one that
+    learns from batches too.
     """
 
     name: str
@@ -155,17 +238,38 @@ class Setup(NamedTuple):
     target: Target
     solver: "BatchSolver"
     settings: Settings
-    decoding: DecodingSettings
-    learning: LearningSettings
+
+    def check(self) -> None:
+        """Check the settings. RAISES: SparseCRFError that names the config key that is wrong."""
+        settings = self.settings
+        _check(self.name, Errors.SC205, settings, _OWN)
+        check_clusters(settings.model, settings.clusters)
+        if settings.threshold and not isinstance(self.target, SpanTarget):
+            raise SparseCRFError(Errors.SC504.format(name=self.name, value=settings.threshold))
 
     def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Which labels may follow which, see `DecodingSettings.legal`."""
-        return self.decoding.legal(self.target, labels)
+        """Combine the target's scheme with the settings; see `legal_transitions`.
+
+        RAISES: SparseCRFError for unknown labels, and where no sequence of some length is legal.
+        """
+        own = self.settings.decoding
+        return legal_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
 
 
-def _refuse(name: str, key: str, value: object, expected: str) -> None:
-    message = Errors.SC205.format(name=name, key=key, value=value, expected=expected)
-    raise SparseCRFError(message)
+def _check(name: str, message: str, settings: object, rules: Mapping[str, Rule]) -> None:
+    """Hold settings of component `name` against rules. RAISES: SparseCRFError with the message."""
+    for key, (fits, expected) in rules.items():
+        value = getattr(settings, key)
+        if not fits(value):
+            raise SparseCRFError(message.format(name=name, key=key, value=value, expected=expected))
+
+
+def _refuse_unknown(name: str, message: str, kind: Any, given: Iterable[str]) -> None:
+    """Refuse keys that are no settings of a block. RAISES: SparseCRFError with the message."""
+    known = [setting.name for setting in fields(kind) if setting.name != "unknown"]
+    unknown = ", ".join(key for key in given if key not in known)
+    if unknown:
+        raise SparseCRFError(message.format(name=name, unknown=unknown, known=", ".join(known)))
 
 
 def _read_pairs(name: str, key: str, pairs: Any) -> tuple[Pair, ...]:
@@ -178,9 +282,72 @@ def _read_pairs(name: str, key: str, pairs: Any) -> tuple[Pair, ...]:
     )
     if not sound:
         expected = 'a list of pairs of labels, such as [["DT", "VB"]], "" for a boundary'
-        raise _refusal(name, key, pairs, expected)
+        values = {"key": key, "value": pairs, "expected": expected}
+        raise SparseCRFError(Errors.SC402.format(name=name, **values))
     return tuple((first, second) for first, second in pairs)
 
 
-def _refusal(name: str, key: str, value: object, expected: str) -> SparseCRFError:
-    return SparseCRFError(Errors.SC402.format(name=name, key=key, value=value, expected=expected))
+def _weights_by_label(name: str, given: Any) -> dict[str, float]:
+    """The weights of labels from a dict, or from a list of pairs."""
+    pairs = given
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+        lost = [key for key in given if not _IS_KEY(key)]
+        if lost:
+            raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
+    expected = "a section of labels with finite numbers >= 0, or a list of pairs of them"
+    if not isinstance(pairs, (list, tuple)):
+        _refuse(name, "label_weights", given, expected)
+    weights: dict[str, float] = {}
+    for pair in pairs:
+        fits = isinstance(pair, (list, tuple)) and len(pair) == 2
+        if not fits or not isinstance(pair[0], str) or not _is_weight(pair[1]):
+            _refuse(name, "label_weights", given, expected)
+        weights[pair[0]] = float(pair[1])
+    return weights
+
+
+def _is_weight(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        return False
+    return math.isfinite(value) and float(value) >= 0.0
+
+
+def read_schedule(name: str, value: Any) -> list[Stage]:
+    """Check the setting of component `name`. RAISES: SparseCRFError for anything malformed."""
+    if not isinstance(value, (list, tuple)):
+        _refuse(name, "schedule", value, 'a list of stages, such as {"templates": ["u:lower[0]"]}')
+    return [_read_stage(name, f"schedule, stage {i},", s) for i, s in enumerate(value, start=1)]
+
+
+def _read_stage(name: str, key: str, stage: Any) -> Stage:
+    fits = isinstance(stage, Mapping) and "templates" in stage and set(stage) <= set(_STAGE_KEYS)
+    if not fits:
+        keys = ", ".join(_STAGE_KEYS[1:])
+        _refuse(name, key, stage, f"a section with `templates` and, if need be, {keys}")
+    steps, require = stage.get("steps", 0), stage.get("require", "all")
+    if type(steps) is not int or steps < 0:
+        _refuse(name, f"{key} steps", steps, "a whole number >= 0, 0 = until they converge")
+    admit = stage.get("admit", "tests")
+    for part, value, known in (("require", require, REQUIRE), ("admit", admit, ADMIT)):
+        if value not in known:
+            _refuse(name, f"{key} {part}", value, f"one of {', '.join(known)}")
+    parents = stage.get("parents", {})
+    if not isinstance(parents, Mapping):
+        _refuse(name, f"{key} parents", parents, 'a section such as {"u:lower[-1]|lower[0]": []}')
+    templates = _patterns(name, f"{key} templates", stage["templates"])
+    own = {child: _patterns(name, f"{key} parents", found) for child, found in parents.items()}
+    return Stage(templates, steps, require, admit, own)
+
+
+def _patterns(name: str, key: str, value: Any) -> tuple[str, ...]:
+    patterns = [value] if isinstance(value, str) else value
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(p, str) for p in patterns):
+        _refuse(name, key, value, "a template, a pattern of templates, or a list of them")
+    return tuple(patterns)
+
+
+def _refuse(name: str, key: str, value: object, expected: str) -> NoReturn:
+    """Raise SparseCRFError for a setting of the block `learning`."""
+    message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
+    raise SparseCRFError(message)

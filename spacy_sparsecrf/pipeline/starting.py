@@ -1,13 +1,12 @@
 """The beginning of a training run: on a corpus that is read before, or on spaCy's batches."""
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from spacy.language import Language
 from spacy.util import logger
@@ -16,23 +15,20 @@ from ..corpus.arrays import MEMORY, Files, Memory
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
-from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.model import CRFModel
-from ..solvers.base import BatchSolver, refuse
-from .compilation import announce_training
+from ..solvers.base import refuse
+from .batchers import is_endless, is_on_batches, warn_of_rare_rows
 from .compiling import Compiled, LabelIds
-from .learning_settings import LearningSettings
 from .scorers import check_score_weights
 from .session import Learner
-from .settings import Features, Setup
+from .settings import Features, LearningSettings, Setup
 
 if TYPE_CHECKING:
     from ..solvers.streaming import StreamSolver
     from ..training.training import Training
 
-_STARVING_BATCHER = "spacy_sparsecrf.one_step_per_epoch.v1"
 MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
-_ENDLESS = -1  # the value of [training] max_epochs
 
 
 def check_setup(setup: Setup, nlp: Language | None) -> None:
@@ -40,17 +36,12 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
 
     setup: of the component; nlp: the pipeline, or None.
     """
-    setup.learning.check_known(setup.name)
-    setup.learning.check_extension(setup.name)
+    setup.settings.learning.check_trainable(setup.name)
     check_score_weights(setup.name, setup.target, nlp)
 
 
 def start_run(
-    setup: Setup,
-    read: Features,
-    compiled: Compiled,
-    start: CRFModel | None,
-    nlp: Language | None,
+    setup: Setup, read: Features, compiled: Compiled, start: CRFModel | None, nlp: Language | None
 ) -> "Training | Learner | None":
     """Begin a training run. Imports numba.
 
@@ -63,45 +54,12 @@ def start_run(
     corpus = compiled.corpus
     if corpus is None:
         return None
-    _warn_of_lost(setup.name, compiled)
-    if is_on_batches(nlp, setup.solver, setup.name):
-        whole = not _is_endless(nlp)
-        return _start_learner(setup, corpus, compiled.labels, start, whole=whole)
+    on_batches = is_on_batches(setup, nlp)
+    _warn_of_gold(setup.name, compiled, lacking=not on_batches)
+    if on_batches:
+        return _start_learner(setup, corpus, compiled.labels, start, whole=not is_endless(nlp))
+    warn_of_rare_rows(setup.name, nlp)
     return _start_training(setup, read, corpus, compiled, start)
-
-
-def is_on_batches(nlp: Language | None, solver: BatchSolver, name: str) -> bool:
-    """Whether to train on the batches of spaCy's loop instead of on a corpus that is read before.
-
-    nlp: the pipeline, or None; name: of the component.
-    RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
-        the config's batcher would hand over a single example of each epoch.
-    """
-    endless = _is_endless(nlp)
-    if endless and not solver.streaming:
-        raise SparseCRFError(Errors.SC204.format(name=name))
-    wanted: bool = endless or getattr(solver, "on_batches", False)
-    if wanted and nlp is not None and _batcher(nlp) == _STARVING_BATCHER:
-        raise SparseCRFError(Errors.SC381.format(name=name))
-    return wanted
-
-
-def _is_endless(nlp: Language | None) -> bool:
-    """Whether the training corpus is streamed, so that `initialize` sees its first examples only.
-
-    nlp: the pipeline, or None outside of one.
-    """
-    return nlp is not None and _training_block(nlp)["max_epochs"] == _ENDLESS
-
-
-def _training_block(nlp: Language) -> dict[str, object]:
-    settings: dict[str, object] = nlp.config.interpolate()["training"]
-    return settings
-
-
-def _batcher(nlp: Language) -> object:
-    batcher = _training_block(nlp).get("batcher")
-    return batcher.get("@batchers") if isinstance(batcher, dict) else None
 
 
 def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None) -> Memory:
@@ -114,11 +72,11 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
     """
     if corpus_dir is None:
         return MEMORY
-    name, model = setup.name, setup.settings.model
+    name, settings = setup.name, setup.settings
     needing = {
-        "training on batches": is_on_batches(nlp, setup.solver, name),
-        f'[components.{name}] model = "{model}"': model != "chain",
-        f"[components.{name}.learning] constrained = true": setup.learning.constrained,
+        "training on batches": is_on_batches(setup, nlp),
+        f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
+        f"[components.{name}.learning] constrained = true": settings.learning.constrained,
     }
     for setting, needs in needing.items():
         if needs:
@@ -134,7 +92,8 @@ def with_kin(setup: Setup, read: Features) -> Features:
     read: what the setup's features are read by.
     RAISES: SparseCRFError where the schedule does not fit features, penalty or model.
     """
-    stages, settings, features = setup.learning.schedule, setup.settings, setup.features
+    settings, features = setup.settings, setup.features
+    stages = settings.learning.schedule
     if not stages:
         return read
     from ..features.featurizer import Featurizer
@@ -153,21 +112,27 @@ def with_kin(setup: Setup, read: Features) -> Features:
 
 
 def _start_training(
-    setup: Setup,
-    read: Features,
-    corpus: EncodedCorpus,
-    compiled: Compiled,
-    start: CRFModel | None,
+    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
 ) -> "Training":
-    announce_training()
-    name, labels = setup.name, compiled.labels
-    _warn_of_missing(name, compiled)
-    settings, learning = setup.settings, setup.learning
+    """Begin a run on a corpus; in stages, if there is a schedule."""
+    from ..features.lineage import KinRecord
+    from ..training.staged import StagedTraining
+    from ..training.training import Training
+
+    name, labels, settings = setup.name, compiled.labels, setup.settings
+    learning = settings.learning
     legal = setup.legal(labels) if learning.constrained else None
     if learning.constrained and legal is None:
-        message = Warnings.SCW350.format(name=name)
-        warnings.warn(message, SparseCRFWarning, stacklevel=2)
-    make_training = _training_class(setup, read, corpus)
+        warn(Warnings.SCW350.format(name=name))
+    make_training: Callable[..., Training] = Training
+    if isinstance(read, KinRecord):
+        report = partial(logger.info, "%s: %s", name)
+        stages: dict[str, Any] = {
+            "kin": read.kin(corpus),
+            "stages": learning.schedule,
+            "report": report,
+        }
+        make_training = partial(StagedTraining, **stages)
     with _doc_named(compiled):
         training = make_training(
             corpus,
@@ -185,37 +150,20 @@ def _start_training(
     return training
 
 
-def _warn_of_lost(name: str, compiled: Compiled) -> None:
-    """Warn where gold labels are lost to alignment, unless most are missing, which is said."""
+def _warn_of_gold(name: str, compiled: Compiled, *, lacking: bool) -> None:
+    """Warn where most tokens lack a gold label, or else labels are lost to alignment.
+
+    lacking: whether the former is to be told too.
+    """
     aligned = compiled.aligned
-    if aligned.share > MOST_LOST and 2 * compiled.n_missing <= compiled.n_tokens:
-        counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold, "share": aligned.share}
-        place = {"word": aligned.word, "text": aligned.text}
-        message = Warnings.SCW208.format(name=name, **counts, **place)
-        warnings.warn(message, SparseCRFWarning, stacklevel=3)
-
-
-def _warn_of_missing(name: str, compiled: Compiled) -> None:
-    """Warn where most tokens lack a gold label."""
     if 2 * compiled.n_missing > compiled.n_tokens:
-        counts = {"n_missing": compiled.n_missing, "n_tokens": compiled.n_tokens}
-        message = Warnings.SCW201.format(name=name, **counts)
-        warnings.warn(message, SparseCRFWarning, stacklevel=3)
-
-
-def _training_class(
-    setup: Setup, read: Features, corpus: EncodedCorpus
-) -> "Callable[..., Training]":
-    """What makes a training run: in stages, if there is a schedule."""
-    from ..features.lineage import KinRecord
-    from ..training.staged import StagedTraining
-    from ..training.training import Training
-
-    if not isinstance(read, KinRecord):
-        return Training
-    report = partial(logger.info, "%s: %s", setup.name)
-    stages = setup.learning.schedule
-    return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
+        if lacking:
+            counts = {"n_missing": compiled.n_missing, "n_tokens": compiled.n_tokens}
+            warn(Warnings.SCW201.format(name=name, **counts))
+    elif aligned.share > MOST_LOST:
+        counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
+        place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
+        warn(Warnings.SCW208.format(name=name, **counts, **place))
 
 
 @contextmanager
@@ -250,13 +198,12 @@ def _start_learner(
     """
     from ..training.streaming import Stream
 
-    learning, defaults = setup.learning, LearningSettings()
+    learning, defaults = setup.settings.learning, LearningSettings()
     for key in ("min_freq", "observed_only", "constrained", "schedule"):
         value, needed = getattr(learning, key), getattr(defaults, key)
         if value != needed:
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}
             raise SparseCRFError(Errors.SC384.format(**values))
-    announce_training()
     solver = cast("StreamSolver", setup.solver)
     stream = Stream(corpus, labels, solver, whole=whole, init=start, **setup.settings.problem)
     logger.info("%s: learns %d labels from batches", setup.name, len(labels))

@@ -41,7 +41,9 @@ def check_loaded(
         raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
     if labels:
         setup.legal(labels)
-    _recall(setup.features, cfg)
+    features: object = setup.features
+    if isinstance(features, Learning) and "features" in cfg:
+        features.restore(cfg["features"])
 
 
 # Names of tests
@@ -148,21 +150,18 @@ def renewed(features: object, nlp: Language | None) -> Iterator[None]:
         raise
 
 
-def keep(features: object, cfg: dict[str, Any]) -> None:
-    """Note in `cfg` what features have learnt, if anything."""
-    cfg.pop("features", None)
-    if isinstance(features, Learning) and features.learnt:
-        cfg["features"] = features.learnt
+def learnt_by(features: object) -> dict[str, Any]:
+    """What features have learnt, for JSON."""
+    return features.learnt if isinstance(features, Learning) else {}
 
 
-def keep_shares(shares: Mapping[str, float], cfg: dict[str, Any]) -> None:
-    """Note in `cfg` which share of the training tokens had each attribute that features read."""
-    cfg.pop("shares", None)
-    if shares:
-        cfg["shares"] = dict(shares)
+def keep(cfg: dict[str, Any], **learnt: Mapping[str, Any]) -> None:
+    """Note in `cfg` what was learnt besides labels, under its name, if anything was.
 
-
-def _recall(features: object, cfg: dict[str, Any]) -> None:
-    """Give back to features what `keep` noted."""
-    if isinstance(features, Learning) and "features" in cfg:
-        features.restore(cfg["features"])
+    features: see `learnt_by`; shares: which share of the training tokens had each attribute that
+    features read.
+    """
+    for key, found in learnt.items():
+        cfg.pop(key, None)
+        if found:
+            cfg[key] = dict(found)

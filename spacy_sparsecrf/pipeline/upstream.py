@@ -3,7 +3,6 @@
 Training has to see both as prediction will.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..errors import SparseCRFWarning, Warnings
+from ..errors import Warnings, warn
 from ..features.coverage import Coverage, find_missing
 
 BATCH_SIZE = 128  # Docs given to an upstream pipe at once
@@ -50,15 +49,9 @@ def _annotating(nlp: Language, pipe: object) -> list[Any]:
         if name in names:
             before.append(proc)
             if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
-                _warn_untrained(nlp, pipe, name)
+                own = getattr(pipe, "name", "")
+                warn(Warnings.SCW203.format(name=own, upstream=name))
     return before
-
-
-def _warn_untrained(nlp: Language, pipe: object, upstream: str) -> None:
-    """Warn of an upstream pipe that this very run has only just initialized."""
-    name = getattr(pipe, "name", "")
-    message = Warnings.SCW203.format(name=name, upstream=upstream)
-    warnings.warn(message, SparseCRFWarning, stacklevel=2)
 
 
 def observed_cut(example: Example) -> str | None:
@@ -73,26 +66,18 @@ def observed_cut(example: Example) -> str | None:
     return WHOLE if _n_starts(example.reference) > 1 else None
 
 
-def skew_of(docs: Iterable[Doc], trained: str | None) -> tuple[str, str] | None:
-    """Find a Doc that will be cut otherwise than training Docs were.
+def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
+    """Warn if a Doc will be cut otherwise than the training Docs of component `name` were.
 
-    trained: as `observed_cut` returns.
-    RETURNS: what was trained on and what is given, in words; or None.
+    trained: as `observed_cut` returns. RETURNS: whether there is such a Doc.
     """
     if trained == SENTENCES and any(len(doc) > 1 and not _has_boundaries(doc) for doc in docs):
-        return "sentences", "Docs without sentence boundaries"
-    if trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
-        return "whole Docs of several sentences", "Docs that are cut into sentences"
-    return None
-
-
-def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
-    """Warn if component `name` gets Docs that are cut otherwise. RETURNS: whether it does."""
-    skew = skew_of(docs, trained)
-    if skew is None:
+        skew = "sentences", "Docs without sentence boundaries"
+    elif trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
+        skew = "whole Docs of several sentences", "Docs that are cut into sentences"
+    else:
         return False
-    message = Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1])
-    warnings.warn(message, SparseCRFWarning, stacklevel=3)
+    warn(Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1]))
     return True
 
 
@@ -112,7 +97,7 @@ def warn_of_missing(name: str, coverage: Coverage) -> None:
     """Warn of each attribute that the features of component `name` read and no token has."""
     for attribute in coverage.missing:
         values = {"name": name, "attribute": attribute, "n_tokens": coverage.n_tokens}
-        warnings.warn(Warnings.SCW205.format(**values), SparseCRFWarning, stacklevel=3)
+        warn(Warnings.SCW205.format(**values))
 
 
 class Expected:
@@ -135,5 +120,4 @@ class Expected:
         for attribute in missing:
             share = self._shares.pop(attribute)
             values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
-            message = Warnings.SCW206.format(name=self._name, **values)
-            warnings.warn(message, SparseCRFWarning, stacklevel=3)
+            warn(Warnings.SCW206.format(name=self._name, **values))

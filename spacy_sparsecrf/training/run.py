@@ -17,6 +17,7 @@ from ..loss.descent import SequenceDescent
 from ..loss.parts import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
+from ..progress import followed, task
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from ..solvers.owlqn import OWLQN
 from ..solvers.streaming import calibrate
@@ -128,11 +129,14 @@ class Run:
             passes = float(self._warm_up())
             if passes and self._is_averaged:
                 return replace(self.reached, passes=passes)
-        for _ in range(self._solver.inner_iterations):
-            report = self._solver.step(self._working, self._penalty, self._state)
-            passes += report.passes
-            if report.converged:
-                break
+        n_iterations = self._solver.inner_iterations
+        with task("Minimising", "iterations", n_iterations) as shown:
+            for _ in shown.over(range(n_iterations)):
+                report = self._solver.step(self._working, self._penalty, self._state)
+                shown.detail = f"objective {report.objective:.6g}"
+                passes += report.passes
+                if report.converged:
+                    break
         self._regrow()
         self._optimality = max(report.optimality, self._violation)
         decrease = self._previous - report.objective
@@ -208,7 +212,8 @@ class Run:
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
-        found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
+        with task("Screening"):
+            found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
         new = ~np.isin(found, old, assume_unique=True)
         worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
@@ -259,7 +264,7 @@ def warm_start(
     if len(sequences) > 0:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
-        for epoch in range(n_epochs):
+        for epoch in followed(range(n_epochs), "Warm start", "passes", n_epochs):
             step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
             for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
                 descent.run(part, step, decay)
@@ -289,7 +294,7 @@ def polish(
         return weights
     working, solver = loss.restrict(coordinates), OWLQN()
     state = solver.start(working, penalty, theta)
-    for _ in range(n_iterations):
+    for _ in followed(range(n_iterations), "Polishing", "iterations", n_iterations):
         if solver.step(working, penalty, state).converged:
             break
     return coordinates, state.theta

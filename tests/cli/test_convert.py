@@ -269,7 +269,7 @@ def make_doc(**arguments) -> Doc:
 
 
 def test_values_that_columns_cannot_hold():
-    with pytest.raises(SparseCRFError, match="SC619.*Token 2 of document 1.*orth: 'b c'"):
+    with pytest.raises(SparseCRFError, match="SC619.*Token 2 of Doc 1.*orth: 'b c'"):
         text_of([make_doc()], "orth", separator=BLANKS)
     assert text_of([make_doc()], "orth") == "a\nb c\nd\n\n"
     with pytest.raises(SparseCRFError, match="SC619.*Token 1 of document 2.*tag: 'x.ny'"):

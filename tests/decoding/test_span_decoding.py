@@ -64,8 +64,8 @@ def with_random_weights(
 
 
 def configure(pipe: SparseCRF, threshold: float, scores: bool) -> None:
-    pipe.settings = replace(pipe.settings, threshold=threshold)
-    pipe.decoding = replace(pipe.decoding, scores=scores)
+    decoding = replace(pipe.settings.decoding, scores=scores)
+    pipe.settings = replace(pipe.settings, threshold=threshold, decoding=decoding)
 
 
 @st.composite

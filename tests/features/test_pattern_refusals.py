@@ -139,7 +139,7 @@ def test_columns_that_are_no_attributes(column: object, reason: str) -> None:
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", tmp_path):
-        with pytest.raises(SparseCRFError, match=r"\[SC159\] The pattern file .* cannot be read"):
+        with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
             WapitiPatterns(path)([DOC])
 
 

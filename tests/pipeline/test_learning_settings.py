@@ -16,7 +16,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, without_rare
 from spacy_sparsecrf.corpus.gold import weighted
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
-from spacy_sparsecrf.pipeline.learning_settings import LearningSettings
+from spacy_sparsecrf.pipeline.settings import LearningSettings
 
 from ..reference import random_observations
 from ..training.learning_cases import loss_of, partial_problem
@@ -153,7 +153,7 @@ def test_labels_that_a_config_would_lose_are_refused_as_keys(label):
 def test_a_config_keeps_labels_that_are_keys_and_any_in_pairs(weights):
     nlp = pipeline(label_weights=weights)
     again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
-    assert again.get_pipe("sparse_crf").learning.label_weights == dict(weights)
+    assert again.get_pipe("sparse_crf").settings.learning.label_weights == dict(weights)
 
 
 @pytest.mark.parametrize("weight", [float("inf"), float("nan")])

@@ -12,7 +12,7 @@ from spacy.util import load_model_from_config
 
 from spacy_sparsecrf.corpus.schedule import Stage
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.learning_settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import read_schedule
 
 from ..toy import accuracy, examples_of, make_sentences, run_steps
 

@@ -1,0 +1,246 @@
+"""Signs of life: what is being done, and how far, while it takes long.
+
+Who does something that can take long says so by `task`. On a terminal a bar shows it, elsewhere
+lines of the log, one within two seconds and then one in less than five. Nothing is shown where
+spaCy's logger lets no warnings pass, or [training.logger] has console_output = false.
+"""
+
+import logging
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from .errors import Warnings, warn
+
+ItemT = TypeVar("ItemT")
+
+_spacy = logging.getLogger("spacy")
+# `spacy train` lets only warnings pass, which this is none of: it has a level of its own.
+logger = _spacy.getChild("sparsecrf")
+logger.setLevel(logging.INFO)
+
+_TICK = 0.2  # seconds between two looks at what is being done
+_FIRST = 1.0  # seconds that a task takes before it is shown
+_PAUSE = 3.5  # seconds between two lines
+# Kernels that training needs, and prediction besides: with default settings just these.
+TRAINING_KERNELS, PREDICTION_KERNELS = 34, 9
+_NOTICE = (
+    "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
+    "`python -m spacy_sparsecrf warmup` does it ahead."
+)
+
+
+class Task:
+    """Something that takes long.
+
+    text: what is done; unit: what is counted, in the plural; total: how many there will be, None
+    where that is not known; is_rough: whether that is a guess; done: how many there have been;
+    detail: what else there is to say.
+    """
+
+    def __init__(
+        self, text: str, unit: str = "", total: int | None = None, is_rough: bool = False
+    ) -> None:
+        self.text, self.unit, self.total, self.is_rough = text, unit, total, is_rough
+        self.done, self.detail = 0, ""
+        self.since = time.monotonic()
+
+    def over(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
+        """Count items while they pass."""
+        for item in items:
+            yield item
+            self.done += 1
+
+    def __str__(self) -> str:
+        """The line of the log."""
+        of = " of about " if self.is_rough else " of "
+        total = f"{of}{self.total:,}" if self.total is not None and self.total > self.done else ""
+        counted = f": {self.done:,}{total} {self.unit}" if self.unit else ""
+        detail = f", {self.detail}" if self.detail else ""
+        return f"{self.text}{counted}{detail} ({time.monotonic() - self.since:.0f} s)"
+
+
+class _Signs:
+    """Shows the innermost of the tasks that go on, from a thread that lives as long as they do.
+
+    On a terminal a bar is of a task that has gone on for a while, and lines tell of short ones that
+    follow each other: who writes rows in between would not have to share the line with a bar.
+    """
+
+    def __init__(self) -> None:
+        self.is_quiet = False
+        self._tasks: list[Task] = []
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._lines = ExitStack()
+        self._last = time.monotonic()  # when there was a sign
+        self._told: set[str] = set()  # texts of tasks that there was a line of
+        self._bar: tqdm.tqdm[Any] | None = None
+        self._drawn: Task | None = None  # the bar's
+
+    def begin(self, task: Task) -> None:
+        """Show a task until it ends, or another begins within it."""
+        with self._lock:
+            self._tasks.append(task)
+            if len(self._tasks) == 1:
+                self._ended = threading.Event()
+                if sys.stderr.isatty():
+                    # Lines of spaCy's log do not go through a bar.
+                    self._lines.enter_context(logging_redirect_tqdm([_spacy]))
+                threading.Thread(target=self._run, args=(self._ended,), daemon=True).start()
+            if time.monotonic() - self._last >= _PAUSE:
+                self._show(task)
+
+    def end(self, task: Task) -> None:
+        """End a task."""
+        with self._lock:
+            self._tasks.remove(task)
+            if not self._tasks:
+                self._ended.set()
+                self._close()
+                self._lines.close()
+
+    def _run(self, ended: threading.Event) -> None:
+        while not ended.wait(_TICK):
+            with self._lock:
+                if not ended.is_set():
+                    self._show(self._tasks[-1])
+
+    def _show(self, task: Task) -> None:
+        now = time.monotonic()
+        has_taken_long, silence = now - task.since >= _FIRST, now - self._last
+        if has_taken_long and sys.stderr.isatty():
+            self._draw(task)
+        elif silence >= _PAUSE or (has_taken_long and task.text not in self._told):
+            logger.info("%s", task)
+            self._told.add(task.text)
+        else:
+            return
+        self._last = now
+
+    def _draw(self, task: Task) -> None:
+        if self._bar is None or task is not self._drawn:
+            self._close()
+            form = None if task.unit else "{desc} {elapsed}{postfix}"
+            own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
+            # tqdm draws nothing on a terminal that does not tell its size.
+            width, height = shutil.get_terminal_size()
+            place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
+            # With a delay it is not drawn before it is told how much is done.
+            self._bar, self._drawn = tqdm.tqdm(**own, **place, delay=1e-3), task
+            self._bar.start_t -= time.monotonic() - task.since
+        self._bar.n = task.done
+        self._bar.set_postfix_str(task.detail, refresh=False)
+        self._bar.refresh()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None
+
+
+_signs = _Signs()
+
+
+def be_quiet(is_quiet: bool) -> None:
+    """Show nothing from now on, or show everything again."""
+    _signs.is_quiet = is_quiet
+
+
+@contextmanager
+def task(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
+    """Say that something is done that can take long, for as long as it does; see `Task`."""
+    own = Task(text, unit, total)
+    with showing(own):
+        yield own
+
+
+@contextmanager
+def showing(own: Task) -> Iterator[None]:
+    """Show a task, which may have gone on before."""
+    if _signs.is_quiet or not _spacy.isEnabledFor(logging.WARNING):
+        yield
+        return
+    _signs.begin(own)
+    try:
+        yield
+    finally:
+        _signs.end(own)
+
+
+def followed(
+    items: Iterable[ItemT], text: str, unit: str, total: int | None = None
+) -> Iterator[ItemT]:
+    """Count items while they pass, see `Task`."""
+    with task(text, unit, total) as own:
+        yield from own.over(items)
+
+
+# Compilation
+
+_compiling = Task("Compiling", "kernels", is_rough=True)
+
+
+def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
+    """Show from now on what is compiled; warn if that will have to be done again. Imports numba.
+
+    n_kernels: about how many will be needed; with_notice: whether to log why, and what to do.
+    """
+    _compiling.total = max(_compiling.total or 0, _compiling.done + n_kernels)
+    listener = _listener()
+    listener.with_notice = listener.with_notice and with_notice
+
+
+@cache  # one is enough for a process
+def _listener() -> Any:
+    from numba.core import event
+
+    from .kernels.compiled import is_kept
+
+    class Listener(event.Listener):
+        """Hears from numba of kernels; some are compiled within others, and count too."""
+
+        def __init__(self) -> None:
+            self.with_notice = True
+            self._names: list[str] = []
+            self._shown = ExitStack()
+
+        def on_start(self, event: Any) -> None:
+            kernel = event.data["dispatcher"]
+            if not hasattr(kernel, "cache"):
+                return
+            if not is_kept(kernel):
+                _warn_of_loss()
+            elif self.with_notice:
+                self.with_notice = False
+                _spacy.warning(_NOTICE)
+            self._names.append(kernel.__name__)
+            _compiling.detail = kernel.__name__
+            if len(self._names) == 1:
+                self._shown.enter_context(showing(_compiling))
+
+        def on_end(self, event: Any) -> None:
+            if hasattr(event.data["dispatcher"], "cache"):
+                _compiling.done += 1
+                self._names.pop()
+                if self._names:
+                    _compiling.detail = self._names[-1]
+                else:
+                    self._shown.close()
+
+    listener = Listener()
+    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
+    return listener
+
+
+@cache  # once in a process, whatever it does first
+def _warn_of_loss() -> None:
+    warn(Warnings.SCW204)

@@ -1,0 +1,63 @@
+"""What the config of spaCy's loop means for a solver that holds the whole corpus."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy import Config
+from spacy.cli.init_config import init_config
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.pipeline.batchers import is_quiet
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """What `spacy init config --pipeline sparse_crf` writes, with a corpus."""
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
+    DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
+    config = init_config(pipeline=["sparse_crf"], silent=True)
+    for key in ("train", "dev"):
+        config["paths"][key] = str(tmp_path / "corpus.spacy")
+    return config
+
+
+def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config: Config) -> None:
+    with pytest.warns(SparseCRFWarning, match="SCW209.*'sparse_crf'.*200 steps") as told:
+        init_nlp(config)
+    (message,) = [str(each.message) for each in told if "SCW209" in str(each.message)]
+    header, *lines = message.split("\n")[1:]
+    assert header == "[training]"
+    changes: dict[str, Any] = dict(line.split(" = ") for line in lines)
+    assert list(changes) == ["eval_frequency", "patience"]
+    config["training"].update({key: int(value) for key, value in changes.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseCRFWarning)
+        init_nlp(config)
+
+
+def test_a_loop_with_others_or_of_ones_own_is_not_told(config: Config) -> None:
+    both = init_config(pipeline=["sparse_crf", "tagger"], silent=True)
+    both["paths"] = config["paths"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseCRFWarning)
+        assert init_nlp(both).pipe_names[-2:] == ["sparse_crf", "tagger"]
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sparse_crf")
+        doc = Doc(nlp.vocab, words=["a", "b"], tags=["X", "Y"])
+        nlp.initialize(lambda: [Example(doc, doc)])
+
+
+def test_rows_that_are_not_wanted_silence_all(config: Config) -> None:
+    nlp = spacy.blank("en")
+    assert not is_quiet(None) and not is_quiet(nlp)
+    nlp.config["training"]["logger"]["@loggers"] = "spacy.ConsoleLogger.v3"
+    for wanted in (True, False):
+        nlp.config["training"]["logger"]["console_output"] = wanted
+        assert is_quiet(nlp) is not wanted
