@@ -31,7 +31,7 @@ _TICK = 0.2  # seconds between two looks at what is being done
 _FIRST = 1.0  # seconds that a task takes before it is shown
 _PAUSE = 3.5  # seconds between two lines
 # Kernels that training needs, and prediction besides: with default settings just these.
-TRAINING_KERNELS, PREDICTION_KERNELS = 34, 9
+TRAINING_KERNELS, PREDICTION_KERNELS = 34, 6
 _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
     "`python -m spacy_sparsecrf warmup` does it ahead."

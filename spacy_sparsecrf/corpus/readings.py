@@ -44,11 +44,9 @@ class Conjunctions:
         """Values of tokens outside the sequence: [K, 2, E] uint64."""
         if self.given_edges is not None:
             return self.given_edges
-        from ..kernels.hashing import fill_edges
+        from ..kernels.hashing import edge_values
 
-        edges = np.empty((len(self.part_columns), 2, self.n_edges), dtype=np.uint64)
-        fill_edges(edges)
-        return edges
+        return np.tile(edge_values(self.n_edges), (len(self.part_columns), 1, 1))
 
     @cached_property
     def plan(self) -> HashPlan:
@@ -109,9 +107,12 @@ class Templates:
         return self.tests.select(self.bigram_columns.tolist())
 
     @cached_property
-    def constant_pairs(self) -> bool:
-        """Whether the tests conjoined with the pair of labels read nothing."""
-        return not len(self.pairs.part_columns)
+    def constant_pairs(self) -> Hashes | None:
+        """Hashes [B] of the tests conjoined with the pair of labels; None if any reads anything."""
+        from ..kernels.hashing import hash_seeds
+
+        hashes: Hashes = hash_seeds(self.pairs.seeds)
+        return None if len(self.pairs.part_columns) else hashes
 
 
 def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:

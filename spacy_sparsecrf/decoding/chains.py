@@ -32,7 +32,7 @@ class Chains:
 
     offsets: [S + 1] int64; n_labels: Y; scores: [N, Yp] float64, padding -inf or not read;
     context: [N] int32; pairs: [C, Y + 1, Yp] float64, row Y = start label, padding -inf;
-    slack: [C, Yp] float64, of `finish_pairs`; soft: [S] bool, or None for no sequence.
+    slack: [C, Yp] float64, of `Transitions.finish`; soft: [S] bool, or None for no sequence.
     """
 
     offsets: NDArray[np.int64]

@@ -11,13 +11,13 @@ from ..corpus.arrays import runs_of_tokens
 from ..corpus.encoded import Observations
 from ..corpus.readings import Readings, Templates
 from ..errors import Errors, SparseCRFError
-from ..kernels.layout import Scored
+from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
 from .chains import Chains, Spans, checked_permitted, constrain
 from .legal import Mask, Transitions
 
 if TYPE_CHECKING:
-    from .rows import Entries, WordSums
+    from .rows import Entries, WordScores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -28,14 +28,13 @@ PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
 
 
 class Pairs(NamedTuple):
-    """Scores of label pairs: [C, Y + 1, Yp], before and after the mask, and slack [C, Yp].
+    """Scores of label pairs: [C, Y + 1, Yp] before the mask, and after it, with slack [C, Yp].
 
-    `free` may be the same array as `masked` where nobody needs it.
+    `free` may be the same array as that after the mask where nobody needs it.
     """
 
     free: Floats
-    masked: Floats
-    slack: Floats
+    ready: SharedPairs
 
 
 class Decoder:
@@ -70,7 +69,7 @@ class Decoder:
         self._unigram = ModelRows(model.unigram, self.padded)
         self._bigram = ModelRows(model.bigram, self.padded)
         self._values = ValueScores(model.unigram, self.padded)
-        self._words: WordSums | None = None
+        self._words: WordScores | None = None
         self._constant: tuple[Templates | None, Pairs] | None = None
 
     def is_of(self, model: CRFModel) -> bool:
@@ -80,6 +79,10 @@ class Decoder:
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""
+        if permitted is None and isinstance(source, Readings) and self._plain(source):
+            shared = self._shared_pairs(source)
+            if shared is not None:
+                return self._word_scores(source).label(source, shared.ready)
         labels = np.empty(source.n_tokens, dtype=np.int32)
         for tokens, run, mask in self._runs(source, permitted):
             if self._kind == "maxent" and mask is None and not self.transitions.masked:
@@ -211,8 +214,8 @@ class Decoder:
             self.n_labels,
             scores,
             context,
-            shared.masked,
-            shared.slack,
+            shared.ready.pairs,
+            shared.ready.slack,
             self.transitions,
         )
         constrain(chains, shared.free, permitted)
@@ -227,22 +230,29 @@ class Decoder:
 
     def _token_scores(self, source: Source) -> Floats:
         """Scores of the labels of tokens: [N, Yp]."""
-        scores = self._outcome_scores(source)
+        if isinstance(source, Observations):
+            found = self._unigram.find(source.unigram_hashes)
+            scores = self._unigram.score(found, self.padded)
+        else:
+            scores = self._word_scores(source).score(source)
         self._values.add(source, scores)
         if len(self._bounds):
             _join_clusters(scores, self._bounds)
         return scores
 
-    def _outcome_scores(self, source: Source) -> Floats:
-        """Scores of the labels, and of clusters of labels, of tokens: [N, Yp]."""
-        if isinstance(source, Observations):
-            return self._unigram.score(self._unigram.find(source.unigram_hashes), self.padded)
+    def _word_scores(self, readings: Readings) -> "WordScores":
+        """What scores readings of these templates."""
         words = self._words
-        if words is None or words.templates is not source.templates:
-            from .rows import WordSums
+        if words is None or words.templates is not readings.templates:
+            from .rows import WordScores
 
-            words = self._words = WordSums(self._unigram, source.templates, self.padded)
-        return words.score(source)
+            words = self._words = WordScores(self._unigram, readings.templates, self.padded)
+        return words
+
+    def _plain(self, readings: Readings) -> bool:
+        """Whether scores are sums of the weights of tests, and of nothing else."""
+        values = len(readings.templates.value_seeds)
+        return self._kind == "chain" and not len(self._bounds) and not values
 
     def _pairs(self, source: Source) -> tuple[Ints, Floats]:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
@@ -267,14 +277,16 @@ class Decoder:
                 none = np.zeros((1, self.n_labels + 1, self.padded))
                 self._constant = None, self._finish(none, prune=True, keep=True)
             return self._constant[1]
-        if not isinstance(source, Readings) or not source.templates.constant_pairs:
-            return None
-        if not source.n_tokens:  # nothing to hash
+        tests = source.templates.constant_pairs if isinstance(source, Readings) else None
+        if not isinstance(source, Readings) or tests is None:
             return None
         templates, constant = source.templates, self._constant
         if constant is None or constant[0] is not templates:
-            tests = self._bigram.find(source.hash(templates.pairs)[:1])
-            pairs = self._pair_scores(tests)
+            from .rows import dense_rows
+
+            shape = 1, self.n_labels + 1, self.padded
+            _, weights = dense_rows(self._source[2], tests, self.padded, shape[1] * shape[2])
+            pairs = weights.sum(axis=0).reshape(shape)
             if not templates.start_label:
                 pairs[:, self.n_labels] = 0.0
             constant = self._constant = templates, self._finish(pairs, prune=True, keep=True)
@@ -282,14 +294,10 @@ class Decoder:
 
     def _finish(self, pairs: Floats, prune: bool, keep: bool) -> Pairs:
         """Make pair scores ready for Viterbi; they are overwritten unless they are to be kept."""
-        from ..kernels.viterbi import finish_pairs
-
         of = self.transitions
         free = pairs.copy() if keep and of.masked else pairs
-        low, slack = np.empty(self.padded), np.empty((len(pairs), self.padded))
-        legal = of.masked, of.legal, of.frequent
-        finish_pairs(self.n_labels, prune, pairs, *legal, of.search, low, slack)
-        return Pairs(free, pairs, slack)
+        slack = of.finish(pairs, prune)
+        return Pairs(free, SharedPairs(self.n_labels, pairs, slack, of.closing, of.search))
 
 
 def check_n(n: object) -> None:

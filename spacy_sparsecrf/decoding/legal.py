@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ Longs = NDArray[np.int64]
 BOUNDARY = ""  # in a user's lists: before the first and after the last token of a sequence
 
 LONGEST = 10_000  # tokens up to which lengths are tried where no repetition ends the search
+# Far above what rounding changes in scores below 1e9, far below what weights differ by.
+MARGIN = 1e-6
 RARE = 4  # a label with at most Y / RARE labels before it has a list of them
 
 
@@ -173,6 +176,33 @@ class Transitions:
     def everything(self) -> Search:
         """The search of matrices in which every transition may be legal, without pruning."""
         return search_all(len(self.ends))
+
+    @cached_property
+    def closing(self) -> NDArray[np.float64]:
+        """What it costs to end a sequence with a label: [Yp], 0 or inf."""
+        costs = np.zeros(self.legal.shape[1])
+        costs[: len(self.ends)][~self.ends] = np.inf
+        return costs
+
+    def finish(self, pairs: NDArray[np.float64], prune: bool) -> NDArray[np.float64]:
+        """Make pair scores ready for Viterbi.
+
+        pairs: [C, Y + 1, Yp]; what is not legal, and the padding, is overwritten by -inf, so that
+        it never wins. RETURNS: slack [C, Yp], by how much the previous label y' may lag behind the
+        best one of its group and still be before the best path to a frequent label: max_y
+        (pairs[c, y', y] - min_i pairs[c, i, y]), i in the group; inf without pruning, which is
+        slower than no pruning where a context has few tokens.
+        """
+        np.copyto(pairs, -np.inf, where=~self.legal)
+        slack = np.full((len(pairs), pairs.shape[2]), np.inf)
+        for first, last in pairwise(self.search.group_ptr if prune else ()):
+            rows = self.search.group_rows[first:last]
+            own = pairs[:, rows][:, :, self.frequent]
+            low = own.min(axis=1, keepdims=True)
+            # What is illegal in one row of a group is so in all.
+            own -= np.where(low > -np.inf, low, 0.0)
+            slack[:, rows] = own.max(axis=2, initial=0.0) + MARGIN
+        return slack
 
     def mask(self, penalty: float) -> NDArray[np.float64]:
         """What to add to pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""

@@ -1,31 +1,35 @@
 """Scores of tokens from a model's weights: by hash, by value, and kept for words.
 
 `ModelRows` finds the weights of tests by their hashes, `ValueScores` multiplies those of
-real-valued features, and `WordSums` keeps the sums of what a word alone decides, so that its tests
-are looked up once. Imports numba.
+real-valued features, and `WordScores` keeps the sums of what a word alone decides, so that its
+tests are looked up once. Imports numba.
 """
 
-from threading import Lock
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from threading import Lock, local
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import find_keys
+from ..corpus.encoded import Observations, find_keys
 from ..corpus.readings import Readings, Templates
-from ..kernels.layout import Tokens, Values
+from ..kernels.compiled import bind
+from ..kernels.layout import SharedPairs, Tokens, Values
 from ..kernels.rows import (
+    KeptSums,
     RowTable,
+    Space,
     WordGroups,
     add_rows,
-    add_words,
-    admit_words,
     build_rows,
     find_entries,
+    score_words,
     sum_groups,
 )
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
+from .legal import search_all
 
 Entries: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -33,8 +37,9 @@ Ints: TypeAlias = NDArray[np.int32]
 # Features that have weights, and these weights.
 ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
 
-MAX_BYTES = 2**26  # of kept sums; 2.2 KB a word with the default templates and 49 labels
-MIN_WORDS = 256  # for which there is room from the start
+MAX_BYTES = 2**26  # of kept sums
+MIN_ROWS = 1024  # of them, for which there is room from the start
+KEPT_TOKENS = 2048  # of a sequence, for which a thread keeps workspaces
 
 
 class ModelRows:
@@ -45,12 +50,11 @@ class ModelRows:
     """
 
     def __init__(self, table: WeightTable, padded: int) -> None:
-        # Arrays of a loaded model are read-only, which would compile every kernel once more.
-        bits, entries = build_rows(table.keys.copy(), table.indptr.copy())
         own = table.labels.astype(np.int32)
         if len(table.previous):
             own += table.previous.astype(np.int32) * padded
-        self.arrays = RowTable(bits, entries, own, table.values.astype(np.float64))
+        found = build_rows(table.keys, table.indptr)
+        self.arrays = RowTable(*found, own, table.values.astype(np.float64))
 
     def find(self, hashes: NDArray[np.uint64]) -> Entries:
         """Find the entries of tests: [N, P] uint64, 0 where the model has no weight.
@@ -68,16 +72,21 @@ class ModelRows:
         return scores
 
 
-class Valued(Protocol):
-    """Observations or readings of N tokens with V real-valued features."""
+def dense_rows(table: WeightTable, keys: NDArray[np.uint64], padded: int, width: int) -> ValueTable:
+    """Find the tests that have weights: [R] int64, positions in keys; and these, [R, width].
 
-    @property
-    def values(self) -> NDArray[np.float32]:
-        """[N, V]."""
-
-    @property
-    def value_keys(self) -> NDArray[np.uint64]:
-        """[V], hashes of their names."""
+    padded: Yp; width: that, or (Y + 1) * Yp for pairs.
+    """
+    found = find_keys(table.keys, keys)
+    columns = np.flatnonzero(found >= 0)
+    dense = np.zeros((len(columns), width))
+    for row, at in zip(dense, found[columns], strict=True):
+        own = slice(table.indptr[at], table.indptr[at + 1])
+        places = table.labels[own].astype(np.int64)
+        if len(table.previous):
+            places += table.previous[own].astype(np.int64) * padded
+        row[places] = table.values[own]
+    return columns, dense
 
 
 class ValueScores:
@@ -91,37 +100,29 @@ class ValueScores:
         self._padded = padded
         self._last: tuple[NDArray[np.uint64], ValueTable] | None = None
 
-    def add(self, source: Valued, scores: Floats) -> None:
+    def add(self, source: Observations | Readings, scores: Floats) -> None:
         """Add the scores of N tokens to their scores, [N, Yp]."""
         keys = source.value_keys
         if not len(keys) or not len(scores):
             return
         last = self._last
         if last is None or last[0] is not keys:
-            last = self._last = keys, self._table(keys)
-        columns, table = last[1]
+            table = dense_rows(self._unigram, keys, self._padded, self._padded)
+            last = self._last = keys, table
+        columns, dense = last[1]
         if len(columns):
             n = len(scores)
             features = Values(source.values, np.arange(n), columns)
-            value_scores(0, n, features, table, True, scores)
-
-    def _table(self, keys: NDArray[np.uint64]) -> ValueTable:
-        """The features [R] that have weights, and these, [R, Yp]."""
-        found = find_keys(self._unigram.keys, keys)
-        columns = np.flatnonzero(found >= 0)
-        table = np.zeros((len(columns), self._padded))
-        for row, at in zip(table, found[columns], strict=True):
-            own = slice(self._unigram.indptr[at], self._unigram.indptr[at + 1])
-            row[self._unigram.labels[own]] = self._unigram.values[own]
-        return columns, table
+            value_scores(0, n, features, dense, True, scores)
 
 
-class WordSums:
+class WordScores:
     """Scores of tokens, by sums of the tests that read one word only.
 
     Such tests are taken together by the distance of the word: a token's scores are the sums that
     are kept for the words around it, plus the tests of words outside the sequence, of several words
-    and of annotations. The order of summation does not depend on what is kept.
+    and of annotations. The order of summation does not depend on what is kept. Several threads may
+    score at once: arrays that one of them reads are added to, but for it nothing changes in them.
 
     rows: the model's unigram weights; templates: what tokens are tested for; padded: length Yp
     of a row of scores; max_bytes: a batch with new words that would take more empties the table
@@ -134,75 +135,113 @@ class WordSums:
         near, others = _by_distance(templates)
         order = [p for tests in near.values() for p in tests] + others
         self.templates = templates
-        self._tests = templates.tests.select(order)
         sizes = [0, *map(len, near.values()), len(others)]
-        offsets = np.array([*near], dtype=np.int64)
-        self._groups = WordGroups(offsets, np.cumsum(sizes, dtype=np.int64))
-        self._rows = rows
-        self._shape = (len(near), padded)
-        self._max_words = max_bytes // (8 * max(1, len(near)) * padded)
-        self._lexicon: object = None
-        # Kernels release the GIL: without the lock a second thread could read half-made sums.
+        groups = WordGroups(np.array([*near], np.int64), np.cumsum(sizes, dtype=np.int64))
+        self._model = groups, templates.tests.select(order).plan, rows.arrays
+        self._n_groups, self._shape = len(near), (len(order), padded)
+        self._max_rows = max_bytes // (8 * padded)
+        nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
+        self._no_pairs = SharedPairs(0, *nothing, search_all(0))
+        # The lexicon of the words, their sums, and how many rows of these are in use.
+        self._kept: tuple[object, KeptSums, int] = None, self._empty(0), 1
         self._lock = Lock()
-        self._clear(0)
+        self._workspaces = local()
+        # The kernels for the types that their arguments have in each call.
+        self._code: Callable[..., bool] | None = None
+        self._sum: Callable[..., int] | None = None
 
     def __len__(self) -> int:
-        return self._n_words
+        return self._kept[2] - 1
 
     def score(self, readings: Readings) -> Floats:
         """Score the labels of N tokens: [N, Yp]."""
         scores = np.empty((readings.n_tokens, self._shape[1]))
-        with self._lock:
-            slots, sums = self._admit(readings)
-        plan, table = self._tests.plan, self._rows.arrays
-        add_words(
-            readings.tokens, slots, sums, self._groups, plan, table, self._new_tests(), scores
-        )
+        space, _ = self._space(_longest(readings))
+        self._run(readings, self._no_pairs, space, scores, np.empty(0, dtype=np.int32))
         return scores
 
-    def _new_tests(self) -> Entries:
-        """A workspace for all tests of a token."""
-        return np.empty(len(self._tests.seeds), dtype=np.uint64)
+    def label(self, readings: Readings, pairs: SharedPairs) -> Ints:
+        """Find the best labels of N tokens: [N]."""
+        labels = np.empty(readings.n_tokens, dtype=np.int32)
+        self._run(readings, pairs, *self._space(_longest(readings)), labels)
+        return labels
 
-    def _clear(self, n_rows: int) -> None:
-        """Forget all words; who still reads the old arrays is not disturbed."""
-        self._n_words = 0
-        self._slots: Ints = np.full(n_rows, -1, dtype=np.int32)
-        self._sums: Floats = np.empty((0, *self._shape))
+    def _run(
+        self, readings: Readings, pairs: SharedPairs, space: Space, scores: Floats, labels: Ints
+    ) -> None:
+        """Run the kernel, once more if there are words whose sums it did not know."""
+        lexicon, known, _ = self._kept
+        tokens, rest = readings.tokens, (*self._model, pairs, space, scores, labels)
+        if self._code is None:
+            self._code = bind(score_words, tokens, known, *rest)
+        same = lexicon is readings.lexicon and len(known.rows) >= len(readings.lexical)
+        if not same or not self._code(tokens, known, *rest):
+            self._code(tokens, self._admit(readings), *rest)
 
-    def _admit(self, readings: Readings) -> tuple[Ints, Floats]:
-        """Make sure that the sums of all words are kept. RETURNS: their slots [R], and the sums."""
-        n_rows = len(readings.lexical)
-        if self._lexicon is not readings.lexicon:
-            self._clear(n_rows)
-        elif len(self._slots) < n_rows:
-            more = np.full(n_rows - len(self._slots), -1, dtype=np.int32)
-            self._slots = np.concatenate([self._slots, more])
-        # Whoever is interrupted here leaves no slots without sums behind.
-        self._lexicon = None
-        new = np.empty(readings.n_tokens, dtype=np.int32)
-        n_new = admit_words(readings.words, self._slots, self._n_words, new)
-        if self._n_words and self._n_words + n_new > self._max_words:
-            self._clear(n_rows)
-            n_new = admit_words(readings.words, self._slots, self._n_words, new)
-        if n_new:
-            self._add(new[:n_new], readings)
-        self._lexicon = readings.lexicon
-        return self._slots, self._sums
+    def _space(self, n: int) -> tuple[Space, Floats]:
+        """Workspaces for n tokens, and for scores; a thread keeps them unless they are large."""
+        kept: tuple[Space, Floats] | None = getattr(self._workspaces, "kept", None)
+        if kept is None or len(kept[1]) < n:
+            (n_tests, padded), size = self._shape, max(n, KEPT_TOKENS)
+            tests = np.empty((size, n_tests), dtype=np.uint64)
+            counts, context = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
+            kept = Space(tests, counts, context, np.empty(padded)), np.empty((size, padded))
+            if size == KEPT_TOKENS:
+                self._workspaces.kept = kept
+        return kept
 
-    def _add(self, new: Ints, readings: Readings) -> None:
-        """Sum the tests of words that were given the next slots."""
-        first, last = self._n_words, self._n_words + len(new)
-        if last > len(self._sums):
-            most = max(self._max_words, last)
-            larger = np.empty((min(most, max(2 * last, MIN_WORDS)), *self._shape))
-            larger[:first] = self._sums[:first]
-            self._sums = larger
-        # Their tests read no annotations, and go over no boundary.
-        words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
-        plan, table, sums = self._tests.plan, self._rows.arrays, self._sums[first:last]
-        sum_groups(words, self._groups, plan, table, self._new_tests(), sums)
-        self._n_words = last
+    def _empty(self, n_words: int) -> KeptSums:
+        """The sums of no words; the arrays that were there are left to who still reads them."""
+        rows = np.full((n_words, max(1, self._n_groups)), -1, dtype=np.int32)
+        return KeptSums(rows, np.zeros((1, self._shape[1])))
+
+    def _admit(self, readings: Readings) -> KeptSums:
+        """Make sure that the sums of all words are kept, and return them."""
+        with self._lock:
+            lexicon, known, n_rows = self._kept
+            n_words = len(readings.lexical)
+            if lexicon is not readings.lexicon:
+                known, n_rows = self._empty(n_words), 1
+            elif len(known.rows) < n_words:
+                more = self._empty(n_words - len(known.rows)).rows
+                known = known._replace(rows=np.concatenate([known.rows, more]))
+            new = _unknown(readings, known)
+            if n_rows > 1 and n_rows + len(new) * self._n_groups > self._max_rows:
+                known, n_rows = self._empty(n_words), 1
+                new = _unknown(readings, known)
+            known = self._with_room(known, n_rows, n_rows + len(new) * self._n_groups)
+            # Their tests read no annotations, and go over no boundary.
+            words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
+            found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
+            space, _ = self._space(len(new))
+            arguments = words, *self._model, space, n_rows, found, known.sums
+            self._sum = self._sum or bind(sum_groups, *arguments)
+            n_rows = self._sum(*arguments)
+            self._kept = readings.lexicon, known, n_rows
+            # Last: other threads, and whoever is interrupted, find rows that are complete, or none.
+            known.rows[new] = found
+            return known
+
+    def _with_room(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
+        """Move to larger arrays, if the sums have not room for `most` rows."""
+        if most <= len(known.sums):
+            return known
+        size = min(max(2 * most, MIN_ROWS), max(self._max_rows, most))
+        sums = np.empty((size, self._shape[1]))
+        sums[:n_rows] = known.sums[:n_rows]
+        return KeptSums(known.rows.copy(), sums)
+
+
+def _longest(readings: Readings) -> int:
+    """The tokens of the longest sequence, or more where there are few."""
+    n = readings.n_tokens
+    return n if n <= KEPT_TOKENS else int(np.diff(readings.offsets).max())
+
+
+def _unknown(readings: Readings, known: KeptSums) -> Ints:
+    """The words whose sums are not known, each once."""
+    words = readings.words[known.rows[readings.words, 0] < 0]
+    return np.array([*dict.fromkeys(words.tolist())], dtype=np.int32)
 
 
 def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:

@@ -16,7 +16,7 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_features
 from .arguments import Read
-from .attributes import PHRASE, VECTOR, WORD
+from .attributes import PHRASE, WORD
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import Plan, make_plan
@@ -251,8 +251,7 @@ class Featurizer(PlanFeaturizer):
         there are.
         """
         check_mode(sequences)
-        reads_vectors = any(read.name == VECTOR for read in self.plan.first)
-        if reads_vectors and not self._vector_width and any(map(len, docs)):
+        if self.plan.reads_vectors and not self._vector_width and any(map(len, docs)):
             self._learn(self._lists, vector_width(docs))
         return super().readings(docs, sequences)
 

@@ -5,7 +5,6 @@ Imports numba.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from threading import Lock
 from typing import TypeAlias
 
@@ -76,7 +75,7 @@ class LexemeTable:
         rows = np.empty(len(orths), dtype=np.int32)
         with self._lock:
             if lookup(self._slots, self._keys, orths, rows):
-                self._add(np.unique(orths[rows < 0]), orths, strings)
+                self._add(_distinct(orths[rows < 0]), orths, strings)
                 lookup(self._slots, self._keys, orths, rows)
             return rows, self._values, self._lexicon
 
@@ -91,7 +90,7 @@ class LexemeTable:
         """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
-            new = np.unique(orths)
+            new = _distinct(orths)
         first, last = self._n_rows, self._n_rows + len(new)
         values = self._read([strings[orth] for orth in new.tolist()])
         if last > len(self._keys):
@@ -112,21 +111,18 @@ class LexemeTable:
 
     def _read(self, texts: Sequence[str]) -> Ids:
         """Values [R, L] of R words, which are never empty: spaCy refuses empty tokens."""
-        columns = []
-        for reader in self.readers:
-            if isinstance(reader, Ngrams):
-                columns.append(_read_several(reader, texts))
-            else:
-                ids = map(get_string_id, map(reader, texts))
-                columns.append(np.fromiter(ids, np.uint64, len(texts))[:, None])
-        return np.concatenate(columns, axis=1) if columns else np.empty((len(texts), 0), np.uint64)
+        values: list[int] = []
+        for text in texts:
+            for reader in self.readers:
+                if isinstance(reader, Ngrams):
+                    found = reader(text)
+                    values += map(get_string_id, found)
+                    values += [0] * (reader.width - len(found))
+                else:
+                    values.append(get_string_id(reader(text)))
+        return np.array(values, dtype=np.uint64).reshape(len(texts), self._n_columns)
 
 
-def _read_several(reader: Ngrams, texts: Sequence[str]) -> Ids:
-    """Values [R, width] of n-grams of R words, 0 behind the last of a word."""
-    found = [reader(text) for text in texts]
-    lengths = np.fromiter(map(len, found), np.int64, len(found))
-    values = np.zeros((len(found), reader.width), dtype=np.uint64)
-    there = np.arange(reader.width) < lengths[:, None]
-    values[there] = np.fromiter(map(get_string_id, chain.from_iterable(found)), np.uint64)
-    return values
+def _distinct(orths: Ids) -> Ids:
+    """Each id once; few are sooner told apart by Python than by numpy, which sorts."""
+    return np.array([*dict.fromkeys(orths.tolist())], dtype=np.uint64)

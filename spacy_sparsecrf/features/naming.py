@@ -47,9 +47,9 @@ def hash_names(names: Sequence[str]) -> Hashes:
 def _number(value: NamedValue) -> int:
     """What is hashed of a value."""
     if isinstance(value, Outside):
-        from ..kernels.hashing import edge_value
+        from ..kernels.hashing import edge_values
 
-        return int(edge_value(value.distance))
+        return int(edge_values(abs(value.distance))[int(value.distance > 0), -1])
     # Templates have no empty texts, unlike patterns.
     return value_of(value) if isinstance(value, str) else number_of(value)
 

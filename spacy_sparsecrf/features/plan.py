@@ -53,6 +53,11 @@ class Plan:
     value_names: tuple[str, ...] = ()
 
     @cached_property
+    def reads_vectors(self) -> bool:
+        """Whether there is anything that depends on how many dimensions vectors have."""
+        return any(read.name == VECTOR for read in self.first)
+
+    @cached_property
     def watched(self) -> dict[str, int]:
         """Attributes that come from elsewhere, see `coverage`, and their columns of annotations."""
         found = {

@@ -7,6 +7,7 @@ by readers: functions of Docs of one vocab, which give values [N, W] uint64 of t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -54,17 +55,22 @@ def read_tokens(
     RETURNS: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1]; and the values of
         the attributes, [N, A] uint64, of which SPACY is inverted.
     """
-    from ..kernels.hashing import cut, glue  # imports numba
-
     ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
     # to_array takes any iterable, and gives what spaCy's stub does not know.
     arrays: Any = [doc.to_array(attributes) for doc in docs]  # type: ignore[arg-type]
     values: Values = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     offsets = np.empty(len(values) + 1, dtype=np.int64)
-    n_sequences = cut(ends, values, mode == "sents", offsets)
-    if SPACY in attributes:
-        glue(ends, values, attributes.index(SPACY))
+    glued = attributes.index(SPACY) if SPACY in attributes else 0
+    n_sequences = _cut()(ends, values, mode == "sents", glued, offsets)
     return offsets[: n_sequences + 1], values
+
+
+@cache
+def _cut() -> Callable[..., int]:
+    """The kernel, which is imported with numba, and once: that takes as long as to read a Doc."""
+    from ..kernels.hashing import cut
+
+    return cut
 
 
 def token_reader(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
@@ -146,6 +146,19 @@ def add_at(places: Ints, place: int, amount: float, totals: Floats) -> None:
     found = position(places, place)
     if found < len(places) and places[found] == place:
         totals[found] += amount
+
+
+def bind(kernel: Function, *arguments: Any) -> Function:
+    """Take a kernel's code for arguments of the types of those given.
+
+    It does not look at types again, which with many arrays takes longer than a sentence does to be
+    labelled: who calls it vouches for dtypes, dimensions and contiguity.
+    """
+    if _is_python(kernel):
+        return kernel
+    bound: Any = kernel
+    code: Function = bound.compile(tuple(map(typeof, arguments)))
+    return code
 
 
 def is_compiled(kernel: Any) -> bool:

@@ -1,5 +1,7 @@
 """From tokens to 64-bit hashes of their tests, and a hash table from keys to their positions."""
 
+from typing import TypeVar
+
 import numpy as np
 
 from .compiled import inner, kernel
@@ -12,22 +14,26 @@ _AFTER = np.uint64(0xC2B2AE3D27D4EB4F)
 _NOT_ZERO = np.uint64(0x165667B19E3779F9)
 _ZERO = np.uint64(0)
 
+Bits = TypeVar("Bits", np.uint64, np.ndarray)
+
 
 @inner
-def mix(x: np.uint64) -> np.uint64:
-    """Scramble 64 bits one-to-one (the finaliser of MurmurHash3)."""
+def mix(x: Bits) -> Bits:
+    """Scramble 64 bits one-to-one (the finaliser of MurmurHash3), or those of each of an array."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return x ^ (x >> np.uint64(33))
+    mixed: Bits = x ^ (x >> np.uint64(33))
+    return mixed
 
 
 @kernel
-def cut(ends: Ints, starts: Ints, sentences: bool, offsets: Ints) -> int:
-    """Cut the concatenated tokens of Docs into sequences.
+def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
+    """Cut the concatenated tokens of Docs into sequences; tell which are glued to the next token.
 
     ends: [D] int64, where each Doc ends; an empty Doc gives no sequence.
-    starts: [N, A] uint64, SENT_START of tokens in column 1.
-    sentences: whether to make sentences, where a Doc has them, or else a Doc a sequence.
+    values: [N, A] uint64, SENT_START of tokens in column 1; white space behind them in column
+    `glued`, if that is not 0, which is changed to whether the next token of the Doc follows at
+    once. sentences: whether to make sentences, where a Doc has them, or else a Doc a sequence.
     offsets: [N + 1] int64, out: sequence s is the tokens offsets[s]:offsets[s + 1].
     RETURNS: the number of sequences.
     """
@@ -36,45 +42,28 @@ def cut(ends: Ints, starts: Ints, sentences: bool, offsets: Ints) -> int:
     for d in range(len(ends)):
         for t in range(first, ends[d]):
             # As Doc.sents: a sentence begins where the value is 1, not 0 (unknown) or -1 (no).
-            if t == first or (sentences and starts[t, 1] == np.uint64(1)):
+            if t == first or (sentences and values[t, 1] == np.uint64(1)):
                 offsets[n] = t
                 n += 1
+            if glued > 0:
+                # Nothing follows a Doc's last token: whether white space does is not known of all
+                # texts.
+                values[t, glued] = np.uint64(t + 1 < ends[d] and values[t, glued] == _ZERO)
         first = ends[d]
     offsets[n] = first
     return n
 
 
-@kernel
-def glue(ends: Ints, spaces: Ints, column: int) -> None:
-    """Turn "white space follows" into "glued to the next token of the Doc", in place.
-
-    ends: [D] int64, where each Doc ends; spaces: [N, A] uint64, of which one column counts.
-    """
-    first = 0
-    for d in range(len(ends)):
-        for t in range(first, ends[d]):
-            # Nothing follows a Doc's last token: whether white space does is not known of all
-            # texts.
-            spaces[t, column] = np.uint64(t + 1 < ends[d] and spaces[t, column] == np.uint64(0))
-        first = ends[d]
+def edge_values(n: int) -> np.ndarray:
+    """Values of tokens outside the sequence, at distances 1..n before and behind it: [2, n]."""
+    distances = np.arange(1, n + 1, dtype=np.uint64)
+    return mix(np.stack([_BEFORE ^ distances, _AFTER ^ distances]))
 
 
-@kernel
-def edge_value(distance: int) -> np.uint64:
-    """Value of a token outside the sequence: distance < 0 before its first, > 0 behind its last."""
-    return mix((_BEFORE if distance < 0 else _AFTER) ^ np.uint64(abs(distance)))
-
-
-@kernel
-def fill_edges(edges: Ints) -> None:
-    """Give each distance from a sequence a value of its own on either side.
-
-    edges: [K, 2, E] uint64, out, the same for every k.
-    """
-    for k in range(len(edges)):
-        for i in range(edges.shape[2]):
-            edges[k, 0, i] = edge_value(-i - 1)
-            edges[k, 1, i] = edge_value(i + 1)
+def hash_seeds(seeds: Ints) -> np.ndarray:
+    """Hash tests that read nothing, see `hash_test`. seeds: [P] uint64; RETURNS: [P] uint64."""
+    hashes = mix(seeds)
+    return np.where(hashes == _ZERO, _NOT_ZERO, hashes)
 
 
 # Inlined: a call would hand on each array.

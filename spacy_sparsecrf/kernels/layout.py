@@ -304,6 +304,21 @@ class Search(NamedTuple):
     rare_rows: Ints
 
 
+class SharedPairs(NamedTuple):
+    """Scores of label pairs that are the same at each token, ready for Viterbi.
+
+    n_labels: Y; pairs: [1, Y + 1, Yp] float64, see `Scored`; slack: [1, Yp], of
+    `decoding.legal.Transitions.finish`; closing: [Yp] float64, what it costs to end with a label, 0
+    or inf.
+    """
+
+    n_labels: int
+    pairs: Floats
+    slack: Floats
+    closing: Floats
+    search: Search
+
+
 class Factors(NamedTuple):
     """A number for each label of each token, and for each pair of each group.
 

@@ -12,29 +12,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import fill, inner, kernel
-from .hashing import hash_test, mix
-from .layout import Floats, HashPlan, Ints, Tokens
+from .compiled import fill, inner, kernel, prefetch
+from .hashing import hash_test
+from .layout import Floats, HashPlan, Ints, Scored, SharedPairs, Tokens
+from .viterbi import best_path
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _THREE = np.uint64(3)
 _SEVEN = np.uint64(7)
-# Bits of the mixed key that tell its place in the bitmap: others than those for its slot.
-_HIGH = np.uint64(32)
 _START = np.uint64(32)
 _COUNT = np.uint64(0xFFFFFFFF)
+# 2**64 over the golden ratio: the first bits of a product with it tell keys apart, also small ones.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowTable(NamedTuple):
     """A model's weights by the hash of their test.
 
-    bits: [B] uint8, entries: [C, 2] uint64, of `build_rows`; places: [K] int32, label of a weight,
-    or y' * Yp + y; values: [K] float64.
+    bits: [B] uint8, entries: [C, 2] uint64, bit_shift, slot_shift: of `build_rows`; places: [K]
+    int32, label of a weight, or y' * Yp + y; values: [K] float64.
     """
 
     bits: Ints
     entries: Ints
+    bit_shift: int
+    slot_shift: int
     places: Ints
     values: Floats
 
@@ -50,51 +53,79 @@ class WordGroups(NamedTuple):
     ptr: Ints
 
 
-def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray]:
+class KeptSums(NamedTuple):
+    """Sums of the weights of each group for words.
+
+    rows: [R, >= 1] int32, row of a word and a group in sums, -1 = not known, 0 = no weights; sums:
+    [>= rows, Yp] float64, the first zeros.
+    """
+
+    rows: Ints
+    sums: Floats
+
+
+class Space(NamedTuple):
+    """Workspaces for a sequence of L tokens, or for L words.
+
+    tests: [L, P] uint64, for each test of a token; counts: [L] int64; context: [L] int32, zeros;
+    best: [Yp] float64.
+    """
+
+    tests: Ints
+    counts: Ints
+    context: Ints
+    best: Floats
+
+
+def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Build the bitmap and the table of a model's rows.
 
     keys: [R] uint64, distinct, any values; row_ptr: [R + 1] int64, weights of a row, at least one
     and in all fewer than 2**32.
-    RETURNS: bits [B] uint8, B a power of two, at least 16 bits a key; entries [C, 2] uint64, C a
-    power of two and at least 2 R: key, and first weight << 32 | number of weights, 0 = free.
+    RETURNS: bits [B] uint8, B a power of two, at least 16 bits a key; entries [C, 2] uint64: key,
+    and first weight << 32 | number of weights, 0 = free, probed linearly from the slot that the
+    first bits of a key's product tell, one of at least 2 R, and not beyond the last, which is free;
+    64 less the number of bits that tell a bit, and a slot.
     """
-    bits = np.zeros(1 << max(2 * len(keys) - 1, 7).bit_length(), dtype=np.uint8)
-    entries = np.zeros((1 << max(2 * len(keys) - 1, 1).bit_length(), 2), dtype=np.uint64)
-    enter_rows(bits, entries, keys, row_ptr)
-    return bits, entries
-
-
-@kernel
-def enter_rows(bits: Ints, entries: Ints, keys: Ints, row_ptr: Ints) -> None:
-    """Enter keys into an empty bitmap and table, by linear probing; see `build_rows`."""
-    mask = np.uint64(len(entries) - 1)
-    bit_mask = np.uint64(8 * len(bits) - 1)
-    for row in range(len(keys)):
-        mixed = mix(keys[row])
-        bit = (mixed >> _HIGH) & bit_mask
-        bits[bit >> _THREE] |= np.uint8(_ONE << (bit & _SEVEN))
-        slot = mixed & mask
-        while entries[slot, 1] != _ZERO:
-            slot = (slot + _ONE) & mask
-        entries[slot, 0] = keys[row]
-        count = np.uint64(row_ptr[row + 1] - row_ptr[row])
-        entries[slot, 1] = (np.uint64(row_ptr[row]) << _START) | count
+    n_rows = len(keys)
+    n_bits, n_slots = ((factor * max(n_rows, 1) - 1).bit_length() for factor in (16, 2))
+    n_bits = max(n_bits, 6)
+    bit_shift, slot_shift = 64 - n_bits, 64 - max(n_slots, 1)
+    mixed = keys * _FACTOR
+    flags = np.zeros(1 << n_bits, dtype=np.bool_)
+    flags[mixed >> np.uint64(bit_shift)] = True
+    slots = (mixed >> np.uint64(slot_shift)).astype(np.int64)
+    order, number = np.argsort(slots, kind="stable"), np.arange(n_rows)
+    # A key is where its slot is, or behind the key before.
+    places = number + np.maximum.accumulate(slots[order] - number)
+    last = int(places[-1]) if n_rows else 0
+    entries = np.zeros((max(1 << (64 - slot_shift), last + 1) + 1, 2), dtype=np.uint64)
+    first, counts = row_ptr[:-1].astype(np.uint64), np.diff(row_ptr).astype(np.uint64)
+    entries[places, 0] = keys[order]
+    entries[places, 1] = ((first << _START) | counts)[order]
+    return np.packbits(flags, bitorder="little"), entries, bit_shift, slot_shift
 
 
 @inner
-def may_have(bits: Ints, query: np.uint64) -> int:
+def may_have(table: RowTable, query: np.uint64) -> int:
     """1 if a key may be in the table, 0 if it is not, or if it is 0: "no test"."""
-    bit = (mix(query) >> _HIGH) & np.uint64(8 * len(bits) - 1)
-    return 1 if query != _ZERO and (bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
+    bit = (query * _FACTOR) >> np.uint64(table.bit_shift)
+    return 1 if query != _ZERO and (table.bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
 
 
 @inner
-def find_entry(entries: Ints, query: np.uint64) -> np.uint64:
+def first_slot(table: RowTable, query: np.uint64) -> np.uint64:
+    """The slot from which a key is looked for."""
+    slot: np.uint64 = (query * _FACTOR) >> np.uint64(table.slot_shift)
+    return slot
+
+
+@inner
+def find_entry(table: RowTable, query: np.uint64) -> np.uint64:
     """Find where the weights of a key are: first << 32 | number, 0 where the key is absent."""
-    mask = np.uint64(len(entries) - 1)
-    slot = mix(query) & mask
+    entries, slot = table.entries, first_slot(table, query)
     while entries[slot, 1] != _ZERO and entries[slot, 0] != query:
-        slot = (slot + _ONE) & mask
+        slot += _ONE
     entry: np.uint64 = entries[slot, 1]
     return entry
 
@@ -116,8 +147,8 @@ def find_entries(hashes: Ints, table: RowTable, found: Ints) -> None:
     for n in range(len(hashes)):
         for p in range(hashes.shape[1]):
             found[n, p] = _ZERO
-            if may_have(table.bits, hashes[n, p]):
-                found[n, p] = find_entry(table.entries, hashes[n, p])
+            if may_have(table, hashes[n, p]):
+                found[n, p] = find_entry(table, hashes[n, p])
 
 
 @kernel
@@ -133,109 +164,149 @@ def add_rows(found: Ints, table: RowTable, scores: Floats) -> None:
 
 
 @kernel
-def admit_words(words: Ints, places: Ints, n_placed: int, new: Ints) -> int:
-    """Give words without a place among the kept sums the next places.
-
-    words: [N] int32; places: [R] int32, place of a word, -1 = none, changed; n_placed: places
-    that are taken; new: [>= N] int32, out: the words with a new place, in the order of places.
-    RETURNS: how many they are.
-    """
-    n_new = 0
-    for t in range(len(words)):
-        word = words[t]
-        if places[word] < 0:
-            places[word] = n_placed + n_new
-            new[n_new] = word
-            n_new += 1
-    return n_new
-
-
-@kernel
 def find_tests(
-    first_test: int,
-    last_test: int,
-    t: int,
+    own: tuple[int, int],
+    begin: int,
+    end: int,
+    origin: int,
     first: int,
     last: int,
     tokens: Tokens,
     plan: HashPlan,
-    bits: Ints,
-    tests: Ints,
-    n: int,
-) -> int:
-    """Append to tests[:n] those of a token's tests that a model may have; see `hash_test`.
+    table: RowTable,
+    space: Space,
+) -> None:
+    """Append to the tests of tokens begin:end those of own[0]:own[1] that a model may have.
 
-    first_test, last_test: numbers of the tests; t, first, last: the token, and its sequence's.
-    RETURNS: the new n.
+    first, last: the tokens' sequence; origin: the token whose tests are the first of the space.
     """
-    for p in range(first_test, last_test):
-        test = hash_test(p, t, first, last, tokens, plan)
-        tests[n] = test
-        n += may_have(bits, test)
-    return n
+    # Test by test: the next token's hash need not wait for this one's.
+    for p in range(own[0], own[1]):
+        for t in range(begin, end):
+            test = hash_test(p, t, first, last, tokens, plan)
+            n = space.counts[t - origin]
+            space.tests[t - origin, n] = test
+            space.counts[t - origin] = n + may_have(table, test)
+            prefetch(table.entries, np.int64(first_slot(table, test)) << 1)
 
 
 @inner
-def _add_tests(tests: Ints, n: int, table: RowTable, score: Floats) -> None:
-    """Add the weights of tests[:n], which are overwritten, to a score [Yp]."""
-    # One loop a step: what is not in the cache is fetched for all tests at once.
-    for j in range(n):
-        tests[j] = find_entry(table.entries, tests[j])
-    for j in range(n):
-        _add_row(tests[j], table, score)
+def _find_rows(n_tokens: int, table: RowTable, space: Space) -> None:
+    """Find the entries of the tests of tokens, in place of the tests."""
+    for i in range(n_tokens):
+        tests = space.tests[i]
+        for j in range(space.counts[i]):
+            tests[j] = find_entry(table, tests[j])
+            prefetch(table.places, np.int64(tests[j] >> _START))
+            prefetch(table.values, np.int64(tests[j] >> _START))
 
 
 @kernel
 def sum_groups(
-    words: Tokens, groups: WordGroups, plan: HashPlan, table: RowTable, tests: Ints, sums: Floats
-) -> None:
-    """Sum the weights of each group for each word: sums[i, g, y] = sum_{o in g} mu[o, y].
-
-    words: [W] distinct words, in place of tokens; tests: [P] uint64, a workspace; sums: [W, G, Yp]
-    float64, out.
-    """
-    none: Any = np.int64(0)
-    n_words = len(words.words)
-    for i in range(n_words):
-        for g in range(len(groups.offsets)):
-            score, t = sums[i, g], i - groups.offsets[g]
-            fill(score, 0, len(score), 0.0)
-            own = groups.ptr[g], groups.ptr[g + 1]
-            n = find_tests(*own, t, none, n_words, words, plan, table.bits, tests, none)
-            _add_tests(tests, n, table, score)
-
-
-@kernel
-def add_words(
-    tokens: Tokens,
-    places: Ints,
-    sums: Floats,
+    words: Tokens,
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
-    tests: Ints,
+    space: Space,
+    n_rows: int,
+    rows: Ints,
+    sums: Floats,
+) -> int:
+    """Sum the weights of each group for each word: sum_{o in g} mu[o, y].
+
+    words: [W] distinct words, in place of tokens; n_rows: rows of `sums` that are in use; rows: [W,
+    >= G] int32, out; sums: [.., Yp], out; see `KeptSums`. RETURNS: rows that are in use now.
+    """
+    zero: Any = np.int64(0)
+    n_words = len(words.words)
+    for g in range(len(groups.offsets)):
+        begin = -groups.offsets[g]
+        for i in range(n_words):
+            space.counts[i] = 0
+        own = groups.ptr[g], groups.ptr[g + 1]
+        where = begin, begin + n_words, begin, zero, n_words
+        find_tests(own, *where, words, plan, table, space)
+        _find_rows(n_words, table, space)
+        for i in range(n_words):
+            score, found = sums[n_rows], _ZERO
+            fill(score, 0, len(score), 0.0)
+            for j in range(space.counts[i]):
+                found |= space.tests[i, j]
+                _add_row(space.tests[i, j], table, score)
+            rows[i, g] = n_rows if found != _ZERO else 0
+            n_rows += found != _ZERO
+    return n_rows
+
+
+@inner
+def _score_sequence(
+    first: int,
+    last: int,
+    tokens: Tokens,
+    known: KeptSums,
+    groups: WordGroups,
+    plan: HashPlan,
+    table: RowTable,
+    space: Space,
     scores: Floats,
 ) -> None:
-    """Score tokens as `add_rows`, from the sums of groups and from single tests.
-
-    Single are the tests of words outside the sequence, and those that are in no group. places: [R]
-    int32, where in `sums` [W, G, Yp] a word is; tests: [P] uint64, a workspace, for each test of a
-    token; scores: [N, Yp] float64, out.
-    """
-    none: Any = np.int64(0)
+    """Score the tokens of a sequence, see `score_words`. scores: [last - first, Yp], out."""
     n_groups = len(groups.offsets)
-    for s in range(len(tokens.offsets) - 1):
-        first, last = tokens.offsets[s], tokens.offsets[s + 1]
-        for t in range(first, last):
-            score, n = scores[t], none
-            fill(score, 0, len(score), 0.0)
-            for g in range(n_groups + 1):
-                at = t + groups.offsets[g] if g < n_groups else last
-                if first <= at < last:
-                    kept = sums[places[tokens.words[at]], g]
-                    for y in range(len(score)):
-                        score[y] += kept[y]
-                else:
-                    own = groups.ptr[g], groups.ptr[g + 1]
-                    n = find_tests(*own, t, first, last, tokens, plan, table.bits, tests, n)
-            _add_tests(tests, n, table, score)
+    for i in range(last - first):
+        space.counts[i] = 0
+    for g in range(n_groups + 1):
+        offset = groups.offsets[g] if g < n_groups else last - first
+        # The tokens whose word at this distance is outside; without a group, all tokens.
+        begin = max(last - offset, first) if offset > 0 else first
+        end = last if offset > 0 else min(first - offset, last)
+        own = groups.ptr[g], groups.ptr[g + 1]
+        find_tests(own, begin, end, first, first, last, tokens, plan, table, space)
+    _find_rows(last - first, table, space)
+    for i in range(last - first):
+        score = scores[i]
+        fill(score, 0, len(score), 0.0)
+        for g in range(n_groups):
+            at = first + i + groups.offsets[g]
+            kept = known.sums[known.rows[tokens.words[at], g] if first <= at < last else 0]
+            for y in range(len(score)):
+                score[y] += kept[y]
+        for j in range(space.counts[i]):
+            _add_row(space.tests[i, j], table, score)
+
+
+@kernel
+def score_words(
+    tokens: Tokens,
+    known: KeptSums,
+    groups: WordGroups,
+    plan: HashPlan,
+    table: RowTable,
+    shared: SharedPairs,
+    space: Space,
+    scores: Floats,
+    labels: Ints,
+) -> bool:
+    """Score tokens as `add_rows`, from sums of groups and single tests; and find the best labels.
+
+    Single are the tests of words outside the sequence, and those that are in no group. scores: [N,
+    Yp] float64, out, or where labels are found [L, Yp], a workspace for the longest sequence;
+    labels: [N] int32, out, as of `viterbi`, or [0].
+    RETURNS: whether the sums of all words are known; nothing is done if not.
+    """
+    for t in range(len(tokens.words)):
+        for g in range(len(groups.offsets)):
+            if known.rows[tokens.words[t], g] < 0:
+                return False
+    offsets, n_labels = tokens.offsets, shared.n_labels
+    chain = Scored(n_labels, offsets, scores, space.context, shared.pairs)
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        begin = 0 if len(labels) else first
+        own = scores[begin : begin + last - first]
+        _score_sequence(first, last, tokens, known, groups, plan, table, space, own)
+        if len(labels) and first < last:
+            for y in range(n_labels):
+                own[last - first - 1, y] -= shared.closing[y]
+            found = labels[first:last]
+            best_path(0, last - first, chain, shared.slack, shared.search, space.best, found)
+    return True

@@ -5,66 +5,6 @@ import numpy as np
 from .compiled import fill, inner, kernel
 from .layout import Flags, Floats, Ints, Scored, Search
 
-# Far above what rounding changes in scores below 1e9, far below what weights differ by.
-MARGIN = 1e-6
-
-
-@inner
-def _find_slack(
-    n_labels: int, matrix: Floats, frequent: Flags, search: Search, low: Floats, slack: Floats
-) -> None:
-    """Find the slack of one matrix; low: [Yp] workspace. See `finish_pairs`."""
-    group_ptr, group_rows = search.group_ptr, search.group_rows
-    for g in range(len(group_ptr) - 1):
-        fill(low, 0, n_labels, np.inf)
-        for j in range(group_ptr[g], group_ptr[g + 1]):
-            row = matrix[group_rows[j]]
-            for y in range(n_labels):
-                low[y] = min(low[y], row[y])
-        for j in range(group_ptr[g], group_ptr[g + 1]):
-            row = matrix[group_rows[j]]
-            most = 0.0
-            for y in range(n_labels):
-                # What is illegal in one row of a group is so in all.
-                if frequent[y] and low[y] > -np.inf:
-                    most = max(most, row[y] - low[y])
-            slack[group_rows[j]] = most + MARGIN
-
-
-@kernel
-def finish_pairs(
-    n_labels: int,
-    prune: bool,
-    pairs: Floats,
-    masked: bool,
-    legal: Flags,
-    frequent: Flags,
-    search: Search,
-    low: Floats,
-    slack: Floats,
-) -> None:
-    """Make pair scores ready for `viterbi`.
-
-    pairs: [C, Y + 1, Yp]; the padding, and with a mask what is not legal, is overwritten by -inf,
-    so that it never wins; masked, legal, frequent: see `decoding.legal.Transitions`.
-    low: [Yp] float64, a workspace.
-    slack: [C, Yp], out: by how much the previous label y' may lag behind the best one of its group
-    and still be before the best path to a frequent label, max_y (pairs[c, y', y] -
-    min_i pairs[c, i, y]), i in the group; inf without pruning, which is slower than no pruning
-    where a context has few tokens.
-    """
-    for c in range(len(pairs)):
-        matrix, own = pairs[c], slack[c]
-        for i in range(n_labels + 1):
-            row = matrix[i]
-            fill(row, n_labels, len(row), -np.inf)
-            if masked:
-                for y in range(n_labels):
-                    row[y] = row[y] if legal[i, y] else -np.inf
-        fill(own, 0, len(own), np.inf)
-        if prune:
-            _find_slack(n_labels, matrix, frequent, search, low, own)
-
 
 @inner
 def _advance_all(
@@ -139,7 +79,13 @@ def _lowest_best(n_labels: int, scores: Floats) -> int:
 
 @inner
 def best_path(
-    begin: int, end: int, scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints
+    begin: int,
+    end: int,
+    scored: Scored,
+    slack: Floats,
+    search: Search,
+    best: Floats,
+    labels: Ints,
 ) -> None:
     """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
@@ -171,9 +117,9 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
     scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
-    `finish_pairs`; best: [Yp] float64, a workspace; labels: [N] int32, out. The lowest label wins a
-    tie. There are no back pointers: to find the label before each label of one path again is
-    cheaper than to note it for every label.
+    `decoding.legal.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32, out.
+    The lowest label wins a tie. There are no back pointers: to find the label before each label of
+    one path again is cheaper than to note it for every label.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -183,7 +129,11 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
 @kernel(allocates=True)
 def find_possible(
-    offsets: Ints, permitted: Flags, legal: Flags, ends: Flags, possible: Flags
+    offsets: Ints,
+    permitted: Flags,
+    legal: Flags,
+    ends: Flags,
+    possible: Flags,
 ) -> None:
     """Tell which sequences have a path of permitted labels and legal transitions.
 

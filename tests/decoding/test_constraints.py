@@ -11,7 +11,7 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.legal import Transitions, check_paths, legal_transitions
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.layout import Scored
-from spacy_sparsecrf.kernels.viterbi import finish_pairs, viterbi
+from spacy_sparsecrf.kernels.viterbi import viterbi
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..reference import random_problem
@@ -126,9 +126,7 @@ def test_masked_search_equals_search_of_everything(prune, integers, n_contexts):
             context = rng.integers(0, n_contexts, 200).astype(np.int32)
             expected = best_labels_twin(offsets, scores, context, pairs, legal)
             of = Transitions.make(legal, n, padded)
-            slack, labels = np.empty((n_contexts, padded)), np.empty(200, np.int32)
-            mask = of.masked, of.legal, of.frequent
-            finish_pairs(n, prune, pairs, *mask, of.search, np.empty(padded), slack)
+            slack, labels = of.finish(pairs, prune), np.empty(200, np.int32)
             last = offsets[[1, 3, 4, 5]] - 1
             scores[last, :n] += np.where(of.ends, 0.0, -np.inf)
             scored = Scored(n, offsets, scores, context, pairs)

@@ -6,13 +6,14 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.legal import Transitions
-from spacy_sparsecrf.kernels import viterbi
 from spacy_sparsecrf.kernels.layout import Scored
+from spacy_sparsecrf.kernels.viterbi import viterbi
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..data import ORACLE, needs, read_oracle
+from ..kernels.kernel_functions import function
 from ..oracle_cases import oracle_observations, oracle_training
 from ..reference import Problem, random_problem
 from .decoding_twin import best_labels_twin
@@ -142,17 +143,11 @@ def test_pruning_changes_nothing(prune, integers, n_contexts, n_labels, jit):
     for seed in range(20 if jit else 1):
         offsets, scores, context, pairs = random_chains(seed, n_contexts, n_labels, integers)
         expected = best_labels_twin(offsets, scores, context, pairs)
-        padded = scores.shape[1]
-        slack, labels = np.empty((n_contexts, padded)), np.empty(len(scores), np.int32)
-        finish, decode = (
-            kernel if jit else getattr(kernel, "py_func", kernel)
-            for kernel in (viterbi.finish_pairs, viterbi.viterbi)
-        )
+        padded, labels = scores.shape[1], np.empty(len(scores), np.int32)
         free = Transitions.make(None, n_labels, padded)
-        mask = free.legal, free.frequent
-        finish(n_labels, prune, pairs, False, *mask, free.search, np.empty(padded), slack)
+        slack = free.finish(pairs, prune)
         scored = Scored(n_labels, offsets, scores, context, pairs)
-        decode(scored, slack, free.search, np.empty(padded), labels)
+        function(viterbi, jit)(scored, slack, free.search, np.empty(padded), labels)
         np.testing.assert_array_equal(labels, expected)
 
 

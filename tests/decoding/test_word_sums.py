@@ -16,14 +16,15 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding import rows as word_sums
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.rows import ModelRows, WordSums
+from spacy_sparsecrf.decoding.decoder import Decoder, best_labels
+from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
+from .decoding_twin import random_mask
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
@@ -112,7 +113,7 @@ def test_equals_decoding_from_every_hash(
 def test_results_do_not_depend_on_what_is_kept(
     monkeypatch: pytest.MonkeyPatch, max_bytes: int, max_rows: int
 ) -> None:
-    monkeypatch.setattr(word_sums, "MIN_WORDS", 2)
+    monkeypatch.setattr(word_sums, "MIN_ROWS", 2)
     monkeypatch.setattr(LexemeTable.__init__, "__defaults__", (max_rows,))
     words = [f"{word}{i}" for i in range(40) for word in WORDS]
     docs = random_docs(60, 5, words=words)
@@ -122,8 +123,8 @@ def test_results_do_not_depend_on_what_is_kept(
     rows = ModelRows(model.unigram, 8)
     (all_at_once,) = features.readings(docs)
     templates = all_at_once.templates
-    expected = WordSums(rows, templates, 8).score(all_at_once)
-    sums = WordSums(rows, templates, 8, max_bytes)
+    expected = WordScores(rows, templates, 8).score(all_at_once)
+    sums = WordScores(rows, templates, 8, max_bytes)
     order = np.random.default_rng(1).permutation(len(docs))
     for i in [*order, *order[::-1]]:
         (part,) = features.readings([docs[i]])
@@ -131,7 +132,7 @@ def test_results_do_not_depend_on_what_is_kept(
         # Not merely close: the order of summation is fixed.
         np.testing.assert_array_equal(sums.score(part), expected[first : first + len(docs[i])])
     if max_bytes == 0:
-        assert len(sums) <= 8  # one Doc must fit, whatever the bound
+        assert len(sums) <= 8 * 5  # one Doc must fit, with five distances, whatever the bound
 
 
 def test_equals_the_sum_of_the_weights_of_every_hash() -> None:
@@ -141,10 +142,26 @@ def test_equals_the_sum_of_the_weights_of_every_hash() -> None:
     rows = ModelRows(random_model(observations, 5, 6).unigram, 8)
     (readings,) = features.readings(docs)
     np.testing.assert_allclose(
-        WordSums(rows, readings.templates, 8).score(readings),
+        WordScores(rows, readings.templates, 8).score(readings),
         rows.score(rows.find(observations.unigram_hashes), 8),
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("start_label", [True, False])
+def test_one_call_equals_scores_and_then_the_best_paths(start_label: bool) -> None:
+    docs = [doc for doc in random_docs(40, 11) if len(doc)]
+    features = Featurizer(start_label=start_label)
+    (readings,) = features.readings(docs)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 12))
+        model = random_model(Featurizer()(docs), n, seed)
+        for legal in (None, random_mask(rng, n)):
+            decoder = Decoder(model, legal)
+            expected = np.empty(readings.n_tokens, np.int32)
+            best_labels(decoder.chains(readings), expected)
+            assert decoder.viterbi(readings).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64])

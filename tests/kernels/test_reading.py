@@ -1,7 +1,6 @@
 """Where sequences begin, and what is glued, against spaCy's own."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,8 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.features.tokens import read_tokens
 from spacy_sparsecrf.kernels import hashing
+
+from .kernel_functions import function
 
 ATTRIBUTES = (ORTH, SENT_START, SPACY)
 
@@ -46,13 +47,14 @@ def test_glued_as_spacy_s_own(vocab: Vocab) -> None:
     assert not glued[last].any()
 
 
-@pytest.mark.parametrize("kernel", [hashing.cut, hashing.glue])
-def test_kernels_equal_the_functions_they_were_compiled_from(kernel: Any) -> None:
+@pytest.mark.parametrize("glued", [0, 2])
+def test_the_kernel_equals_the_function_it_was_compiled_from(glued: int) -> None:
     ends = np.array([0, 3, 3, 7], dtype=np.int64)
     tokens = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 1], *[[1, 2**64 - 1, 0]] * 4], dtype=np.uint64)
     results = []
-    for function in (kernel, getattr(kernel, "py_func", kernel)):
+    for jit in (True, False):
         values, offsets = tokens.copy(), np.zeros(8, dtype=np.int64)
-        arguments = (True, offsets) if kernel is hashing.cut else (2,)
-        results.append((function(ends, values, *arguments), offsets.tolist(), values.tolist()))
+        n = function(hashing.cut, jit)(ends, values, True, glued, offsets)
+        results.append((n, offsets.tolist(), values.tolist()))
     assert results[0] == results[1]
+    assert (results[0][2] == tokens.tolist()) == (glued == 0)

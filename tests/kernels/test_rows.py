@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.kernels import indexing, rows
 
-from ..features.reference_features import mix
 from .kernel_functions import function
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
@@ -20,42 +19,45 @@ def layout(counts: list[int]) -> np.ndarray:
     return np.cumsum([0, *counts]).astype(np.int64)
 
 
-def table(bits: np.ndarray, entries: np.ndarray) -> rows.RowTable:
+def table(keys: np.ndarray, ptr: np.ndarray) -> rows.RowTable:
     """A table without weights."""
-    return rows.RowTable(bits, entries, np.zeros(0, np.int32), np.zeros(0))
+    return rows.RowTable(*rows.build_rows(keys, ptr), np.zeros(0, np.int32), np.zeros(0))
 
 
 @settings(deadline=None)  # the first call may compile
 @given(st.dictionaries(uint64s, st.integers(1, 5), max_size=100), st.lists(uint64s, max_size=50))
 def test_entries_say_where_the_weights_are(counts: dict[int, int], others: list[int]) -> None:
     ptr = layout(list(counts.values()))
-    bits, entries = rows.build_rows(np.array([*counts], dtype=np.uint64), ptr)
-    assert 8 * len(bits) >= 16 * len(counts)
-    assert len(entries) >= 2 * len(counts)
+    of_rows = table(np.array([*counts], dtype=np.uint64), ptr)
+    assert 8 * len(of_rows.bits) >= 16 * len(counts)
+    assert len(of_rows.entries) > 2 * len(counts)
     place = {key: (int(ptr[i]) << 32) + counts[key] for i, key in enumerate(counts)}
     place[0] = 0  # "no test", whatever the keys
     queries = np.array([[*counts, *others, 0]], dtype=np.uint64)
     found = np.empty_like(queries)
-    rows.find_entries(queries, table(bits, entries), found)
+    rows.find_entries(queries, of_rows, found)
     assert found[0].tolist() == [place.get(query, 0) for query in queries[0].tolist()]
 
 
 @pytest.mark.parametrize("jit", [True, False])
-def test_probing_goes_on_at_the_first_slot(jit: bool) -> None:
-    keys = np.array([k for k in range(1, 2000) if mix(k) & 15 == 15][:8], dtype=np.uint64)
-    bits, entries = np.zeros(16, np.uint8), np.zeros((16, 2), np.uint64)
-    function(rows.enter_rows, jit)(bits, entries, keys, np.arange(9, dtype=np.int64))
-    assert entries[15, 0] == keys[0]
-    assert entries[:7, 0].tolist() == keys[1:].tolist()
-    found = np.empty((1, 8), np.uint64)
-    function(rows.find_entries, jit)(keys.reshape(1, -1), table(bits, entries), found)
-    assert found[0].tolist() == [(i << 32) + 1 for i in range(8)]
+def test_probing_goes_on_behind_the_last_slot(jit: bool) -> None:
+    # Products of these keys begin with ones: all of them begin at the last slot.
+    inverse = pow(0x9E3779B97F4A7C15, -1, 2**64)
+    keys = np.array([-i * inverse % 2**64 for i in range(1, 9)], dtype=np.uint64)
+    of_rows = table(keys, np.arange(9, dtype=np.int64))
+    assert of_rows.entries[15:23, 0].tolist() == keys.tolist()
+    assert not of_rows.entries[:15].any() and not of_rows.entries[23:].any()
+    others = np.array([-9 * inverse % 2**64, 1], dtype=np.uint64)
+    found = np.empty((1, 10), np.uint64)
+    function(rows.find_entries, jit)(np.append(keys, others).reshape(1, -1), of_rows, found)
+    assert found[0].tolist() == [*((i << 32) + 1 for i in range(8)), 0, 0]
 
 
 @pytest.mark.parametrize("jit", [True, False])
 def test_weights_are_added_at_their_places(jit: bool) -> None:
     weights = np.array([2, 0, 2], np.int32), np.array([1.0, 2.0, 4.0])
-    rows_of = rows.RowTable(np.zeros(1, np.uint8), np.zeros((2, 2), np.uint64), *weights)
+    nothing = np.zeros(8, np.uint8), np.zeros((3, 2), np.uint64), 58, 63
+    rows_of = rows.RowTable(*nothing, *weights)
     found = np.array([[2, 0], [(2 << 32) + 1, (1 << 32) + 2]], dtype=np.uint64)
     scores = np.full((2, 8), 9.0)
     function(rows.add_rows, jit)(found, rows_of, scores)
