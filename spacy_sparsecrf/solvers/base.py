@@ -231,8 +231,13 @@ def refuse(solver: BatchSolver, lacking: Collection[Need]) -> None:
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
-    """The objective, and the gradient of its smooth part, loss + l2."""
+    """The objective, and the gradient of its smooth part, loss + l2.
+
+    Where weights are so large that the gradient is not finite, the objective is infinite.
+    """
     value, gradient = loss.value_and_grad(theta)
+    if not np.isfinite(gradient).all():
+        value = np.inf
     return value + penalty.value(theta), gradient + penalty.slope(theta)
 
 

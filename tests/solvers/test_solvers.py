@@ -15,14 +15,14 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.base import BatchSolver, evaluate
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.line_search import inverse_hessian_product
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.owlqn import OWLQN, State
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sag import SAG
 from spacy_sparsecrf.solvers.scgis import SCGIS
@@ -374,3 +374,25 @@ def test_optimum_equals_the_independent_programs(case, n_steps, rel):
     assert len(corpus.unigram_keys) + len(corpus.bigram_keys) == oracle["attributes"] + 1
     assert training.objective == pytest.approx(expected["objective"], rel=rel)
     assert training.objective >= expected["objective"] * (1 - 1e-9)
+
+
+class Overflowing:
+    """A loss (theta - 3)^2 that is told to be low, with a gradient of NaN, from theta = 5 on."""
+
+    def value_and_grad(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        if theta[0] >= 5.0:
+            return -100.0, np.full(1, np.nan)
+        return float((theta[0] - 3.0) ** 2), 2.0 * (theta - 3.0)
+
+
+def test_no_step_leads_where_the_gradient_is_not_finite():
+    penalty, solver = ElasticNet(0.1, 0.0), OWLQN(tolerance=1e-6)
+    start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
+    nothing = np.empty((0, 1))
+    # A metric that makes the first steps go too far.
+    state = State(np.array([1.0]), gradient, start, np.full(1, 100.0), nothing, nothing)
+    state.steps, state.changes = np.array([[1.0]]), np.array([[0.01]])
+    for _ in range(30):
+        if solver.step(Overflowing(), penalty, state).converged:
+            break
+    assert state.theta == pytest.approx([2.95])
