@@ -6,11 +6,16 @@ from typing import Any
 from numba import njit
 from numba.core.registry import CPUDispatcher
 
+from spacy_sparsecrf.kernels.linking import KernelCompiler
+
 
 @cache
 def compiled(kernel: Any) -> Any:
     """The compiled kernel, of one that only kernels call too."""
-    return kernel if isinstance(kernel, CPUDispatcher) else njit(error_model="numpy")(kernel)
+    if isinstance(kernel, CPUDispatcher):
+        return kernel
+    # What it calls has no code but as a part of a kernel.
+    return njit(pipeline_class=KernelCompiler, error_model="numpy")(kernel)
 
 
 def function(kernel: Any, jit: bool) -> Any:
