@@ -272,7 +272,7 @@ def test_values_that_columns_cannot_hold():
     with pytest.raises(SparseCRFError, match="SC619.*Token 2 of Doc 1.*orth: 'b c'"):
         text_of([make_doc()], "orth", separator=BLANKS)
     assert text_of([make_doc()], "orth") == "a\nb c\nd\n\n"
-    with pytest.raises(SparseCRFError, match="SC619.*Token 1 of document 2.*tag: 'x.ny'"):
+    with pytest.raises(SparseCRFError, match="SC619.*Token 1 of Doc 2.*tag: 'x.ny'"):
         text_of([make_doc(), make_doc(tags=["x\ny", "", ""])], "orth,tag")
     doc = make_doc()
     doc.spans["sc"] = [doc[0:2], doc[1:3]]

@@ -87,7 +87,8 @@ def test_an_untouched_training_block_trains_every_step(corpus: Corpus, tmp_path:
     config["paths"].update(train=corpus.train_path, dev=corpus.dev_path)
     config["training"]["max_steps"] = 4
     assert config["training"]["eval_frequency"] == 200
-    nlp, rows = run_training(config, tmp_path)
+    with pytest.warns(SparseCRFWarning, match="SCW209.*after every 200 steps"):
+        nlp, rows = run_training(config, tmp_path)
     assert len(rows) == 1
     own = spacy.blank("en")
     own.add_pipe("sparse_crf", config={"n_threads": 1})
