@@ -11,12 +11,12 @@ from .decode import BATCH, CHUNKS, EACH, TAGS, TOKENIZER, USUAL
 from .decode import WHAT as DECODING
 from .gradient import DENSE, SINGLE, WORKING
 from .measurements import OURS, Record
+from .memory import ARITHMETIC
+from .memory import WHAT as PEAK
 from .objective import WHAT as TO_BEST
 from .objective import WHAT_OBSERVED
 from .sgd import WHAT as EPOCH
 from .startup import BLANK_INSTALLED, COLD, FIRST_OURS, IMPORT
-from .stored import ARITHMETIC
-from .stored import WHAT as PEAK
 from .threads import OUTER
 
 
