@@ -353,11 +353,12 @@ class SparseCRF(Estimator):
         from .pipes import take_weights
 
         model, attributes, bigrams = take_weights(pipe)
-        start = pipe.features.start_label
-        options = {"bigrams": bigrams, "start_label": start, "dtype": pipe.settings.dtype}
-        crf = cls(pipe.settings.l1, pipe.settings.l2, solver=pipe.solver, **options)
+        setup = pipe.setup
+        start, settings = setup.features.start_label, setup.settings
+        options = {"bigrams": bigrams, "start_label": start, "dtype": settings.dtype}
+        crf = cls(settings.l1, settings.l2, solver=setup.solver, **options)
         crf.model_, crf.attributes_, crf.classes_ = model, attributes, list(model.labels)
-        crf.legal_ = pipe.decoding.legal(pipe.target, pipe.label_data)
+        crf.legal_ = setup.legal(pipe.label_data)
         return crf
 
 

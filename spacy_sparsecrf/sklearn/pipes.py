@@ -91,10 +91,10 @@ def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
 
     RAISES: SparseCRFError for features of a kind that has no names, or numbers.
     """
-    record = NameRecord.of(pipe.features)
+    record = NameRecord.of(pipe.setup.features)
     if record is None:
         raise SparseCRFError(Errors.SC812.format(name=pipe.name))
-    found = record(list(docs), pipe.settings.sequences)
+    found = record(list(docs), pipe.setup.settings.sequences)
     if len(found.value_keys):
         raise SparseCRFError(Errors.SC812.format(name=pipe.name))
     names = record.names(np.setdiff1d(found.hashes, [0]))
