@@ -4,6 +4,7 @@ It writes a table of the points of the path, as JSON and Markdown, and a plot.
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import partial
@@ -239,7 +240,8 @@ def row_of(point: "Point", score_weights: Row) -> dict[str, Any]:
     return {
         "l1": solution.l1,
         "objective": solution.objective,
-        "optimality": solution.optimality,
+        # None where a step was the warm start alone: it has no certificate, and JSON no infinity.
+        "optimality": solution.optimality if math.isfinite(solution.optimality) else None,
         "converged": solution.converged,
         "steps": solution.n_steps,
         "passes": solution.passes,

@@ -219,7 +219,10 @@ def test_max_steps_hold_for_each_point(tmp_path: Path, hard: Corpus):
     with pytest.warns(UserWarning, match="SCW701"):
         one = ["--window", "0", "--training.max_steps", "1"]
         succeed(*FEW, *one, "--output", tmp_path, *hard.arguments)
-    assert [point["steps"] for point in record_in(tmp_path)["points"]] == [1, 1, 1, 1]
+    points = record_in(tmp_path)["points"]
+    assert [point["steps"] for point in points] == [1, 1, 1, 1]
+    # The first step is the warm start alone, which has no certificate.
+    assert points[0]["optimality"] is None and points[1]["optimality"] > 0.0
 
 
 def test_without_a_window_every_point_is_trained_to_the_end(
