@@ -135,7 +135,7 @@ def test_the_component_polishes_once_a_step(calls):
     first = session.take_model()
     assert session.take_model() is None
     assert calls == [(3, 0.5)]
-    session.advance("crf")
+    session.update("crf", [], 0.0)
     second = session.take_model()
     assert second.to_bytes() != first.to_bytes()
     assert calls == [(3, 0.5)] * 2
