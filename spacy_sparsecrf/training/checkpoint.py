@@ -37,8 +37,10 @@ def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) ->
 
 def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
     """What a run and its continuation have in common of how they learn, as JSON has it."""
-    # What it needs of a problem follows from its settings.
-    settings = {key: value for key, value in vars(solver).items() if key != "requires"}
+    # What it needs of a problem follows from its settings; how it began is over, and is not in
+    # checkpoints of before there was a choice.
+    left_out = "requires", "average_warm_start"
+    settings = {key: value for key, value in vars(solver).items() if key not in left_out}
     return {
         "solver": [type(solver).__name__, *map(str, settings.items())],
         "l1": repr(penalty.l1),
@@ -85,7 +87,8 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any]:
     found = meta.get("checkpoint")
     if found is None:
         raise SparseCRFError(Errors.SC315.format(path=path))
-    differing = sorted(key for key in identity if found.get(key) != identity[key])
+    # What a version of before did not know was as if it were empty.
+    differing = sorted(key for key in identity if found.get(key, "") != identity[key])
     if differing:
         raise SparseCRFError(Errors.SC316.format(path=path, differing=", ".join(differing)))
     values: dict[str, Any] = {}

@@ -232,7 +232,8 @@ def test_training_does_not_write_to_gold(
         return whole(self, nlp, gold)
 
     monkeypatch.setattr(corpora.AnnotatedCorpus, "_examples", watched)
-    overrides = {**corpus.overrides, "training.max_steps": 3, "components.sparse_crf.n_threads": 1}
+    loop = {"training.max_steps": 3, "training.patience": 0}
+    overrides = {**corpus.overrides, **loop, "components.sparse_crf.n_threads": 1}
     config = load_config(SHIPPED_CONFIG, overrides=overrides)
     assert config["corpora"]["dev"]["@readers"] == READER
     _, rows = run_training(config)
