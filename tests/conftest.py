@@ -1,6 +1,7 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,14 @@ def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
     write_corpus(made.train_path, nlp, made.train)
     write_corpus(made.dev_path, nlp, made.dev)
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_by_default() -> Iterator[None]:
+    """Problems are so small that threads cost most of the time; tests of threads say how many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
+        yield
 
 
 @pytest.fixture(scope="session")

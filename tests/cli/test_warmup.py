@@ -1,4 +1,4 @@
-"""Compiling ahead, and the notice where it was not done."""
+"""Compiling ahead."""
 
 import os
 import shutil
@@ -12,16 +12,6 @@ from spacy_sparsecrf.cli.warmup import N_KERNELS
 
 from .commands import run
 
-USE = """
-import sys
-import spacy
-nlp = spacy.blank("en")
-pipe = nlp.add_pipe("sparse_crf")
-pipe.add_label("X")
-nlp("a b")
-print("numba.np.linalg" in sys.modules)
-"""
-
 
 def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -30,15 +20,6 @@ def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess
     )
     assert done.returncode == 0, done.stderr
     return done
-
-
-def test_the_first_use_says_that_it_compiles_and_the_second_does_not(tmp_path):
-    first = run_process(["-c", USE], str(tmp_path))
-    assert "compiles its kernels" in first.stderr
-    second = run_process(["-c", USE], str(tmp_path))
-    assert "compiles" not in second.stderr
-    # What a compiler needs is not even imported where there is nothing to compile.
-    assert (first.stdout.strip(), second.stdout.strip()) == ("True", "False")
 
 
 def test_warmup_is_documented():

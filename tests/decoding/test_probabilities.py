@@ -25,7 +25,7 @@ from .decoding_twin import (
     scheme_mask,
 )
 
-LENGTHS = [4, 1, 0, 5, 2]
+LENGTHS = [4, 1, 0, 3, 2]
 CONSTRAINTS = ["free", "legal", "permitted", "both"]
 
 

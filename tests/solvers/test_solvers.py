@@ -202,7 +202,7 @@ def test_no_weight_crosses_zero_in_a_step():
     ],
 )
 def test_the_certificate_is_of_the_full_problem(solver, reached):
-    problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
+    problem, _ = random_problem(22, 4, [9, 8, 10, 3] * 2, n_bigram=3, n_values=8)
     settings = {"tolerance": 0.1 * reached, "window": 0.0}
     training = train(problem, 0.5, 0.01, SOLVERS[solver](**settings))
     loss = ChainLoss(problem.corpus, 4, Workers(1))
@@ -362,9 +362,9 @@ def test_start_weights_without_finite_objective_are_refused(solver):
     [
         ("l2", 30, 1e-10),
         ("en", 60, 1e-8),
-        ("l1", 40, 3e-5),
-        ("l1x", 40, 3e-5),
-        ("en5", 40, 3e-5),
+        ("l1", 25, 3e-5),
+        ("l1x", 25, 3e-5),
+        ("en5", 25, 3e-5),
     ],
 )
 def test_optimum_equals_the_independent_programs(case, n_steps, rel):

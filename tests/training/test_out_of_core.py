@@ -139,7 +139,7 @@ def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 20)
     small, large = (random_problem(0, 4, [40] * n)[0] for n in (100, 2000))
     # Kernels are compiled or loaded the first time, and what Python keeps for calls fills up.
-    peak_memory(large, tmp_path)
+    peak_memory(small, tmp_path)
     n_more = large.corpus.n_tokens - small.corpus.n_tokens
     more = [peak_memory(large, where) - peak_memory(small, where) for where in (tmp_path, None)]
     assert more[0] < 8 * n_more < 100 * n_more < more[1]
