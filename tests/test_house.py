@@ -56,6 +56,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",
         "kernels.compiled: compiled._cache": "numba has no public place for a cache of one's own",
         "kernels.compiled: lent._getvalue": "numba has no public way to make an array of a pointer",
+        "kernels.linking: self._codegen._module_pass_manager": "passes know the machine by it alone",
     },
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",

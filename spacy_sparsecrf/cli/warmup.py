@@ -1,47 +1,102 @@
 """`warmup`: compile all kernels ahead, for images and CI."""
 
 import time
+import warnings
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from typer import Option
 from wasabi import msg
 
+from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
 from ..progress import task, watch_compilation
+from ..registry import crf_solvers
 
-N_KERNELS = 50  # about as many as are compiled
+# About as many as are compiled for all that a pipeline does, and for labels and probabilities.
+N_KERNELS, _N_PREDICTION_KERNELS = 70, 14
+
+_OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
+# Pairs of labels that depend on a word have kernels of their own.
+_TEMPLATES = [*DEFAULT_TEMPLATES, "b:lower[0]"]
+_WORDS, _TAGS = ["a", "b", "c"], ["X", "Y", "X"]
 
 
-def warmup() -> None:
-    """Compile everything that training and prediction need, into numba's cache.
+def warmup(
+    prediction: Annotated[
+        bool, Option("--prediction", help="Only what a trained pipeline needs to label Docs")
+    ] = False,
+) -> None:
+    """Compile what training (all solvers, all kinds of models) and prediction need.
 
-    The cache is beside the package, or where the environment variable NUMBA_CACHE_DIR says.
+    It goes into numba's cache: beside the package, or where the environment variable
+    NUMBA_CACHE_DIR says.
     """
     start = time.perf_counter()
-    with task("Warming up"):
-        watch_compilation(N_KERNELS, with_notice=False)
-        _train_and_predict()
+    with task("Warming up"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SparseCRFWarning)
+        watch_compilation(_N_PREDICTION_KERNELS if prediction else N_KERNELS, with_notice=False)
+        if prediction:
+            _predict()
+        else:
+            for config in all_kinds():
+                train_and_predict(config)
     msg.good(f"Kernels are compiled ({time.perf_counter() - start:.1f} s)")
 
 
-def _train_and_predict() -> None:
-    """Train on a corpus that is just large enough to call every kernel, and predict."""
+def all_kinds() -> Iterator[dict[str, Any]]:
+    """Settings of a component: each solver with what it minimises, and each kind of model."""
+    makers = crf_solvers.get_all()
+    for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
+        # Others' solvers are theirs to warm up.
+        if name.startswith("spacy_sparsecrf.") and not makers[name].gone:
+            yield _settings_of(name, "chain")
+    for model in "maxent", "memm":
+        yield _settings_of(_OWLQN, model)
+
+
+def _settings_of(name: str, model: str) -> dict[str, Any]:
+    """Settings of a component with a penalty and a loss that a solver takes."""
+    requires = crf_solvers.get(name)().requires
+    return {
+        "solver": {"@crf_solvers": name},
+        "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _TEMPLATES},
+        "l1": 0.0 if "no l1" in requires else 0.5,
+        "l2": 0.0 if name == _PERCEPTRON else 0.01,
+        "model": "maxent" if "single tokens" in requires else model,
+        "n_threads": 1,
+    }
+
+
+def train_and_predict(config: dict[str, Any]) -> None:
+    """Train for two steps on a corpus just large enough to call every kernel, and predict."""
     nlp = spacy.blank("en")
-    # Pairs of labels that depend on a word have kernels of their own.
-    templates = [*DEFAULT_TEMPLATES, "b:lower[0]"]
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    nlp.add_pipe("sparse_crf", config={"features": features})
-    words, tags = ["a", "b", "c"], ["X", "Y", "X"]
-    docs = [Doc(nlp.vocab, words=words[i:] + words[:i]) for i in range(3)]
-    examples = [Example.from_dict(doc, {"tags": tags}) for doc in docs]
+    pipe: Any = nlp.add_pipe("sparse_crf", config=config)
+    docs = [Doc(nlp.vocab, words=_WORDS[i:] + _WORDS[:i]) for i in range(3)]
+    examples = [Example.from_dict(doc, {"tags": _TAGS}) for doc in docs]
     nlp.initialize(lambda: examples)
-    nlp.update(examples)
+    for _ in range(2):
+        nlp.update(examples)
     # A loaded model is decoded by the same compiled kernels.
     nlp.from_bytes(nlp.to_bytes())
-    doc = nlp("a b c")
-    pipe = nlp.get_pipe("sparse_crf")
-    pipe.marginals([doc])  # type: ignore[attr-defined]
-    pipe.nbest(doc, 2)  # type: ignore[attr-defined]
-    pipe.log_probability(doc, tags)  # type: ignore[attr-defined]
-    pipe.span_probabilities(doc, [(0, ["X"])])  # type: ignore[attr-defined]
+    _call_all(pipe, nlp("a b c"))
+
+
+def _predict() -> None:
+    """Label a Doc by a component that knows labels and no weights."""
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("sparse_crf")
+    for tag in _TAGS:
+        pipe.add_label(tag)
+    _call_all(pipe, nlp("a b c"))
+
+
+def _call_all(pipe: Any, doc: Doc) -> None:
+    """Ask a component for all that it tells of a Doc."""
+    pipe.marginals([doc])
+    pipe.nbest(doc, 2)
+    pipe.log_probability(doc, _TAGS)
+    pipe.span_probabilities(doc, [(0, ["X"])])
