@@ -12,7 +12,8 @@ from .test_house import BASE, MAY_IMPORT, modules
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spacy_sparsecrf"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
 ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 # Dotted names of others, and words that are no names of the package.
