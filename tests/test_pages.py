@@ -2,7 +2,11 @@
 
 import gc
 import gzip
+import io
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 import spacy
 from spacy.tokens import Token
 from spacy.training import Example
+from spacy.training.loggers import console_logger_v3
 
 from . import pages
 from .cli.test_import import PEERS, crfsuite
@@ -125,6 +130,26 @@ def test_what_a_page_shows_runs(
 )
 def test_outputs_are_compared(shown: str, output: str, same: bool):
     assert pages.alike(shown, output) is same
+
+
+def test_short_names_tell_components_apart_in_the_log():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", "tags")
+    nlp.add_pipe("sparse_crf_ner", "names")
+    nlp.config["training"] = {"max_steps": 1, "eval_frequency": 1, "score_weights": {}}
+    log = io.StringIO()
+    console_logger_v3()(nlp, log, log)
+    assert log.getvalue().split()[:6] == ["E", "#", "LOSS", "TAGS", "LOSS", "NAMES"]
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path):
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = (tmp_path / "mathematics" / "index.html").read_text(encoding="utf-8")
+    assert shown.count("<math") > 20 and "$" not in re.sub(r"<script.*?</script>", "", shown)
 
 
 def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
