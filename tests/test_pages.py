@@ -17,12 +17,13 @@ from spacy.tokens import Token
 from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
-from . import pages
+from . import page_blocks
 from .cli.test_import import PEERS, crfsuite
 from .test_docs import DOCUMENTS, ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [page for page in DOCUMENTS if page != DOCS / "tutorial.md" and pages.blocks_of(page)]
+TUTORIAL = DOCS / "tutorial.md"
+PAGES = [page for page in DOCUMENTS if page != TUTORIAL and page_blocks.blocks_of(page)]
 CONLLU = (
     "1\tCats\tcat\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tsleep\tsleep\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
 )
@@ -38,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(path, directory)
     with pytest.MonkeyPatch.context() as patched, pytest.warns(ResourceWarning):
         patched.chdir(directory)
-        pages.run_page(DOCS / "tutorial.md", {})
+        page_blocks.run_page(TUTORIAL, {})
         # spaCy leaves it to the garbage collector to close the files that it writes.
         gc.collect()
     return directory
@@ -109,8 +110,10 @@ def test_what_a_page_shows_runs(
     shutil.copytree(place, copy)
     monkeypatch.chdir(copy)
     given = GIVEN.get(page.name, dict)()
-    commands = pages.run_page(page, given)
-    shown = [block for block in pages.blocks_of(page) if block.language in ("bash", "console")]
+    commands = page_blocks.run_page(page, given)
+    shown = [
+        block for block in page_blocks.blocks_of(page) if block.language in ("bash", "console")
+    ]
     assert bool(commands) == any("python -m spacy" in block.text for block in shown)
 
 
@@ -129,7 +132,7 @@ def test_what_a_page_shows_runs(
     ],
 )
 def test_outputs_are_compared(shown: str, output: str, same: bool):
-    assert pages.alike(shown, output) is same
+    assert page_blocks.alike(shown, output) is same
 
 
 def test_short_names_tell_components_apart_in_the_log():
@@ -156,7 +159,7 @@ def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text('```python\nprint("b")\n```\n\n```text\na\n```\n', encoding="utf-8")
     with pytest.raises(AssertionError):
-        pages.run_page(page, {})
+        page_blocks.run_page(page, {})
     page.write_text("```ini\n[components.sparse_crf]\nl3 = 1\n```\n", encoding="utf-8")
     with pytest.raises(ValueError, match="l3"):
-        pages.run_page(page, {})
+        page_blocks.run_page(page, {})
