@@ -1,3 +1,61 @@
-"""Sparse conditional random fields for spaCy: `nlp.add_pipe("sparse_crf")`."""
+"""Sparse conditional random fields for spaCy: `nlp.add_pipe("sparse_crf")`.
+
+What users name in Python can be imported from here, and is only imported when it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import SparseCRFError, SparseCRFWarning
+    from .model.explanation import DocExplanation, ModelExplanation
+    from .model.model import CRFModel
+    from .pipeline.component import SparseCRF
+    from .registry import crf_features, crf_solvers, crf_targets
+    from .solvers.base import BatchSolver
+    from .targets.base import Target
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BatchSolver",
+    "CRFModel",
+    "DocExplanation",
+    "ModelExplanation",
+    "SparseCRF",
+    "SparseCRFError",
+    "SparseCRFWarning",
+    "Target",
+    "crf_features",
+    "crf_solvers",
+    "crf_targets",
+]
+
+_HOMES = {
+    "BatchSolver": "solvers.base",
+    "CRFModel": "model.model",
+    "DocExplanation": "model.explanation",
+    "ModelExplanation": "model.explanation",
+    "SparseCRF": "pipeline.component",
+    "SparseCRFError": "errors",
+    "SparseCRFWarning": "errors",
+    "Target": "targets.base",
+    "crf_features": "registry",
+    "crf_solvers": "registry",
+    "crf_targets": "registry",
+}
+
+# A type checker that saw this would take any name for one that is here.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a name when it is asked for (PEP 562)."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 import typer
 
+from .cli.config import config
 from .cli.convert import convert
 from .cli.explain import explain
 from .cli.import_model import import_model
@@ -15,7 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (explain, dump, patch, convert, warmup):
+for command in (config, convert, explain, dump, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
 # Other options are settings of the config.

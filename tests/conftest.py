@@ -11,6 +11,8 @@ import spacy
 from spacy.language import Language
 from spacy.vocab import Vocab
 
+import spacy_sparsecrf
+
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
 
@@ -22,7 +24,7 @@ providers = sys.modules.get("hypothesis.internal.conjecture.providers")
 if hasattr(providers, "is_local_module_file"):
     providers.is_local_module_file = lambda _: False
 
-SHIPPED_CONFIG = Path(__file__).parent.parent / "configs" / "tagger_owlqn.cfg"
+SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
 
 
 @dataclass(frozen=True)

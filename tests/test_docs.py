@@ -12,9 +12,10 @@ from .test_house import BASE, MAY_IMPORT, modules
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spacy_sparsecrf"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = ("tests/", "docs/", "configs/", "project/", "spacy_sparsecrf/")
-ROOMS = {path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}
+DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
+FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
+ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 # Dotted names of others, and words that are no names of the package.
 OTHERS = {"np.searchsorted", "room.module.function"}
 

@@ -1,39 +1,165 @@
-"""What a page shows runs: its blocks of Python one after the other, and then its commands."""
+"""What README and the pages show runs, and prints what they show."""
 
+import gc
+import gzip
+import io
 import re
-import shlex
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
+from spacy.tokens import Token
+from spacy.training import Example
+from spacy.training.loggers import console_logger_v3
 
-from .cli.commands import run
+from . import page_blocks
 from .cli.test_import import PEERS, crfsuite
-from .test_docs import ROOT
+from .test_docs import DOCUMENTS, ROOT
 
-MIGRATION = ROOT / "docs" / "migration.md"
-BLOCK = re.compile(r"^```(\w+)\n([\s\S]*?)^```$|^    \$ python -m spacy_sparsecrf (.*)$", re.M)
+DOCS = ROOT / "docs"
+TUTORIAL = DOCS / "tutorial.md"
+PAGES = [page for page in DOCUMENTS if page != TUTORIAL and page_blocks.blocks_of(page)]
+CONLLU = (
+    "1\tCats\tcat\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tsleep\tsleep\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+)
+
+Names = dict[str, Any]
 
 
-def test_what_the_page_on_migration_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which the tutorial has been run."""
+    directory = tmp_path_factory.mktemp("tutorial")
+    for path in (DOCS / "data").iterdir():
+        shutil.copy(path, directory)
+    with pytest.MonkeyPatch.context() as patched, pytest.warns(ResourceWarning):
+        patched.chdir(directory)
+        page_blocks.run_page(TUTORIAL, {})
+        # spaCy leaves it to the garbage collector to close the files that it writes.
+        gc.collect()
+    return directory
+
+
+# What pages take for granted, besides what the tutorial has left behind.
+
+
+def for_commands() -> Names:
+    text = "EU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\n"
+    Path("eng.train.gz").write_bytes(gzip.compress(text.encode()))
+    Path("en_ewt-ud-train.conllu").write_text(CONLLU, encoding="utf-8")
+    Path("train.crfsuite").write_text("B-ORG\tw[0]=EU\nO\tw[0]=rejects\n\n", encoding="utf-8")
+    Path("edited.tsv").write_text("u\tlower[0]=cup\t#\tUNIT\t2.5\n", encoding="utf-8")
+    return {}
+
+
+def for_decoding() -> Names:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    texts = ["Ada Lovelace wrote to Babbage", "Babbage wrote to Ada Lovelace", "They wrote"]
+    people = [[(0, 12, "PER"), (22, 29, "PER")], [(0, 7, "PER"), (17, 29, "PER")], []]
+    made = zip(texts, people, strict=True)
+    examples = [Example.from_dict(nlp.make_doc(t), {"entities": e}) for t, e in made]
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    return {"nlp": nlp}
+
+
+def for_migration() -> Names:
     shutil.copy(PEERS / "crf.wapiti", "chunks.wapiti")
     shutil.copy(PEERS / "crfpp.txt", "chunks.txt")
-    parts = BLOCK.findall(MIGRATION.read_text(encoding="utf-8"))
-    [tests] = [block for language, block, _ in parts if language == "json"]
-    Path("tests.json").write_text(tests)
-    names: dict[str, Any] = {}
-    commands = []
-    for language, block, command in parts:
-        if language == "python":
-            exec(compile(block, MIGRATION.name, "exec"), names)
-            # Later blocks read Docs instead of dicts.
-            learnt = names.setdefault("learnt", (names["X"], names["y"]))
-        elif command:
-            commands.append(command)
-            if "crfsuite" in command:
-                crfsuite(*learnt, Path("model.crfsuite"))
-            run(*shlex.split(command))
-    assert len(commands) == 3
-    assert Path("tagger", "meta.json").is_file()
+    words = [{"bias": 1.0, "word.lower()": word} for word in ("the", "cat")]
+    crfsuite([words] * 4, [["DET", "NOUN"]] * 4, Path("model.crfsuite"))
+    return {}
+
+
+def for_templates() -> Names:
+    for name in ("chunk", "score"):
+        if not Token.has_extension(name):
+            Token.set_extension(name, default=None)
+    Path("places.txt").write_text("New York\n", encoding="utf-8")
+    Path("patterns.txt").write_text("U:%x[0,0]\nB\n", encoding="utf-8")
+    return {}
+
+
+GIVEN: dict[str, Callable[[], Names]] = {
+    "commands.md": for_commands,
+    "decoding.md": for_decoding,
+    "migration.md": for_migration,
+    "patterns.md": for_templates,
+    "templates.md": for_templates,
+}
+
+
+def test_the_tutorial_shows_what_it_does(place: Path):
+    nlp = spacy.load(place / "en_ingredients-1.0.0" / "en_ingredients" / "en_ingredients-1.0.0")
+    assert [token.tag_ for token in nlp("1 cup of milk")] == ["QTY", "UNIT", "OTHER", "NAME"]
+
+
+# The few sentences of pages have no tags, and labels of few types.
+@pytest.mark.filterwarnings("ignore:.*SCW205")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_shows_runs(
+    page: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    copy = tmp_path / "place"
+    shutil.copytree(place, copy)
+    monkeypatch.chdir(copy)
+    given = GIVEN.get(page.name, dict)()
+    commands = page_blocks.run_page(page, given)
+    shown = [
+        block for block in page_blocks.blocks_of(page) if block.language in ("bash", "console")
+    ]
+    assert bool(commands) == any("python -m spacy" in block.text for block in shown)
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "same"),
+    [
+        ("a  1.0\n---\n", "a 1.001\n-----\n", True),
+        ("a 1.0", "a 1.1", False),
+        ("a b", "a", False),
+        ("...\nlast\n", "one\ntwo\nlast\n", True),
+        ("first\n...\n", "first\ntwo", True),
+        ("first\n...\nlast\n", "first\nlast\nlast\n", True),
+        ("first\n...\nlast\n", "first\nlast\nmore\n", False),
+        ("...\n", "", True),
+        ("SPEED 3\n", "SPEED 900\n", True),
+    ],
+)
+def test_outputs_are_compared(shown: str, output: str, same: bool):
+    assert page_blocks.alike(shown, output) is same
+
+
+def test_short_names_tell_components_apart_in_the_log():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", "tags")
+    nlp.add_pipe("sparse_crf_ner", "names")
+    nlp.config["training"] = {"max_steps": 1, "eval_frequency": 1, "score_weights": {}}
+    log = io.StringIO()
+    console_logger_v3()(nlp, log, log)
+    assert log.getvalue().split()[:6] == ["E", "#", "LOSS", "TAGS", "LOSS", "NAMES"]
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path):
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown = (tmp_path / "mathematics" / "index.html").read_text(encoding="utf-8")
+    assert shown.count("<math") > 20 and "$" not in re.sub(r"<script.*?</script>", "", shown)
+
+
+def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text('```python\nprint("b")\n```\n\n```text\na\n```\n', encoding="utf-8")
+    with pytest.raises(AssertionError):
+        page_blocks.run_page(page, {})
+    page.write_text("```ini\n[components.sparse_crf]\nl3 = 1\n```\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="l3"):
+        page_blocks.run_page(page, {})

@@ -4,13 +4,11 @@ import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from spacy_sparsecrf import progress
 
-CONFIG = Path(__file__).parent.parent / "configs" / "tagger_owlqn.cfg"
 # Slow work, in which the thread that shows it is never far from its pauses.
 WORK = """
 import logging, time

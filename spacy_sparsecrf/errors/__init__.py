@@ -96,8 +96,8 @@ class Warnings(metaclass=_Coded):
     )
     SCW209 = (
         "Component '{name}' goes through the whole corpus in each step, but is evaluated after "
-        "every {n} steps only, and stopped late. Change two lines of the config:\n[training]\n"
-        "eval_frequency = 1\npatience = 5"
+        "every {n} steps only, and stopped late. Begin with a config of `python -m spacy_sparsecrf "
+        "config`, or change two lines of this one:\n[training]\neval_frequency = 1\npatience = 5"
     )
 
     SCW340 = (

@@ -25,6 +25,7 @@ class CommandErrors:
         "A CRFsuite file has one label a token, but --columns says that it is {columns}. Name orth "
         "and one other, as in orth,ner."
     )
+    SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Convert it, by `iconv -f latin1 -t utf-8`."
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span, Token
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
@@ -24,10 +24,11 @@ from ..model import patching
 from ..model.explanation import ModelExplanation, explain_model
 from ..model.model import CRFModel
 from ..model.names import Names
+from ..targets.base import add_extension
 from . import storage
 from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
-from .prediction import Predictions, Reader, make_decoder, predict, store_scores
+from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session
 from .settings import Setup
@@ -60,6 +61,11 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg: dict[str, Any] = storage.new_cfg()
         self._session = Session()
         self._names = Names()
+        if self.settings.decoding.scores:
+            # Docs that other processes have annotated come with values only.
+            add_extension(Token, score_extension(self.name))
+            if self.target.score_name is not None:
+                add_extension(Span, self.target.score_name)
 
     @property
     def setup(self) -> Setup:
@@ -212,7 +218,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Write predictions to the Docs.
 
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
-            that come with it go to `doc.user_data["NAME_scores"]`.
+            that come with it go to `token._.NAME_score`.
         """
         docs, overwrite = list(docs), self._overwrite
         span_scores = scores.span_scores if isinstance(scores, Predictions) else None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
 from ..decoding.chains import Spans as LabelRuns
 from ..progress import PREDICTION_KERNELS, watch_compilation
+from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from .settings import Setup
 from .upstream import Expected
@@ -109,10 +110,21 @@ def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predicti
 
 
 def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[NDArray[np.int32]]) -> None:
-    """Keep the probabilities that came with predictions in the Docs' `user_data`, if any did."""
+    """Keep the probabilities that came with predictions in `token._.NAME_score`, if any did.
+
+    spaCy merges Docs with extensions of tokens, but not with what else is in `user_data`.
+    """
     if isinstance(predictions, Predictions) and predictions.scores is not None:
+        extension = score_extension(name)
+        add_extension(Token, extension)
         for doc, scores in zip(docs, predictions.scores, strict=True):
-            doc.user_data[f"{name}_scores"] = scores
+            for token, score in zip(doc, scores.tolist(), strict=True):
+                token._.set(extension, score)
+
+
+def score_extension(name: str) -> str:
+    """The extension of tokens that gets the probabilities of a component's labels."""
+    return f"{name}_score"
 
 
 def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -93,7 +93,7 @@ class DecodingSettings:
     forbidden: pairs [label, next label] that are never predicted, "" = boundary of a sequence.
     allowed: the only pairs that are predicted; empty: all but those that are forbidden.
     scores: whether the probability of each token's label is stored in the Doc, as
-        `doc.user_data["NAME_scores"]`, [tokens] float32.
+        `token._.NAME_score`, and of each entity or span, as its target says.
     """
 
     method: str = "viterbi"

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 Docs: TypeAlias = Sequence[Doc]
@@ -48,6 +48,11 @@ class Target(Protocol):
     def scoring(self) -> dict[str, Any]:
         """Return what a scorer has to know of the target, as keyword arguments."""
         return {}
+
+    @property
+    def score_name(self) -> str | None:
+        """The extension of spans that gets their probabilities; None where labels tell no spans."""
+        return None
 
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token.
@@ -96,6 +101,12 @@ def have_same_tokens(example: Example) -> bool:
     """
     predicted, reference = example.predicted.to_array("ORTH"), example.reference.to_array("ORTH")
     return bool(np.array_equal(predicted, reference))
+
+
+def add_extension(kind: type[Span] | type[Token], name: str) -> None:
+    """Make an extension attribute of tokens or spans, None by default, if there is none yet."""
+    if not kind.has_extension(name):
+        kind.set_extension(name, default=None)
 
 
 def add_strings(docs: Docs, strings: Iterable[str]) -> None:

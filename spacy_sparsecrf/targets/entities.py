@@ -2,12 +2,22 @@
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Scores, add_strings, ends_of, have_same_tokens, string_ids
+from .base import (
+    Docs,
+    Ids,
+    Labels,
+    Scores,
+    add_extension,
+    add_strings,
+    ends_of,
+    have_same_tokens,
+    string_ids,
+)
 from .scheme import OUTSIDE
 from .spans import Present, SpanTarget
 
@@ -64,16 +74,23 @@ class Entities(SpanTarget):
         entities = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
         return Present(entities, np.flatnonzero(blocked).tolist())
 
+    @property
+    def score_name(self) -> str:
+        """See `Target.score_name`."""
+        return "ents_score"
+
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted entities, through one array a Doc; see `Target.write`.
 
-        Entities that touch what is kept are left out. Of the Doc `user_data["ents_scores"]` gets
-        the scores of `doc.ents`, if there are scores; 1 for entities that are kept.
+        Entities that touch what is kept are left out. If there are scores, `span._.ents_score` of
+        `doc.ents` gets them; 1 for entities that are kept.
         """
         if not len(docs):
             return
+        if scores is not None:
+            add_extension(Span, self.score_name)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
         values[:, 0] = OUT
@@ -98,5 +115,6 @@ class Entities(SpanTarget):
             own = slice(last - len(doc), last)
             doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
             if scores is not None:
-                begins = (values[own, 0] == BEGIN) & (values[own, 1] != 0)
-                doc.user_data["ents_scores"] = probabilities[own][begins].tolist()
+                for entity in doc.ents:
+                    score = float(probabilities[own][entity.start])
+                    entity._.set(self.score_name, score)

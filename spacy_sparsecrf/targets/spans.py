@@ -11,7 +11,17 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, ends_of, have_same_tokens
+from .base import (
+    Docs,
+    Ids,
+    Labels,
+    Mask,
+    Scores,
+    Target,
+    add_extension,
+    ends_of,
+    have_same_tokens,
+)
 from .scheme import OUTSIDE, Scheme, Spans
 
 SCORES = "scores"
@@ -200,13 +210,21 @@ class SpanGroups(SpanTarget):
         spans = [(span.start, span.end, span.label_) for span in doc.spans[self.key] if len(span)]
         return Present(spans) if spans else None
 
+    @property
+    def score_name(self) -> str:
+        """See `Target.score_name`."""
+        return f"{self.key}_score"
+
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted spans, see `Target.write`; those that overlap kept ones are left out.
 
-        Scores go to `doc.spans[key].attrs["scores"]`, a float64 array; 1 for spans that are kept.
+        Scores go to `span._.KEY_score`, and to `doc.spans[key].attrs["scores"]`, a float64 array; 1
+        for spans that are kept.
         """
+        if scores is not None:
+            add_extension(DocSpan, self.score_name)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         probabilities = np.ones(len(spans)) if scores is None else scores
         bounds = np.searchsorted(spans.starts, np.append(0, ends)).tolist()
@@ -225,4 +243,7 @@ class SpanGroups(SpanTarget):
                 group.sort(key=lambda item: item[0].start)
             attrs = {} if scores is None else {SCORES: np.array([score for _, score in group])}
             found = [span for span, _ in group]
+            if scores is not None:
+                for span, score in group:
+                    span._.set(self.score_name, score)
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)

@@ -14,13 +14,14 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.cli.explanations import render_model, strongest_pairs
 from spacy_sparsecrf.model import explanation
 
+from ..conftest import SHIPPED_CONFIG
 from .commands import run
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 
 
 def test_every_command_has_help():
-    for command in ("explain", "dump", "patch", "convert", "warmup"):
+    for command in ("config", "explain", "dump", "patch", "convert", "warmup"):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "--help").stdout
     assert "Usage" in run(code=2).output
@@ -31,6 +32,20 @@ def test_as_a_module(tmp_path: Path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "E050" in done.stderr and "Traceback" not in done.stderr
+
+
+# config
+
+
+def test_configs_come_with_the_package(tmp_path: Path):
+    listed = run("config").stdout
+    for path in SHIPPED_CONFIG.parent.glob("*.cfg"):
+        text = path.read_text(encoding="utf8")
+        assert f"{path.stem} " in listed and text.splitlines()[0][2:] in listed
+        assert run("config", path.stem).stdout == text
+    run("config", "tagger", "--output", tmp_path / "config.cfg")
+    assert (tmp_path / "config.cfg").read_bytes() == SHIPPED_CONFIG.read_bytes()
+    assert "SC607" in run("config", "../configs/tagger", code=1).output
 
 
 # explain

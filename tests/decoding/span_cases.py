@@ -57,6 +57,12 @@ def spans_of(doc: Doc, key: str) -> list[SpanTriple]:
     return [(span.start, span.end, span.label_) for span in group]
 
 
+def scores_of(doc: Doc, key: str) -> list[float]:
+    """The probabilities that are stored of the spans of a Doc."""
+    group = doc.ents if key == "ents" else doc.spans[key]
+    return [span._.get(f"{key}_score") for span in group]
+
+
 def span_examples(nlp: Language, sentences: Sequence[Sentence], key: str) -> list[Example]:
     """Examples of toy sentences with their chunks."""
     examples = []

@@ -22,6 +22,7 @@ from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
 from .span_cases import (
     add_spans,
     held_out_sentences,
+    scores_of,
     span_examples,
     span_lists,
     spans_of,
@@ -148,12 +149,6 @@ def test_scores_are_the_probabilities_of_spans(
     likely = [s for s, p in zip(spans_of(plain, key), scores, strict=True) if p >= 0.4]
     assert spans_of(left, key) == likely
     assert scores_of(left, key) == [p for p in scores if p >= 0.4]
-
-
-def scores_of(doc: Doc, key: str) -> list[float]:
-    if key == "ents":
-        return list(doc.user_data["ents_scores"])
-    return list(doc.spans[key].attrs["scores"])
 
 
 @pytest.mark.parametrize("name", FACTORIES)

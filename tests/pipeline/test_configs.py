@@ -79,7 +79,7 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
 
 def test_headers_name_their_files():
     for path in ALL:
-        assert f"configs/{path.name} " in path.read_text(encoding="utf-8")
+        assert f"spacy_sparsecrf config {path.stem} >" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)

@@ -259,6 +259,10 @@ def test_what_is_set_in_docs_of_several_vocabs(trained: Language, pipe: Any):
 # Stored scores
 
 
+def scores_of(doc: Doc) -> list[float]:
+    return [token._.sparse_crf_score for token in doc]
+
+
 def test_scores_are_those_of_the_labels_and_are_stored(
     fitted: Language, tmp_path: Path, corpus: Corpus
 ):
@@ -267,14 +271,14 @@ def test_scores_are_those_of_the_labels_and_are_stored(
     texts = [" ".join(words) for words, _ in corpus.dev]
     for docs in (list(nlp.pipe(texts)), [nlp(text) for text in texts]):
         for doc, marginals in zip(docs, pipe.marginals(docs), strict=True):
-            stored = doc.user_data["sparse_crf_scores"]
+            stored = scores_of(doc)
             ids = [pipe.labels.index(token.tag_) for token in doc]
-            assert stored.dtype == np.float32
             np.testing.assert_allclose(stored, marginals[np.arange(len(doc)), ids], rtol=1e-6)
             again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-            np.testing.assert_array_equal(again.user_data["sparse_crf_scores"], stored)
-    assert nlp("").user_data["sparse_crf_scores"].shape == (0,)
-    assert "sparse_crf_scores" not in fitted(texts[0]).user_data
+            assert scores_of(again) == stored
+        merged = Doc.from_docs(docs)
+        assert scores_of(merged) == [score for doc in docs for score in scores_of(doc)]
+    assert not nlp("").user_data and not fitted(texts[0]).user_data
 
 
 def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corpus: Corpus):
@@ -284,8 +288,7 @@ def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corp
     two = list(nlp.pipe(texts, n_process=2, batch_size=8))
     assert tags_of(one) == tags_of(two)
     for a, b in zip(one, two, strict=True):
-        key = "sparse_crf_scores"
-        np.testing.assert_allclose(a.user_data[key], b.user_data[key], rtol=1e-6)
+        np.testing.assert_allclose(scores_of(a), scores_of(b), rtol=1e-6)
 
 
 def test_plain_arrays_are_written_too(fitted: Language):

@@ -1,7 +1,13 @@
 """What importing costs."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+import spacy_sparsecrf
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
 NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
@@ -51,3 +57,31 @@ def test_import_blank_and_add_pipe_import_no_numba():
         "nlp('')\n"
         "assert 'numba' not in sys.modules\n"
     )
+
+
+def test_what_users_need_is_imported_from_the_package_when_asked_for():
+    run(
+        "import sys, spacy_sparsecrf\n"
+        "names = spacy_sparsecrf.__all__\n"
+        "assert set(names) <= set(dir(spacy_sparsecrf))\n"
+        "assert not [name for name in sys.modules if name.startswith('spacy_sparsecrf.')]\n"
+        "from spacy_sparsecrf import *\n"
+        "from spacy_sparsecrf.pipeline.component import SparseCRF as same\n"
+        "assert SparseCRF is same and set(names) <= set(globals())\n"
+        "assert 'numba' not in sys.modules\n"
+    )
+    with pytest.raises(AttributeError, match="'spacy_sparsecrf' has no attribute 'SparseCRFs'"):
+        spacy_sparsecrf.SparseCRFs  # noqa: B018
+
+
+def test_type_checkers_find_what_users_import():
+    tree = ast.parse(Path(spacy_sparsecrf.__file__).read_text(encoding="utf-8"))
+    told = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    }
+    homes = {name: getattr(spacy_sparsecrf, name).__module__ for name in told if name[0].isupper()}
+    assert sorted(told) == sorted(spacy_sparsecrf.__all__)
+    assert {name: f"spacy_sparsecrf.{told[name]}" for name in homes} == homes

@@ -38,6 +38,8 @@ pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
 WORKFLOWS |= {
+    "ud-spacy",
+    "conll2002-es-spacy",
     "conll2002-es-peers",
     "bench",
     "bench-brown",

@@ -17,7 +17,7 @@ from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
 from spacy_sparsecrf.targets.spans import SpanGroups, SpanTarget
 
-from ..decoding.span_cases import add_spans, span_lists, spans_of
+from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
 
 NAMES = ("X", "Y-Z")
 VOCAB = Vocab()
@@ -234,11 +234,11 @@ def test_scores_are_those_of_the_spans(key: str):
     docs = [make_doc(3), make_doc(0), add_spans(make_doc(3), [(1, 2, "X")], key)]
     rows = [["U-X", "B-X", "L-X"], [], ["U-X", "U-X", "U-Y-Z"]]
     write(target, docs, rows, scores=np.array([0.9, 0.8, 0.7, 0.6, 0.5]))
-    if key == "ents":
-        found = [list(doc.user_data["ents_scores"]) for doc in docs]
-    else:
-        found = [list(doc.spans["sc"].attrs["scores"]) for doc in docs]
-    assert found == [[0.9, 0.8], [], [0.7, 1.0, 0.5]]
+    expected = [[0.9, 0.8], [], [0.7, 1.0, 0.5]]
+    assert [scores_of(doc, key) for doc in docs] == expected
+    if key == "sc":
+        assert [list(doc.spans["sc"].attrs["scores"]) for doc in docs] == expected
+    assert scores_of(Doc.from_docs(docs), key) == [0.9, 0.8, 0.7, 1.0, 0.5]
     copies = [Doc(VOCAB).from_bytes(doc.to_bytes()) for doc in docs]
     assert [spans_of(doc, key) for doc in copies] == [spans_of(doc, key) for doc in docs]
 

@@ -1,0 +1,155 @@
+"""What pages show, run: commands, Python, files and configs, one block after the other."""
+
+import contextlib
+import io
+import itertools
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.schemas import ConfigSchemaTraining
+from spacy.util import load_config, load_model_from_config, registry
+from thinc.api import Config
+
+from .cli.commands import run, run_spacy
+from .conftest import SHIPPED_CONFIG
+
+FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
+# What is not for a test to run: it installs, or needs a server, or a machine of its own.
+ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "source")
+# What differs from run to run, and codes of colours.
+SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+CONFIGS = {"sparse_crf_ner": "ner", "sparse_crf_spans": "spans"}
+
+
+class Block(NamedTuple):
+    """A block of a page: its language, the file that it is, if it is one, and its text."""
+
+    language: str
+    title: str
+    text: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks of a page that have a language, and the commands that stand by themselves."""
+    found = []
+    for language, info, text, command in FENCE.findall(page.read_text(encoding="utf-8")):
+        [title] = re.findall(r'title="([^"]+)"', info) or [""]
+        if command:
+            found.append(Block("bash", "", command))
+        elif language:
+            found.append(Block(language, title, text))
+    return found
+
+
+def run_page(page: Path, names: dict[str, Any]) -> list[str]:
+    """Run what a page shows, in the current directory. RETURNS: the commands that were run.
+
+    names: what the page's Python knows already. A block `text` is what the one before has printed.
+    """
+    commands, printed = [], ""
+    blocks = blocks_of(page)
+    for block in blocks:
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+    for block in blocks:
+        if block.language == "python":
+            printed = run_python(block.text, page.name, names)
+        elif block.language in ("bash", "console"):
+            for line, shown in commands_of(block):
+                if shlex.split(line)[0] in ELSEWHERE:
+                    continue
+                commands.append(line)
+                output = run_command(line)
+                assert block.language == "bash" or alike(shown, output), f"{line}\n{output}"
+        elif block.language == "text":
+            assert alike(block.text, printed), f"{block.text}\n{printed}"
+        elif block.language == "ini":
+            check_config(block.text)
+    return commands
+
+
+def commands_of(block: Block) -> list[tuple[str, str]]:
+    """The commands of a block, each with the output that is shown."""
+    text = block.text.replace("\\\n", " ")
+    if block.language == "bash":
+        return [(line, "") for line in text.splitlines() if line and not line.startswith("#")]
+    return re.findall(r"^\$ ([^\n]*)\n((?:(?!\$ )[^\n]*\n)*)", text, flags=re.M)
+
+
+def run_python(code: str, name: str, names: dict[str, Any]) -> str:
+    """Run code. RETURNS: what it has printed."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, name, "exec"), names)
+    return printed.getvalue()
+
+
+def run_command(line: str) -> str:
+    """Run a command of ours, of spaCy or `head`. RETURNS: its output, if it goes to no file."""
+    line, _, target = line.partition(" > ")
+    words = shlex.split(line, comments=True)
+    if words[0] == "head":
+        lines = Path(words[2]).read_text(encoding="utf-8").splitlines(keepends=True)
+        return "".join(lines[: -int(words[1])])
+    assert words[:2] == ["python", "-m"], line
+    own = {"spacy_sparsecrf": lambda *rest: run(*rest).stdout, "spacy": run_spacy}
+    output = COLOUR.sub("", own[words[2]](*words[3:]))
+    if target:
+        Path(target).write_text(output, encoding="utf-8")
+        return ""
+    return output
+
+
+def alike(shown: str, output: str) -> bool:
+    """Whether texts agree, but for blanks and the last digits of numbers; `...` is any lines."""
+    pattern, found = (SPEED.sub("", COLOUR.sub("", text)) for text in (shown, output))
+    parts = [_words(part) for part in re.split(r"^\.\.\.$", pattern, flags=re.M)]
+    words, place = _words(found), 0
+    for i, part in enumerate(parts):
+        places = range(place, len(words) - len(part) + 1) if i else [0]
+        here = [at for at in places if _equal(part, words[at : at + len(part)])]
+        if not here:
+            return False
+        # The last part is the end.
+        place = (here[-1] if i == len(parts) - 1 else here[0]) + len(part)
+    return place == len(words)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split() if set(word) != {"-"} and set(word) != {"="}]
+
+
+def _equal(shown: list[str], found: list[str]) -> bool:
+    return len(shown) == len(found) and all(
+        itertools.starmap(_same, zip(shown, found, strict=True))
+    )
+
+
+def _same(shown: str, found: str) -> bool:
+    if NUMBER.split(shown) != NUMBER.split(found):
+        return False
+    numbers = [[float(each) for each in NUMBER.findall(text)] for text in (shown, found)]
+    return all(abs(a - b) <= 0.02 * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True))
+
+
+def check_config(text: str) -> None:
+    """See that a fragment of a config fits one that comes with the package, and is valid there."""
+    if not text.lstrip().startswith("["):
+        header = '[components.sparse_crf.features]\n@crf_features = "spacy_sparsecrf.Templates.v1"'
+        text = f"{header}\n{text}"
+    headers = re.findall(r"^\[([\w.]+)\]$", text, flags=re.M)
+    paths = [header.split(".") for header in headers]
+    around = {".".join(path[:n]) for path in paths for n in range(1, len(path))}
+    missing = "".join(f"[{header}]\n" for header in sorted(around - set(headers)))
+    fragment = Config().from_str(missing + text, interpolate=False)
+    components = {**fragment.get("components", {})}
+    name = next((CONFIGS[name] for name in components if name in CONFIGS), "tagger")
+    overrides = {"paths.train": "train.spacy", "paths.dev": "dev.spacy"}
+    base = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg", overrides=overrides)
+    nlp = load_model_from_config(base.merge(fragment), auto_fill=True)
+    config = nlp.config.interpolate()
+    registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    registry.resolve({"corpora": config["corpora"]})
