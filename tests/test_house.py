@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loss": BASE | {"corpus"},
     # Solvers see a loss and a penalty, and never what is behind them.
     "solvers": BASE | {"loss"},
-    "model": BASE | {"corpus"},
+    "pages": BASE,
+    "model": BASE | {"corpus", "pages"},
     "training": BASE | {"corpus", "loss", "solvers", "model"},
     "decoding": BASE | {"corpus", "model"},
     "features": BASE | {"corpus", "model"},
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW - {"convert"}
-MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert"}
+MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert", "pages"}
 MAY_IMPORT["cli"] = BELOW | {"pipeline"}
 MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = set()
@@ -210,8 +211,10 @@ def test_only_what_stands_on_the_component_imports_it():
     assert importers == {
         "pipeline.factories",
         "pipeline.filling",
+        "pipeline.mistakes",
         "pipeline.path",
         "cli.common",
+        "cli.debug",
         "cli.import_model",
     }
 
