@@ -47,7 +47,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["signed"] = "{:+.4f}".format
+    found.filters["signed"] = "{:+.3f}".format
     # The same on all pages.
     found.filters["hue"] = lambda label: crc32(label.encode()) % 360
     return found
