@@ -25,7 +25,7 @@ from .explanations import print_table
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
 N_FEW = 20  # of such labels that are told
-N_STEPS = 50  # iterations that time is estimated for
+N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
 
 
 def debug(
