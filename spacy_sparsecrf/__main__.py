@@ -4,6 +4,8 @@ import typer
 
 from .cli.config import config
 from .cli.convert import convert
+from .cli.debug import debug
+from .cli.errors import errors
 from .cli.explain import explain
 from .cli.import_model import import_model
 from .cli.path import path
@@ -16,11 +18,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (config, convert, explain, dump, patch, warmup):
+for command in (config, convert, explain, errors, dump, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
 # Other options are settings of the config.
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(path)
+with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
+app.command(context_settings=with_settings)(debug)
+app.command(context_settings=with_settings)(path)
 
 
 @app.callback()

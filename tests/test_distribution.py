@@ -29,11 +29,13 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return source / "dist"
 
 
-def test_the_wheel_has_the_configs_and_its_types(dist: Path):
+def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
     [wheel] = dist.glob("*.whl")
     found = set(zipfile.ZipFile(wheel).namelist())
-    configs = {f"spacy_sparsecrf/configs/{path.name}" for path in SHIPPED_CONFIG.parent.iterdir()}
-    assert configs | {"spacy_sparsecrf/py.typed"} <= found
+    data = [*SHIPPED_CONFIG.parent.iterdir(), *ROOT.glob("spacy_sparsecrf/pages/*.html")]
+    shown = {str(path.relative_to(ROOT)) for path in data if path.is_file()}
+    assert shown | {"spacy_sparsecrf/py.typed"} <= found
+    assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
 
 

@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loss": BASE | {"corpus"},
     # Solvers see a loss and a penalty, and never what is behind them.
     "solvers": BASE | {"loss"},
-    "model": BASE | {"corpus"},
+    "pages": BASE,
+    "model": BASE | {"corpus", "pages"},
     "training": BASE | {"corpus", "loss", "solvers", "model"},
     "decoding": BASE | {"corpus", "model"},
     "features": BASE | {"corpus", "model"},
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW - {"convert"}
-MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert"}
+MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert", "pages"}
 MAY_IMPORT["cli"] = BELOW | {"pipeline"}
 MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = BELOW | {"pipeline"}  # when a name is asked for
@@ -56,7 +57,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",
         "kernels.compiled: compiled._cache": "numba has no public place for a cache of one's own",
         "kernels.compiled: lent._getvalue": "numba has no public way to make an array of a pointer",
-        "kernels.linking: self._codegen._module_pass_manager": "passes know the machine by it alone",
+        "kernels.linking: self._codegen._module_pass_manager": "numba makes passes there only",
     },
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
@@ -212,8 +213,10 @@ def test_only_what_stands_on_the_component_imports_it():
         "__init__",
         "pipeline.factories",
         "pipeline.filling",
+        "pipeline.mistakes",
         "pipeline.path",
         "cli.common",
+        "cli.debug",
         "cli.import_model",
     }
 

@@ -66,7 +66,7 @@ def for_decoding() -> Names:
     examples = [Example.from_dict(nlp.make_doc(t), {"entities": e}) for t, e in made]
     nlp.initialize(lambda: examples)
     nlp.update(examples)
-    return {"nlp": nlp}
+    return {"nlp": nlp, "pipe": nlp.get_pipe("sparse_crf_ner"), "examples": examples, "Path": Path}
 
 
 def for_migration() -> Names:
@@ -89,6 +89,7 @@ def for_templates() -> Names:
 GIVEN: dict[str, Callable[[], Names]] = {
     "commands.md": for_commands,
     "decoding.md": for_decoding,
+    "errors.md": for_decoding,
     "migration.md": for_migration,
     "patterns.md": for_templates,
     "templates.md": for_templates,

@@ -1,12 +1,16 @@
 """What commands share: how errors are reported, and how components are found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import spacy
 import typer
 from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRF
@@ -16,6 +20,10 @@ Model: TypeAlias = Annotated[
 ]
 Component: TypeAlias = Annotated[
     str, typer.Option("--component", "-c", help="Name of the component, if there are several")
+]
+
+Data: TypeAlias = Annotated[
+    Path, typer.Argument(help="Gold Docs: a .spacy file, or a directory of them", exists=True)
 ]
 
 
@@ -33,16 +41,45 @@ def reported() -> Iterator[None]:
 
 
 def load(model: str, name: str = "") -> tuple[Language, SparseCRF]:
-    """Load a pipeline, and find its component with sparse CRF weights.
+    """Load a pipeline, and find its component with sparse CRF weights; see `find`."""
+    nlp = spacy.load(model)
+    return nlp, find(nlp, model, name)
 
-    name: of the component; may be left out where there is only one.
+
+def find(nlp: Language, model: str, name: str = "") -> SparseCRF:
+    """Find the sparse CRF of a pipeline.
+
+    model: what the pipeline was loaded from; name: of the component; may be left out where there is
+    only one.
     RAISES: SparseCRFError if there is no such component, or more than one.
     """
-    nlp = spacy.load(model)
     found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRF)}
     known = ", ".join(found) or "none"
     if name not in found and (name or not found):
         raise SparseCRFError(Errors.SC601.format(model=model, name=name or "...", known=known))
     if not name and len(found) > 1:
         raise SparseCRFError(Errors.SC602.format(model=model, n=len(found), known=known))
-    return nlp, found[name or next(iter(found))]
+    return found[name or next(iter(found))]
+
+
+def up_to(nlp: Language, name: str, docs: Iterable[Doc]) -> Iterator[Doc]:
+    """Annotate Docs by the pipes before a component, as it gets them."""
+    names = nlp.pipe_names
+    yield from nlp.pipe(docs, disable=names[names.index(name) :])
+
+
+def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
+    """Read Examples by a pipeline's own corpus reader.
+
+    corpus: "train_corpus" or "dev_corpus", the setting in [training] that names the reader's block.
+    RAISES: SparseCRFError for a reader that has no path.
+    """
+    config = nlp.config.interpolate()
+    name = config["training"][corpus]
+    block: Any = config
+    for section in name.split("."):
+        block = block.get(section, {})
+    if "path" not in block:
+        raise SparseCRFError(Errors.SC641.format(block=name, data=data))
+    reader = registry.resolve({"corpus": {**block, "path": str(data)}})["corpus"]
+    return list(reader(nlp))

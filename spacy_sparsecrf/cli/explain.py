@@ -1,29 +1,16 @@
 """`explain`: what a model has learnt, and why tokens have their labels."""
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.language import Language
-from spacy.tokens import Doc
 from wasabi import msg
 
 from ..model.explanation import DocExplanation, ModelExplanation
 from ..model.names import escape
-from .common import Component, Model, load, reported
-from .explanations import (
-    contribution_row,
-    pair_row,
-    render_model,
-    render_tokens,
-    runner_up,
-    strongest,
-    strongest_pairs,
-    weight_row,
-)
-
-WIDTH = 60  # of a column; longer names stick out
+from ..pages.rendering import N_SHOWN, render
+from .common import Component, Model, load, reported, up_to
+from .explanations import before, contribution_row, print_table, signed, strongest_pairs
 
 
 def explain(
@@ -35,7 +22,7 @@ def explain(
         typer.Option(
             "-n", min=1, help="Number of tests, and of labels before, for and against a label"
         ),
-    ] = 5,
+    ] = N_SHOWN,
     html: Annotated[
         Path | None, typer.Option(help="Write a page instead of text", show_default=False)
     ] = None,
@@ -48,51 +35,43 @@ def explain(
     """
     with reported():
         nlp, pipe = load(model, component)
+        shown: DocExplanation | ModelExplanation
         if text:
-            tokens = pipe.explain_doc(_doc_before(nlp, pipe.name, text))
-            if html is None:
-                _print_tokens(tokens, n)
-                return
-            page = render_tokens(tokens, n, title=f"{pipe.name}: {text[:60]}")
+            [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
+            shown, title = pipe.explain_doc(doc), pipe.name
         else:
-            learnt = pipe.explain(n)
-            if html is None:
-                _print_model(learnt, pipe.name, n)
-                return
-            page = render_model(learnt, title=pipe.name)
-        html.write_text(page, encoding="utf8")
-        msg.good(f"Page is in {html}")
-
-
-def _doc_before(nlp: Language, name: str, text: str) -> Doc:
-    """The Doc of a text as a component gets it."""
-    names = nlp.pipe_names
-    return nlp(text, disable=names[names.index(name) :])
+            shown, title = pipe.explain(n), pipe.name
+        if html is not None:
+            html.write_text(render(shown, title, n), encoding="utf8")
+            msg.good(f"Page is in {html}")
+        elif isinstance(shown, DocExplanation):
+            _print_tokens(shown, n)
+        else:
+            _print_model(shown, pipe.name, n)
 
 
 def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     msg.divider(f"{name}: {explanation.n_active} weights")
     shown = strongest_pairs(explanation.transitions, n)
-    _print_table(map(pair_row, shown), "llr", "before", "label", "weight")
+    pairs = ((before(p.previous), escape(p.label), signed(p.weight)) for p in shown)
+    print_table(pairs, "llr", "before", "label", "weight")
     n_more = len(explanation.transitions) - len(shown)
     if n_more:
         msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
         msg.divider(f"{escape(label.label)}: {label.n_active} weights")
-        weights = (*label.supporting, *reversed(label.opposing))
-        _print_table(map(weight_row, weights), "llr", "test", "before", "weight")
+        rows = (
+            (w.test, "" if w.previous is None else before(w.previous), signed(w.weight))
+            for w in label.strongest
+        )
+        print_table(rows, "llr", "test", "before", "weight")
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:
     for token in explanation.tokens:
-        label = f"{escape(token.label)} {token.probability:.4f}"
-        msg.divider(f"{escape(token.text)}: {label}{runner_up(token)}")
-        rows = map(contribution_row, strongest(token, n))
-        _print_table(rows, "lrrr", "what", "label", "other", "for")
-
-
-def _print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
-    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
-    rows = list(rows)
-    if rows:
-        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)
+        own = f"{escape(token.label)} {token.probability:.4f}"
+        if token.runner_up is not None:
+            own += f", not {escape(token.runner_up)} {token.runner_up_probability:.4f}"
+        msg.divider(f"{escape(token.text)}: {own}")
+        rows = map(contribution_row, token.strongest(n))
+        print_table(rows, "lrrr", "what", "label", "other", "for")

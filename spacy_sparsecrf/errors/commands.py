@@ -68,6 +68,14 @@ class CommandErrors:
         "Name another, as in --target _.label."
     )
     SC634 = "{path} is no JSON object of strings, such as {example} ({reason})."
+    SC640 = (
+        "No token has a gold label that component '{name}' could have predicted: there is nothing "
+        "to compare. Give Docs with the annotation that it learns ([components.{name}.target])."
+    )
+    SC641 = (
+        "[{block}], by which {data} would be read, has no path. Choose a reader that has one, such "
+        "as spacy_sparsecrf.AnnotatedCorpus.v1."
+    )
     SC701 = (
         "The regularisation path needs solutions at each l1, which the solver {solver} does not "
         "find: it is approximate, or minimises l1 = 0 only. Change [components.NAME.solver], for "

@@ -1,17 +1,20 @@
 """What a model's weights say: of its labels, and of the labels of tokens."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import Observations, find_keys
+from ..pages.rendering import Page
 from .model import CRFModel, WeightTable
+from .names import ALWAYS, escape
 
 BOUNDARY = ""  # stands for the label before a sequence's first
+START = "(start)"  # what it is called
 
 Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
 Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
@@ -63,18 +66,29 @@ class LabelExplanation:
     opposing: tuple[TestWeight, ...]
     n_active: int
 
+    @property
+    def strongest(self) -> tuple[TestWeight, ...]:
+        """All of them, descending."""
+        return (*self.supporting, *reversed(self.opposing))
+
 
 @dataclass(frozen=True)
-class ModelExplanation:
+class ModelExplanation(Page):
     """What a model has learnt.
 
     transitions: descending by weight; labels: in the model's order, then clusters of labels;
     n_active: number of weights.
     """
 
+    page: ClassVar[str] = "model.html"
     transitions: tuple[Transition, ...]
     labels: tuple[LabelExplanation, ...]
     n_active: int
+
+    @property
+    def weights(self) -> dict[tuple[str, str], float]:
+        """Weights of transitions by the label before and the label."""
+        return {(pair.previous, pair.label): pair.weight for pair in self.transitions}
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ class Contribution:
     "out" (with the pair of it and the label behind); test: name, or hash; previous, label: the
     pair, None and the label for "test"; weight: added to the score of the label (of a real-valued
     feature, weight times value); rival: added to that of the runner-up in its place, 0 where there
-    is none.
+    is none. Where labels before, too, are compared to given ones, the pair in its place is of both.
     """
 
     kind: str
@@ -100,15 +114,23 @@ class Contribution:
         """How much this speaks for the label, and against the runner-up."""
         return self.weight - self.rival
 
+    @property
+    def name(self) -> str:
+        """The test, and the pair of labels that it is conjoined with."""
+        if self.previous is None:
+            return self.test
+        pair = f"{escape(self.previous) or START} -> {escape(self.label)}"
+        return pair if self.test == ALWAYS else f"{pair} {self.test}"
+
 
 @dataclass(frozen=True)
 class TokenExplanation:
     """Why a token has its label.
 
     text; label and its probability given the whole sequence; runner_up and its probability: the
-    most probable other label, None and 0 where no other is possible; contributions: descending by
-    difference. In a chain the differences sum to the gap between the scores of the sequence's
-    labels with the label and with the runner-up in its place.
+    label that it is compared to, mostly the most probable other one, None and 0 where no other is
+    possible; contributions: descending by difference. In a chain the differences sum to the gap
+    between the scores of the sequence's labels with the label and with the runner-up in its place.
     """
 
     text: str
@@ -128,12 +150,43 @@ class TokenExplanation:
         """What speaks for the runner-up, strongest first."""
         return tuple(c for c in reversed(self.contributions) if c.difference < 0)
 
+    def strongest(self, n: int) -> tuple[Contribution, ...]:
+        """The n contributions that speak most for the label, and the n most against it."""
+        return (*self.supporting[:n], *reversed(self.opposing[:n]))
+
 
 @dataclass(frozen=True)
-class DocExplanation:
-    """Why the tokens of a Doc have their labels."""
+class LabelledSpan:
+    """A span that labels of tokens tell.
 
+    start, end: its first token, and the one after the last; label; probability.
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class DocExplanation(Page):
+    """Why the tokens of a Doc have their labels.
+
+    spans: which the labels tell, ascending; None where labels are those of tokens.
+    """
+
+    page: ClassVar[str] = "doc.html"
     tokens: tuple[TokenExplanation, ...]
+    spans: tuple[LabelledSpan, ...] | None = None
+
+    def parts(self) -> Iterator[tuple[LabelledSpan | None, range]]:
+        """Spans with the positions of their tokens, and between them each token that is in none."""
+        end = 0
+        for span in self.spans or ():
+            yield from ((None, range(t, t + 1)) for t in range(end, span.start))
+            end = span.end
+            yield span, range(span.start, end)
+        yield from ((None, range(t, t + 1)) for t in range(end, len(self.tokens)))
 
 
 def outcome_names(model: CRFModel) -> list[str]:
@@ -214,7 +267,12 @@ class _Explainer:
     """Explains tokens of a batch of sequences; the arguments are those of `explain_tokens`."""
 
     def __init__(
-        self, model: CRFModel, observations: Observations, labels: NDArray[np.int32], names: NameOf
+        self,
+        model: CRFModel,
+        observations: Observations,
+        labels: NDArray[np.int32],
+        names: NameOf,
+        rivals: Mapping[int, int],
     ) -> None:
         self._names = names
         self._before = [*model.labels, BOUNDARY]
@@ -230,6 +288,7 @@ class _Explainer:
         self._bigram = _TestWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
         # The label before a sequence is that of the start; -1 behind its last token.
         self._chosen = labels.tolist()
+        self._rivals = rivals
         firsts = observations.offsets[:-1][np.diff(observations.offsets) > 0]
         before = np.concatenate(([-1], labels))[:-1] if len(labels) else labels
         before[firsts] = len(model.labels)
@@ -241,10 +300,15 @@ class _Explainer:
         """What speaks for and against the label of token t, descending; rival: another label."""
         label, previous = self._chosen[t], self._previous[t]
         found = [*self._tests(t, label, rival)]
+        before = previous
+        if self._before[previous] != BOUNDARY:
+            given = self._rivals.get(t - 1, -1)
+            before = given if given >= 0 else previous
         for key, weights in self._bigram.at(t):
             pair = (previous, label)
-            found.append(self._pair("in", key, weights, pair, (previous, rival)))
-        if not self._is_last[t]:
+            found.append(self._pair("in", key, weights, pair, (before, rival)))
+        # Where the next label is compared too, the pair is told of there.
+        if not self._is_last[t] and self._rivals.get(t + 1, -1) < 0:
             after = self._chosen[t + 1]
             for key, weights in self._bigram.at(t + 1):
                 found.append(self._pair("out", key, weights, (label, after), (rival, after)))
@@ -284,21 +348,25 @@ def explain_tokens(
     marginals: NDArray[np.float64],
     texts: Sequence[str],
     names: NameOf,
-) -> DocExplanation:
+    rivals: Mapping[int, int],
+) -> Iterator[TokenExplanation]:
     """Explain the labels of tokens.
 
     observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], their probabilities;
-    texts: N texts of tokens; names: of tests.
+    texts: N texts of tokens; names: of tests; rivals: by position of a token to explain the id of
+    a label to compare its own to, -1 for the most probable other one. In a chain the differences at
+    tokens in a row that have rivals sum to the gap between the scores with all of the labels and
+    with all of the rivals.
     """
-    explainer = _Explainer(model, observations, labels, names)
-    explained = []
-    for t, (text, label) in enumerate(zip(texts, labels.tolist(), strict=True)):
-        others = marginals[t].copy()
-        others[label] = -1.0
-        rival = int(others.argmax()) if others.max() > 0.0 else None
-        own = text, model.labels[label], float(marginals[t, label])
+    explainer = _Explainer(model, observations, labels, names, rivals)
+    for t, given in rivals.items():
+        label, rival = int(labels[t]), given if given >= 0 else None
+        if rival is None:
+            others = marginals[t].copy()
+            others[label] = -1.0
+            rival = int(others.argmax()) if others.max() > 0.0 else None
+        own = texts[t], model.labels[label], float(marginals[t, label])
         other: tuple[str | None, float] = None, 0.0
         if rival is not None:
             other = model.labels[rival], float(marginals[t, rival])
-        explained.append(TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival))))
-    return DocExplanation(tuple(explained))
+        yield TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival)))

@@ -1,6 +1,6 @@
 """What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -15,7 +15,7 @@ from .prediction import Predictions, Reader, by_doc
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..model.explanation import DocExplanation
+    from ..model.explanation import DocExplanation, LabelledSpan, TokenExplanation
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -164,26 +164,60 @@ class Probabilities:
 
         Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
         that is set and is not replaced.
+        RETURNS: what `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        from ..features.naming import NameRecord
-        from ..model.explanation import DocExplanation, explain_tokens
+        from ..model.explanation import DocExplanation
 
         if not len(doc):
             return DocExplanation(())
+        tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))))
+        return DocExplanation(tokens, self._told(doc, [token.label for token in tokens]))
+
+    def explain_tokens(
+        self, doc: Doc, rivals: Mapping[int, str | None]
+    ) -> "tuple[TokenExplanation, ...]":
+        """Explain the labels that some tokens of a Doc get, compared to other labels.
+
+        rivals: other labels by position, None for the most probable one. In a chain what speaks for
+            the labels of tokens in a row sums to the gap between the scores with all of them and
+            with all of their rivals.
+        RETURNS: the explanations, in order of the positions.
+        RAISES: SparseCRFError if there are no labels, or for unknown ones.
+        """
+        from ..features.naming import NameRecord
+        from ..model.explanation import explain_tokens
+
         [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
-        setup = self._reader().setup
+        reader = self._reader()
+        setup = reader.setup
         record = NameRecord.of(setup.features)
         observations = (record or setup.features)([doc], setup.settings.sequences)
-        names = self._names
+        names, places = self._names, sorted(rivals)
         if record is not None:
             # What a Doc itself tells needs no stored names.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
+            near = sorted({min(t + step, len(doc) - 1) for t in places for step in (0, 1)})
+            read = observations.unigram_hashes[near], observations.bigram_hashes[near]
+            seen = np.concatenate([*map(np.ravel, read), observations.value_keys])
             names = Names()
-            seen = np.append(observations.hashes, observations.value_keys)
             names.add(record.names(np.intersect1d(seen, keys)))
+        wanted = [rivals[t] for t in places]
+        ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [token.text for token in doc]
-        return explain_tokens(self.model, observations, labels, marginals, texts, names)
+        given = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
+        return tuple(explain_tokens(self.model, observations, *given))
+
+    def _told(self, doc: Doc, labels: Sequence[str]) -> "tuple[LabelledSpan, ...] | None":
+        """The spans that labels of a Doc's tokens tell; None where they tell none."""
+        from ..model.explanation import LabelledSpan
+
+        target, known = self._reader().setup.target, self._reader().labels
+        if not isinstance(target, SpanTarget):
+            return None
+        spans = target.spans([np.array(self._ids(labels, known))], known).named()
+        probabilities = self.entity_probabilities(doc, spans, forced=True).tolist()
+        return tuple(LabelledSpan(*s, p) for s, p in zip(spans, probabilities, strict=True))
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
         """Positions of labels among those that are known."""

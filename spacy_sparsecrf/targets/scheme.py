@@ -37,6 +37,11 @@ class Spans:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def named(self) -> list[tuple[int, int, str]]:
+        """First token, the one after the last, and type of each."""
+        types = [self.names[i] for i in self.types.tolist()]
+        return list(zip(self.starts.tolist(), self.ends.tolist(), types, strict=True))
+
     def tokens(self) -> NDArray[np.int64]:
         """The tokens of all spans, one span after the other: [sum of lengths] int64."""
         lengths = self.ends - self.starts

@@ -200,6 +200,13 @@ class Training:
         return [part for part in parts if part.corpus.weights.any()] or parts
 
     @property
+    def n_bytes(self) -> int:
+        """About what training takes at its peak, with the corpus where it is in memory."""
+        store = self._corpus.store
+        arrays = [] if store.on_disk else self._corpus.arrays.values()
+        return self.size.n_bytes + sum(array.nbytes for array in arrays)
+
+    @property
     def converged(self) -> bool:
         """Whether further steps change nothing."""
         return all(run.converged for run in self._runs)

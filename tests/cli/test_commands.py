@@ -1,27 +1,32 @@
 """The command line, `python -m spacy_sparsecrf`."""
 
 import gzip
-import html.parser
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.explanations import render_model, strongest_pairs
-from spacy_sparsecrf.model import explanation
+from spacy_sparsecrf.cli.explanations import strongest_pairs
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.pages.rendering import render
+from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 
-from ..conftest import SHIPPED_CONFIG
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..pipeline.test_mistakes import mistagged
+from ..toy import docs_of, examples_of, write_corpus
 from .commands import run
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 
 
 def test_every_command_has_help():
-    for command in ("config", "explain", "dump", "patch", "convert", "warmup"):
+    for command in ("config", "explain", "errors", "debug", "dump", "patch", "convert", "warmup"):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "--help").stdout
     assert "Usage" in run(code=2).output
@@ -82,92 +87,14 @@ def test_explaining_a_text(trained_dir: Path):
     assert "DT -> NN" in shown
 
 
-class Page(html.parser.HTMLParser):
-    """Tags that are open, text, and what is loaded from elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text = ""
-        self.loaded: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.loaded += [name for name, _ in attrs if name in ("src", "href")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_explaining_a_text_as_a_page(trained_dir: Path, tmp_path: Path):
+def test_explanations_as_pages(trained_dir: Path, tmp_path: Path):
     path = tmp_path / "a.html"
-    run("explain", trained_dir, "--text", "the <b>&amp;</b> {x}", "--html", path)
-    page = Page()
-    page.feed(path.read_text(encoding="utf8"))
-    assert (page.open, page.loaded) == ([], [])
-    assert "the <b>&amp;</b> {x}" in page.text
-    assert "DT" in page.text and "lower[0]=the" in page.text
-    assert path.read_text(encoding="utf8").count("<section>") == len(
-        spacy.blank("en")("the <b>&amp;</b> {x}")
-    )
-
-
-def test_explaining_a_model_as_a_page(trained_dir: Path, tmp_path: Path):
-    path = tmp_path / "a.html"
+    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
     run("explain", trained_dir, "-n", 2, "--html", path)
-    text = path.read_text(encoding="utf8")
-    page = Page()
-    page.feed(text)
-    assert (page.open, page.loaded) == ([], [])
-    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(2)
-    assert f"sparse_crf: {learnt.n_active} weights" in page.text
-    assert text.count("<section>") == len(learnt.labels)
-    assert text.count(" style=") == len(learnt.transitions) > 0
-    for transition in learnt.transitions:
-        assert f"-&gt; {transition.label}: {transition.weight:+.4f}" in text
-    for label in learnt.labels:
-        for weight in (*label.supporting, *label.opposing):
-            assert weight.test in page.text and f"{weight.weight:+.4f}" in page.text
-
-
-def test_names_on_a_page_are_escaped():
-    label, test = '<b>&"A', "lower[0]=<script>"
-    weights = (
-        explanation.TestWeight(test, label, label, 0.5),
-        explanation.TestWeight(test, None, label, 0.25),
-    )
-    explained = explanation.LabelExplanation(
-        label, weights, (explanation.TestWeight("&amp;", "", label, -1.0),), 3
-    )
-    pairs = (explanation.Transition(label, label, 2.0), explanation.Transition("", label, -1.0))
-    text = render_model(explanation.ModelExplanation(pairs, (explained,), 5), "<i>")
-    page = Page()
-    page.feed(text)
-    assert page.open == [] and "<script>" not in text and "<b>" not in text and "<i>" not in text
-    assert page.text.count(label) == 4 and page.text.count(test) == 2 and "&amp;" in page.text
-    assert "(start)" in page.text and "+2.00" in page.text and "-1.00" in page.text
-    assert "&quot;A -&gt; &lt;b&gt;" in text
-
-
-@pytest.mark.parametrize(("n", "squares"), [(60, 1), (61, 0)])
-def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
-    labels = tuple(explanation.LabelExplanation(f"L{i}", (), (), 0) for i in range(n))
-    pairs = tuple(explanation.Transition(f"L{i}", f"L{n - 1 - i}", 1.0 - i / n) for i in range(n))
-    text = render_model(explanation.ModelExplanation(pairs, labels, n), "x")
-    assert text.count('class="heat"') == squares
-    assert text.count("<tr") == n + 1 + n
-    assert all(f"{pair.weight:+.4f}" in text for pair in pairs)
-
-
-def test_a_page_of_a_model_without_weights():
-    text = render_model(
-        explanation.ModelExplanation((), (explanation.LabelExplanation("A", (), (), 0),), 0), "x"
-    )
-    assert "x: 0 weights" in text and "<div>" not in text and text.count("<tr>") == 1
+    assert path.read_text(encoding="utf8") == render(pipe.explain(2), "sparse_crf", 2)
+    run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
+    explained = pipe.explain_doc(Doc(pipe.vocab, words=["the", "a"], spaces=[True, False]))
+    assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2)
 
 
 def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: Path):
@@ -176,6 +103,74 @@ def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: P
     nlp.to_disk(tmp_path / "x")
     shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
     assert shown.count("(start) -> DT") in (0, 2)
+
+
+# errors
+
+
+def test_errors_of_a_model(trained_dir: Path, corpus: Corpus, tmp_path: Path):
+    data, sentences = tmp_path / "gold.spacy", mistagged(corpus.dev)
+    nlp = spacy.load(trained_dir)
+    write_corpus(data, nlp, sentences)
+    shown = run("errors", trained_dir, data, "--limit", 2, "-n", 1).stdout
+    pipe, examples = nlp.get_pipe("sparse_crf"), examples_of(nlp, sentences)
+    found = find_mistakes(pipe, examples)
+    assert f"{100 * found.scores[0].rates['strict'].f:.2f}" in shown
+    assert f"{found.n_mistakes - 2} more errors" in shown
+    for mistake in found.mistakes[:2]:
+        assert f"gold {mistake.gold.label} " in shown
+        assert f"predicted {mistake.predicted.label} {mistake.predicted.probability:.4f}" in shown
+        assert mistake.strongest(1)[0][1].name in shown
+    gold = found.mistakes[0].gold.label
+    shown = run("errors", trained_dir, data, "--label", gold, "--limit", 999).stdout
+    assert shown.count("Doc ") == sum(gold in mistake.labels for mistake in found.mistakes)
+    path = tmp_path / "a.html"
+    run("errors", trained_dir, data, "--word", "PLAN", "--html", path)
+    report = find_mistakes(pipe, examples, word="plan")
+    assert path.read_text(encoding="utf8") == render(report, "sparse_crf on gold.spacy", 3)
+
+
+def test_errors_without_gold_labels_or_a_path(trained_dir: Path, corpus: Corpus, tmp_path: Path):
+    nlp = spacy.load(trained_dir)
+    DocBin(docs=docs_of(nlp, corpus.dev)).to_disk(tmp_path / "bare.spacy")
+    assert "SC640" in run("errors", trained_dir, tmp_path / "bare.spacy", code=1).stderr
+    nlp.config["corpora"]["dev"] = {"@readers": "spacy.JsonlCorpus.v1"}
+    nlp.to_disk(tmp_path / "x")
+    assert "SC641" in run("errors", tmp_path / "x", corpus.dev_path, code=1).stderr
+
+
+# debug
+
+
+def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
+    shown = run("debug", SHIPPED_CONFIG, corpus.train_path, "--components.sparse_crf.l1", 1).stdout
+    counts = Counter(tag for _, tags in corpus.train for tag in tags)
+    rows = dict(line.split()[:2] for line in shown.splitlines() if line[:3].strip() in counts)
+    assert rows == {tag: str(n) for tag, n in counts.items()}
+    assert f"120 Docs, {counts.total()} tokens, {counts.total()} of them" in shown
+    assert "No gold label is lost" in shown and "20 iterations would take about" in shown
+    assert shown.count("active weights") == 3
+    nlp = spacy.load(trained_dir)
+    pipe, examples = nlp.get_pipe("sparse_crf"), examples_of(nlp, corpus.train)
+    shown = run("debug", trained_dir, corpus.train_path, "--steps", 0).stdout
+    pipe.initialize(lambda: examples, nlp=nlp)
+    size = pipe.training_run().size
+    for number in (size.n_tests, size.n_potential, size.n_observed):
+        assert f" {number:,}" in shown
+    assert "Iteration" not in shown
+
+
+def test_lost_and_rare_labels_are_told(nlp: Language, tmp_path: Path):
+    nlp.to_disk(tmp_path / "x")
+    words = {"words": ["ab", "c", "d"], "spaces": [False, True, True]}
+    docs = [Doc(nlp.vocab, **words, tags=["X", "Y", "Z"])]
+    DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "a.spacy")
+    with pytest.warns(SparseCRFWarning, match="SCW208"):
+        shown = run("debug", tmp_path / "x", tmp_path / "a.spacy", "--steps", 0).stdout
+    shown = " ".join(shown.split())
+    assert "1 Docs, 2 tokens, 1 of them with a gold label" in shown
+    assert "1 labels of fewer than 10 tokens: Z" in shown
+    assert "2 of 3 (66.67%), first that of 'ab' in the Doc that begins 'abc d" in shown
 
 
 # Which component

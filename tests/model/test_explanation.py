@@ -148,6 +148,25 @@ def test_contributions_sum_to_the_gap_between_the_scores(paired: Language, corpu
         assert total == pytest.approx(score, abs=1e-5)
 
 
+def test_what_speaks_against_given_labels_sums_to_the_gap(paired: Language, corpus: Corpus):
+    pipe = paired.get_pipe("sparse_crf")
+    for doc in docs_of(paired, corpus.dev[:6]):
+        found = pipe.explain_doc(doc).tokens
+        labels = [pipe.labels.index(token.label) for token in found]
+        for rivals in ({0: "VB", 1: "IN"}, {1: "JJ", 2: "JJ", 3: "DT"}, {len(doc) - 1: "DT"}):
+            explained = pipe.explain_tokens(doc, rivals)
+            assert [token.runner_up for token in explained] == list(rivals.values())
+            gap = sum(c.difference for token in explained for c in token.contributions)
+            other = [*labels]
+            for t, rival in rivals.items():
+                other[t] = pipe.labels.index(rival)
+            expected = path_score(pipe, doc, labels) - path_score(pipe, doc, other)
+            assert gap == pytest.approx(expected, abs=1e-5)
+        assert pipe.explain_tokens(doc, {2: None}) == (found[2],)
+    with pytest.raises(SparseCRFError, match="SC409"):
+        pipe.explain_tokens(doc, {0: "ZZ"})
+
+
 def test_labels_and_probabilities_are_those_of_the_component(trained: Language, corpus: Corpus):
     pipe = trained.get_pipe("sparse_crf")
     for doc in docs_of(trained, corpus.dev):

@@ -13,6 +13,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline.mistakes import find_mistakes
+from spacy_sparsecrf.targets.matching import KINDS
 
 from ..decoding.span_cases import (
     add_spans,
@@ -74,6 +76,33 @@ def held_out(nlp: Language) -> list[Example]:
 def predicted(nlp: Language, **settings: int) -> list[list[tuple[int, int, str]]]:
     docs = [Doc(nlp.vocab, words=words) for words, _ in held_out_sentences()]
     return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs, **settings)]
+
+
+def test_mistakes_are_spans(fitted: Language):
+    pipe, examples = fitted.get_pipe(fitted.pipe_names[0]), held_out(fitted)
+    for example in examples[::3]:
+        # A gold span is longer by a token, one is of the other type, one is not there.
+        spans = spans_of(example.reference, key_of(fitted))
+        spans[0] = *spans[0][:2], {"NP": "VP", "VP": "NP"}[spans[0][2]]
+        add_spans(example.reference, spans[:-1], key_of(fitted))
+    report = find_mistakes(pipe, examples)
+    assert report.kinds == KINDS
+    expected = fitted.evaluate(examples)[score_of(fitted)]
+    assert report.scores[0].rates["strict"].f == pytest.approx(expected)
+    assert report.mistakes
+    for mistake in report.mistakes:
+        doc = examples[mistake.doc].predicted
+        for span in filter(None, (mistake.gold, mistake.predicted)):
+            asked = span.start, span.end, span.label
+            assert span.probability == pipe.entity_probabilities(doc, [asked])[0]
+            assert mistake.text_of(span) == " ".join(t.text for t in doc[span.start : span.end])
+        assert mistake.tokens and all(token.label != token.runner_up for token in mistake.tokens)
+    told = pipe.explain_doc(doc)
+    spans = [(span.start, span.end, span.label) for span in told.spans]
+    assert spans == spans_of(fitted(Doc(fitted.vocab, words=[t.text for t in doc])), key_of(fitted))
+    covered = [t for _, own in told.parts() for t in own]
+    assert covered == list(range(len(doc)))
+    assert [span for span, _ in told.parts() if span] == list(told.spans)
 
 
 def test_it_learns_and_generalises(fitted: Language):

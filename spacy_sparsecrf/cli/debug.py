@@ -1,0 +1,136 @@
+"""`debug`: what training on given data would learn from, and what it would take."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from spacy.language import Language
+from spacy.training import Example
+from spacy.training.initialize import init_vocab
+from spacy.util import load_config, load_model_from_config, registry
+from wasabi import msg
+
+from ..loss.size import as_text, available_memory
+from ..model.names import escape
+from ..pipeline.batchers import is_on_batches
+from ..pipeline.compiling import AlignmentCount
+from ..pipeline.component import SparseCRF
+from ..targets.spans import SpanTarget
+from .common import Component, Data, find, read, reported
+from .explanations import print_table
+
+FEW = 10  # tokens: a label of fewer is hardly learnt
+N_FEW = 20  # of such labels that are told
+N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
+
+
+def debug(
+    ctx: typer.Context,
+    model: Annotated[
+        str, typer.Argument(help="Config, saved pipeline or name of an installed one")
+    ],
+    data: Data,
+    component: Component = "",
+    steps: Annotated[
+        int, typer.Option(min=0, help="Iterations to do, the last of which is timed; 0: none")
+    ] = 3,
+    code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
+) -> None:
+    """Check data to train a sparse CRF on: its labels, and what training would take.
+
+    Prints how often there is which label, labels that are lost as tokens are not cut as in the gold
+    Docs, the number of tests and weights, and about how much memory and time training takes. No
+    pipeline is changed. Settings of a config are overridden as `spacy train` does.
+    """
+    # spaCy's own command line takes a second to import.
+    from spacy.cli._util import import_code, parse_config_overrides
+
+    with reported():
+        import_code(code)
+        nlp = _open(model, parse_config_overrides(ctx.args))
+        pipe = find(nlp, model, component)
+        examples = read(nlp, data, "train_corpus")
+        msg.divider(f"{pipe.name} on {data}")
+        _print_labels(pipe, examples)
+        start = time.perf_counter()
+        pipe.initialize(lambda: examples, nlp=nlp)
+        seconds = time.perf_counter() - start
+        if is_on_batches(pipe.setup, nlp):
+            msg.info("It learns from batches: how many weights there will be is not known ahead")
+            return
+        _print_size(pipe)
+        msg.text(f"Reading features, and preparing training: {seconds:.1f} s")
+        _print_time(pipe, steps)
+
+
+def _open(model: str, overrides: dict[str, object]) -> Language:
+    """A saved pipeline, or that of a config, without what is learnt."""
+    if not Path(model).is_file():
+        return spacy.load(model, config=overrides)
+    nlp = load_model_from_config(load_config(model, overrides=overrides), auto_fill=True)
+    settings = nlp.config.interpolate()["initialize"]
+    keys = {"vocab_data": "data", "lookups": "lookups", "vectors": "vectors"}
+    given = registry.resolve({own: settings[key] for key, own in keys.items()})
+    if any(given.values()):
+        init_vocab(nlp, **given)
+    return nlp
+
+
+def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
+    """Print how often there is each label, and how many are missing or lost."""
+    aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
+    for example in examples:
+        gold = pipe.target.gold(example)
+        aligned.add(example, gold, pipe.target)
+        n_tokens += len(gold)
+        counts.update(each if isinstance(each, str) else "|".join(each) for each in gold if each)
+    n_gold = counts.total()
+    msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
+    if isinstance(pipe.target, SpanTarget):
+        spans: Counter[str] = Counter()
+        for label, n in counts.items():
+            spans[label[2:]] += n * (label[:1] in ("B", "U"))
+        rows = [[escape(name), str(n)] for name, n in spans.most_common() if name]
+        print_table(rows, "lr", "type", "spans")
+    shares = [[escape(x), str(n), f"{100 * n / n_gold:.2f}"] for x, n in counts.most_common()]
+    print_table(shares, "lrr", "label", "tokens", "percent")
+    few = [escape(label) for label, n in counts.items() if n < FEW]
+    if few:
+        more = ", ..." if len(few) > N_FEW else ""
+        msg.warn(f"{len(few)} labels of fewer than {FEW} tokens: {', '.join(few[:N_FEW])}{more}")
+    if aligned.n_lost:
+        where = f"first that of {aligned.word!r} in the Doc that begins {aligned.text!r}"
+        lost = f"{aligned.n_lost} of {aligned.n_gold} ({aligned.share:.2%})"
+        msg.warn(f"Gold labels lost, as predicted tokens are cut otherwise: {lost}, {where}")
+    elif n_gold:
+        msg.good("No gold label is lost: tokens are cut as in the gold Docs")
+
+
+def _print_size(pipe: SparseCRF) -> None:
+    """Print how many tests and weights there are, and their memory."""
+    training = pipe.training_run()
+    size, free = training.size, available_memory()
+    counts = (len(pipe.label_data), size.n_tests, size.n_potential, size.n_observed)
+    names = "labels of tokens", "tests", "potential weights", "weights of what occurs"
+    memory = ("memory, about", as_text(training.n_bytes))
+    if free is not None:
+        memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
+    rows = [*zip(names, map("{:,}".format, counts), strict=True), memory]
+    print_table(rows, "lr", "to learn", "")
+
+
+def _print_time(pipe: SparseCRF, steps: int) -> None:
+    """Print how long iterations take, and how many weights are active after them."""
+    training, seconds = pipe.training_run(), 0.0
+    for number in range(1, steps + 1):
+        start = time.perf_counter()
+        report = training.step()
+        seconds = time.perf_counter() - start
+        first = ", with the warm start, and compilation where it is needed" if number == 1 else ""
+        msg.text(f"Iteration {number}{first}: {seconds:.1f} s, {report.n_active} active weights")
+    if steps > 1:
+        msg.good(f"{N_STEPS} iterations would take about {N_STEPS * seconds:.0f} s, scoring apart")

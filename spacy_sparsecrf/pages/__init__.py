@@ -1,0 +1,1 @@
+"""What explains something, as a page of HTML."""

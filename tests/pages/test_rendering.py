@@ -1,0 +1,254 @@
+"""Pages: what is in them, and that nothing can get into them or out of them."""
+
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.model import explanation
+from spacy_sparsecrf.model.explanation import (
+    Contribution,
+    DocExplanation,
+    LabelExplanation,
+    LabelledSpan,
+    ModelExplanation,
+    TokenExplanation,
+    Transition,
+)
+from spacy_sparsecrf.pages.rendering import Page, render
+from spacy_sparsecrf.pipeline.mistakes import Mistake, Report
+from spacy_sparsecrf.targets.matching import KINDS, Matches
+
+from ..conftest import Corpus
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+HOSTILE = "<script>x</script>\"'&amp;{{ 7*7 }}"
+LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2
+
+
+def contributions(label: str, n: int = 6) -> tuple[Contribution, ...]:
+    names = [f"lower[{i}]={LONG if i == 2 else HOSTILE}" for i in range(n)]
+    found = [
+        Contribution("test", name, None, label, 0.5 * i - 1, 0.25) for i, name in enumerate(names)
+    ]
+    return (*reversed(found), Contribution("in", "always", "O", label, -2.0, 0.0))
+
+
+def token(text: str, label: str, other: str | None = "O") -> TokenExplanation:
+    return TokenExplanation(text, label, 0.75, other, 0.25, contributions(label))
+
+
+def explained_doc() -> DocExplanation:
+    tokens = [token("Dr.", "O", None), token(HOSTILE, "B-PER"), token(LONG, "L-PER")]
+    tokens += [token("in", "O", "U-LOC"), token("\n", "O"), token("Ulm", "U-LOC")]
+    spans = LabelledSpan(1, 3, "PER", 0.5), LabelledSpan(5, 6, "LOC", 0.9876)
+    return DocExplanation(tuple(tokens), spans)
+
+
+def explained_model(n_labels: int = 3) -> ModelExplanation:
+    names = [HOSTILE, LONG, *(f"L{i}" for i in range(n_labels - 2))]
+    weight = explanation.TestWeight
+    labels = tuple(
+        LabelExplanation(
+            name,
+            (weight(f"b{name}", None, name, 2.0), weight("a10", "", name, 0.5)),
+            (weight("c", names[-1], name, -10.0),),
+            7,
+        )
+        for name in names
+    )
+    pairs = [Transition(name, names[-1 - i], 1.0 - i) for i, name in enumerate(names)]
+    return ModelExplanation((*pairs, Transition("", names[0], -n_labels)), labels, 99)
+
+
+def report() -> Report:
+    matches = Matches()
+    gold, predicted = [(0, 2, HOSTILE), (4, 5, "LOC")], [(1, 3, LONG), (4, 5, "LOC")]
+    pair = matches.add(gold, predicted)[0]
+    mistake = Mistake(
+        3,
+        ("before", LONG),
+        ("a", HOSTILE, "c"),
+        ("after",),
+        *(LabelledSpan(*span, 0.5) for span in pair),
+        fault=pair.fault,
+        tokens=(token("a", "B-PER"), token(HOSTILE, "L-PER")),
+    )
+    missed = replace(mistake, predicted=None, fault="missed", words=("a", HOSTILE))
+    return Report(KINDS, tuple(matches.scores()), dict(matches.pairs), (), (mistake, missed), 5)
+
+
+PAGES: dict[str, Page] = {
+    "doc": explained_doc(),
+    "tags": DocExplanation(tuple(token(text, "NN") for text in ("a", HOSTILE, LONG))),
+    "model": explained_model(),
+    "mistakes": report(),
+}
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags, ids, links and texts of a page; elements without an end tag of their own are let be."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "input", "td", "th"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag in ("td", "th") or self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, attribute: str) -> list[str | None]:
+        return [attrs[attribute] for _, attrs in self.tags if attribute in attrs]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_whole_and_load_nothing(name: str):
+    text = render(PAGES[name], HOSTILE)
+    page = Reader(text)
+    assert page.all("src") == []
+    ids, links = page.all("id"), page.all("href")
+    assert len(set(ids)) == len(ids) and {f"#{each}" for each in ids} >= set(links)
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 1
+    assert HOSTILE in page.text and "<script>x" not in text
+    n_tables = [tag for tag, _ in page.tags].count("table")
+    assert n_tables == [tag for tag, _ in page.tags].count("caption") > 0
+    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_words_and_cards_are_linked():
+    page = Reader(render(PAGES["tags"]))
+    assert {*page.all("href")} == {f"#{kind}{i}" for kind in "wt" for i in range(3)}
+
+
+def test_spans_are_shown_as_spans():
+    text = render(explained_doc())
+    labels = re.findall(r'class="label"[^>]*>([^<]*)<', text)
+    # In the legend, above the sentence, and on the cards.
+    assert labels == ["X", "PER", "LOC", "PER", "LOC"]
+    assert "0.9876" in text and text.count("<section") == 3 + 2
+    assert "first token" in text and "only token" in text
+
+
+@pytest.mark.parametrize(("n", "squares"), [(59, 1), (60, 0)])
+def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
+    text = render(explained_model(n))
+    assert text.count('class="square"') == squares
+    assert text.count("<tr") == (2 + n) + n * (1 + 3)
+    assert ("+0.500" in text) and (f"-{n}.00" in text)
+
+
+def test_a_model_without_weights():
+    empty = ModelExplanation((), (LabelExplanation("A", (), (), 0),), 0)
+    assert "What the model has learnt: 0 weights" in render(empty)
+
+
+def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
+    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
+    words = [word for words, _ in corpus.train for word in words][:300]
+    page = render(pipe.explain_doc(Doc(pipe.vocab, words=words)))
+    assert page.count("<section") == 300 and len(page.encode()) < 1_000_000
+
+
+# In a browser
+
+WIDTHS = 400, 1200
+# Of each frame: elements that go over its edge or are cut; what is found by search and by sorting.
+LOOK = """
+const out = [];
+for (const frame of document.querySelectorAll("iframe")) {
+  const page = frame.contentDocument, view = frame.contentWindow, over = [];
+  const width = page.documentElement.clientWidth;
+  if (page.documentElement.scrollWidth > width) over.push("page");
+  for (const node of page.body.querySelectorAll("*")) {
+    const box = node.getBoundingClientRect(), scrolls = node.closest(".scroll");
+    const told = node.closest("caption") && node.tagName === "SPAN";
+    if (scrolls && scrolls !== node && !told) continue;
+    if (box.right > width + 1 || box.left < -1) over.push(node.outerHTML.slice(0, 80));
+    const cut = node.scrollWidth > node.clientWidth + 1;
+    if (cut && /^H[1-3]$/.test(node.tagName)) over.push(node.tagName);
+  }
+  const cards = () => [...page.querySelectorAll("main section")].filter(x => !x.hidden).length;
+  const type = (id, value) => { const box = page.getElementById(id); box.value = value;
+    box.dispatchEvent(new view.Event("input")); box.dispatchEvent(new view.Event("change")); };
+  const ground = view.getComputedStyle(page.body).backgroundColor;
+  const found = {width, over, ground, all: cards()};
+  type("word", "a10"); found.a10 = cards(); type("word", "zzz"); found.zzz = cards();
+  type("word", ""); type("label", "LOC"); found.loc = cards(); type("label", "");
+  const head = page.querySelector("section th[aria-sort]:last-child button");
+  const column = () => [...head.closest("table").tBodies[0].rows].map(x => x.cells[2].textContent);
+  if (head) { head.click(); found.falling = column(); head.click(); found.rising = column(); }
+  out.push(found);
+}
+document.getElementById("out").textContent = JSON.stringify(out);
+"""
+
+
+def seen(shown: Sequence[Page], tmp_path: Path, *options: str) -> list[dict[str, Any]]:
+    """What a browser makes of pages in frames, as notebooks show them, at both widths."""
+    frames = [
+        f"width: {width}px".join(page._repr_html_().rsplit("width: 100%", 1))
+        for page in shown
+        for width in WIDTHS
+    ]
+    path = tmp_path / "frames.html"
+    body = f'{"".join(frames)}<pre id="out"></pre><script>onload = () => {{ {LOOK} }}</script>'
+    path.write_text(f'<!DOCTYPE html><meta charset="utf-8">{body}', encoding="utf-8")
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        *options,
+    ]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    told = re.search(r'<pre id="out">(.*?)</pre>', dom, flags=re.DOTALL)
+    assert told is not None, dom[-500:]
+    found: list[dict[str, Any]] = json.loads(html.unescape(told[1]))
+    return found
+
+
+@pytest.mark.skipif(not BROWSER, reason="no Chromium or Chrome is installed")
+def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
+    found = seen([*PAGES.values()], tmp_path)
+    assert [each["width"] for each in found] == [*WIDTHS] * len(PAGES)
+    assert [each["over"] for each in found] == [[]] * len(found)
+    by_page = dict(zip(PAGES, found[::2], strict=True))
+    assert {name: each["all"] for name, each in by_page.items()} == {
+        "doc": 5,
+        "tags": 3,
+        "model": 3,
+        "mistakes": 2,
+    }
+    assert all(each["zzz"] == 0 for each in found)
+    assert by_page["model"]["a10"] == 3
+    assert (by_page["doc"]["loc"], by_page["mistakes"]["loc"]) == (1, 0)
+    assert by_page["model"]["falling"] == ["+2.000", "+0.500", "-10.000"]
+    assert by_page["model"]["rising"] == ["-10.000", "+0.500", "+2.000"]
+    assert by_page["doc"]["ground"] == "rgb(255, 255, 255)"
+    dark = seen([PAGES["doc"]], tmp_path, "--blink-settings=preferredColorScheme=0")
+    assert dark[0]["ground"] != by_page["doc"]["ground"]
