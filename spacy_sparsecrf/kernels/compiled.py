@@ -17,7 +17,7 @@ from numba.extending import intrinsic, register_jitable
 
 from .caching import KernelCache
 from .layout import Floats, Ints
-from .linking import InnerCompiler, KernelCompiler
+from .linking import of_inner, of_kernels
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     if function is None:
         return partial(kernel, allocates=allocates, **options)
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates, **_OPTIONS, **options}
-    compiled: Any = njit(pipeline_class=KernelCompiler, **settings)(function)
+    compiled: Any = njit(**settings, **of_kernels())(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
         compiled._cache = compiled.cache = KernelCache(function)
     return compiled
@@ -64,7 +64,7 @@ def inner(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(inner, **options)
-    return register_jitable(pipeline_class=InnerCompiler, **_OPTIONS, **options)(function)
+    return register_jitable(**_OPTIONS, **of_inner(), **options)(function)
 
 
 def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:

@@ -4,17 +4,23 @@ numba optimises a function and makes machine code of it wherever it is called fr
 again in each of its callers, at every level of calls. What only kernels call is left as it was
 written down here, until a kernel takes it in, and a kernel is passed over once: much less is to
 be done for code that is as fast.
+
+It leans on what numba keeps to itself: numba's own way serves where its version is another one than
+those that this was tried with.
 """
 
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 Function = Callable[..., Any]
 
+# The versions of numba that this was tried with, the last one left out.
+_TRIED = (0, 66), (0, 69)
 # How numba names the code that takes the arguments of a kernel out of Python's objects.
 _WRAPPER = "_ZN7cpython"
 
@@ -103,3 +109,18 @@ class InnerCompiler(KernelCompiler):
     """numba's compiler for a function that only kernels call."""
 
     library_class = _Unlinked
+
+
+def of_kernels() -> dict[str, Any]:
+    """Options of `njit` for what Python calls."""
+    return {"pipeline_class": KernelCompiler} if _was_tried() else {}
+
+
+def of_inner() -> dict[str, Any]:
+    """Options of `njit` for what only kernels call."""
+    return {"pipeline_class": InnerCompiler} if _was_tried() else {}
+
+
+def _was_tried() -> bool:
+    major, minor = numba.__version__.split(".")[:2]
+    return _TRIED[0] <= (int(major), int(minor)) < _TRIED[1]

@@ -2,6 +2,7 @@
 
 import gc
 
+import numba
 import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
@@ -44,6 +45,27 @@ def test_a_kernel_holds_what_it_calls_at_any_depth(monkeypatch: pytest.MonkeyPat
     assert any(name.endswith("scale") for name in made)
     assert not {"double", "increase", "largest"} & set(made)
     assert increase(3.0) == 7.0  # called from Python they are Python
+
+
+@pytest.mark.parametrize("version", ["0.60.0", "0.69.0", "1.0.0dev0"])
+def test_another_numba_compiles_in_its_own_way(version, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[type] = []
+    make = JITCodeLibrary._finalize_specific
+    monkeypatch.setattr(
+        JITCodeLibrary, "_finalize_specific", lambda self: (made.append(type(self)), make(self))
+    )
+    monkeypatch.setattr(numba, "__version__", version)
+
+    @inner
+    def triple(x: float) -> float:
+        return 3.0 * x
+
+    @kernel
+    def total(row: np.ndarray) -> float:
+        return triple(row[0]) + triple(row[1])
+
+    assert total(np.array([1.0, 2.0])) == 9.0
+    assert {*made} == {JITCodeLibrary}
 
 
 def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
