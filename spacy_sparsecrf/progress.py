@@ -203,6 +203,7 @@ def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
 def _listener() -> Any:
     from numba.core import event
 
+    from .kernels.caching import refused
     from .kernels.compiled import is_kept
 
     class Listener(event.Listener):
@@ -217,6 +218,7 @@ def _listener() -> Any:
             kernel = event.data["dispatcher"]
             if not hasattr(kernel, "cache"):
                 return
+            _warn_of_others(*sorted(refused))
             if not is_kept(kernel):
                 _warn_of_loss()
             elif self.with_notice:
@@ -244,3 +246,9 @@ def _listener() -> Any:
 @cache  # once in a process, whatever it does first
 def _warn_of_loss() -> None:
     warn(Warnings.SCW204)
+
+
+@cache
+def _warn_of_others(*directories: str) -> None:
+    if directories:
+        warn(Warnings.SCW210.format(directories=", ".join(directories)))

@@ -99,6 +99,11 @@ class Warnings(metaclass=_Coded):
         "every {n} steps only, and stopped late. Begin with a config of `python -m spacy_sparsecrf "
         "config`, or change two lines of this one:\n[training]\neval_frequency = 1\npatience = 5"
     )
+    SCW210 = (
+        "Compiled kernels in {directories} are left alone, as others may write there: they are "
+        "code that would run as you. Take that right away (chmod go-w), or set the environment "
+        "variable NUMBA_CACHE_DIR to a directory of your own."
+    )
 
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '

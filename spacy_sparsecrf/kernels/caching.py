@@ -3,10 +3,12 @@
 numba has a list of places: NUMBA_CACHE_DIR, `__pycache__` beside the source, the user's own cache.
 It takes the first that can be written to, and raises an error where none can. Here places are read
 in the same order, down to the first that can be written to, which takes new code; where none can,
-code that no place has is compiled anew in each process.
+code that no place has is compiled anew in each process. Code that others may have put into a place
+is neither read nor added to: numba runs what it finds.
 """
 
 import os
+import stat
 from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
@@ -80,12 +82,39 @@ class _Place(FunctionCache):
             return False
 
 
-def _open(locator: Any, function: Function) -> _Place | None:
-    """What a place has of a function; None where numba does not take the place."""
+@cache
+def is_shared(directory: str, source: str) -> bool:
+    """Tell whether somebody may write to a directory who may not write to a source file.
+
+    Its owner may be the user, root or the owner of the source, who could change that as well.
+    RETURNS: False where there is no such directory, or the system has no owners of files.
+    """
+    if os.name != "posix":
+        return False
     try:
-        return _Place(locator, function)
+        found, known = os.stat(directory), os.stat(source)
+    except OSError:
+        return False
+    has_other_group = found.st_gid not in (known.st_gid, os.getegid())
+    rights = stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
+    has_other_owner = found.st_uid not in (0, os.geteuid(), known.st_uid)
+    return has_other_owner or bool(found.st_mode & ~known.st_mode & rights)
+
+
+# The directories that were left alone as others may write to them.
+refused: set[str] = set()
+
+
+def _open(locator: Any, function: Function) -> _Place | None:
+    """What a place has of a function; None where numba does not take the place, or others may."""
+    try:
+        place = _Place(locator, function)
     except RuntimeError:
         return None
+    if is_shared(place.cache_path, function.__code__.co_filename):
+        refused.add(place.cache_path)
+        return None
+    return place
 
 
 def _read_only(locator: Any) -> type:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import spacy_sparsecrf
+from spacy_sparsecrf.kernels import caching
 
 # An audit hook refuses what a read-only disk refuses, to root as well.
 READ_ONLY = """
@@ -119,6 +120,45 @@ def test_new_code_goes_to_the_first_place_that_takes_it(package, empty_home, tmp
     # Places that numba would not come to are not read: what is to be warm is filled.
     run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
     assert len(files(package)) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+def test_code_that_others_may_have_written_is_left_alone(package, empty_home, tmp_path):
+    cache = tmp_path / "cache"
+    run(package, empty_home, TRANSPOSE + "run()", cache)
+    kept = files(cache)
+    for path in [cache, *cache.rglob("*")]:
+        path.chmod(0o777)
+    compiled = "assert not is_compiled(transpose)\nrun()\nassert is_kept(transpose)"
+    watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation(1)\n"
+    told = run(package, empty_home, watched + TRANSPOSE + compiled, cache)
+    assert told.count("[SCW210]") == 1 and str(cache) in told
+    assert files(cache) == kept and files(package)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@pytest.mark.parametrize(
+    ("of_folder", "of_source", "is_refused"),
+    [
+        ((0o755, 1000, 1000), (0o644, 1000, 1000), False),
+        ((0o755, 0, 0), (0o644, 1000, 1000), False),
+        ((0o755, 2000, 1000), (0o644, 1000, 1000), True),
+        ((0o775, 1000, 1000), (0o644, 0, 0), False),  # the user's own group
+        ((0o775, 1000, 5000), (0o644, 0, 5000), False),
+        ((0o775, 1000, 5000), (0o644, 0, 0), True),
+        ((0o777, 1000, 1000), (0o644, 0, 0), True),
+        ((0o777, 1000, 1000), (0o666, 0, 0), False),  # whoever could write could change the source
+    ],
+)
+def test_who_may_write_to_a_folder(of_folder, of_source, is_refused, monkeypatch):
+    def rights(mode: int, owner: int, group: int) -> os.stat_result:
+        return os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
+
+    found = {"folder": rights(*of_folder), "source": rights(*of_source)}
+    monkeypatch.setattr(caching.os, "stat", found.__getitem__)
+    monkeypatch.setattr(caching.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(caching.os, "getegid", lambda: 1000)
+    assert caching.is_shared.__wrapped__("folder", "source") is is_refused
 
 
 def test_a_disk_that_becomes_full_costs_only_the_code(package, empty_home):
