@@ -5,8 +5,8 @@ numbers of attributes that are read in Python stand for values that only their D
 `TokenValues` remembers them.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,16 @@ from spacy.vocab import Vocab
 
 from ..corpus.arrays import MEMORY, Memory
 from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.readings import Hashes, Readings, hash_values
-from ..model.names import ALWAYS, Outside, read_test, write_name, write_pattern_name
+from ..corpus.readings import Hashes, Longs, Readings, hash_values
+from ..model.names import (
+    ALWAYS,
+    Outside,
+    read_test,
+    write_name,
+    write_pattern_name,
+    write_shown,
+    write_value,
+)
 from ..model.names import Value as NamedValue
 from .arguments import Read
 from .attributes import EXTENSION, NUMBERS, PHRASE, VECTOR, Ngrams, Value
@@ -120,123 +128,129 @@ def _value(token: Token, name: str) -> Value:
     return value if isinstance(value, str) else int(value or 0)
 
 
-class _TokenRead(NamedTuple):
-    """A token that a part of a test reads. at: its number; outside: how far it is from the sequence
-    (< 0 before its first, > 0 behind its last token), or 0; column: that is read.
-    """
-
-    at: int
-    outside: int
-    column: int
-
-
 class CellNames:
-    """Names tests of templates.
+    """Names tests of templates by what their cells read, each distinct value once.
 
-    features: made the hashes; readings: what was read; vocab: of the tokens; tokens: what was read
-    in Python.
+    features: made the hashes; vocab: of the tokens; tokens: what was read in Python.
     """
 
-    def __init__(
-        self, features: PlanFeaturizer, readings: Readings, vocab: Vocab, tokens: TokenValues
-    ) -> None:
-        self._readings = readings
+    def __init__(self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
         self._strings = vocab.strings
-        self._readers = features.readers(vocab)
+        self._readers = [
+            (reader, i)
+            for reader in features.readers(vocab)
+            for i in range(reader.width if isinstance(reader, Ngrams) else 1)
+        ]
         self._annotations = features.plan.annotations
         self._token_columns = features.plan.token_columns
         self._tokens = tokens
-        self._words: dict[int, Sequence[Value | None]] = {}
+        self._texts: dict[int, dict[int, str | None]] = {}
         parsed = features.parsed if isinstance(features, Featurizer) else ()
         self._templates = {seed_of(template.key): template for template in parsed}
 
-    def name(self, t: int, p: int) -> str:
-        """Name the test p of token t. RAISES: KeyError for a value that is not known."""
-        template = self._templates[int(self._readings.templates.tests.seeds[p])]
-        values = map(self._value, self._reads(t, p))
-        return write_name(zip(map(str, template.tests), values, strict=True))
+    def names(self, readings: Readings, p: int, at: Longs) -> list[str | None]:
+        """Name the tests of column p at tokens [n]; None where a value is not known, or other."""
+        parts = range(*readings.templates.tests.part_ptr[p : p + 2])
+        texts = [self._read(readings, p, k, at) for k in parts]
+        form = self._form(readings, p)
+        values = zip(*texts, strict=True) if texts else repeat((), len(at))
+        return [None if None in own else form % own for own in values]
 
-    def _reads(self, t: int, p: int) -> list[_TokenRead]:
-        """The tokens that the parts of the test p of token t read."""
-        tests, offsets = self._readings.templates.tests, self._readings.offsets
-        s = int(np.searchsorted(offsets, t, side="right"))
-        first, last = int(offsets[s - 1]), int(offsets[s])
-        found = []
-        for k in range(int(tests.part_ptr[p]), int(tests.part_ptr[p + 1])):
-            at = int(tests.part_offsets[k]) + (t, first, last)[int(tests.part_anchors[k])]
-            outside = min(0, at - first) + max(0, at - last + 1)
-            outside = max(-tests.n_edges, min(tests.n_edges, outside))
-            found.append(_TokenRead(at, outside, int(tests.columns[k])))
-        return found
+    def _read(self, readings: Readings, p: int, k: int, tokens: Longs) -> list[str | None]:
+        """What part k of the test p reads at tokens [n], as it is written in names."""
+        tests, n_lexical = readings.templates.tests, readings.templates.n_lexical
+        s = np.searchsorted(readings.offsets, tokens, side="right")
+        first, last = readings.offsets[s - 1], readings.offsets[s]
+        at = (tokens, first, last)[tests.part_anchors[k]] + tests.part_offsets[k]
+        outside = np.minimum(0, at - first) + np.maximum(0, at - last + 1)
+        outside = np.clip(outside, -tests.n_edges, tests.n_edges)
+        at = np.clip(at, first, last - 1)
+        column = int(tests.columns[k])
+        if column < n_lexical:
+            inside = readings.lexical[readings.words[at], column]
+        else:
+            inside = readings.annotations[at, column - n_lexical]
+        edges = tests.part_edges[k][(outside > 0).astype(np.int64), np.abs(outside) - 1]
+        numbers = np.where(outside == 0, inside, edges).tolist()
+        known = self._texts.setdefault(column, {})
+        for i, number in enumerate(numbers):
+            if number not in known:
+                try:
+                    if outside[i]:
+                        value = self._outside(p, k - int(tests.part_ptr[p]), int(outside[i]))
+                    else:
+                        value = self._inside(readings, int(at[i]), column)
+                    same = _number(value) == number
+                except KeyError:  # A string that the vocab no longer has.
+                    same = False
+                known[number] = self._write(value) if same else None
+        return [known[number] for number in numbers]
 
-    def _value(self, read: _TokenRead) -> Value | Outside:
-        return Outside(read.outside) if read.outside else self._inside(read.at, read.column)
+    def _form(self, readings: Readings, p: int) -> str:
+        """The names of tests of column p, with %s for values."""
+        template = self._templates[int(readings.templates.tests.seeds[p])]
+        return write_name((str(test).replace("%", "%%"), "%s") for test in template.tests)
 
-    def _inside(self, at: int, column: int) -> Value:
-        """The value that token `at` has in a column."""
-        n_lexical = self._readings.templates.n_lexical
+    def _write(self, value: Value | Outside) -> str:
+        return write_value(value)
+
+    def _outside(self, p: int, part: int, distance: int) -> Value | Outside:
+        """The value of a part of the test p at a distance from the sequence."""
+        return Outside(distance)
+
+    def _inside(self, readings: Readings, at: int, column: int) -> Value:
+        """The value that token `at` has in a column. RAISES: KeyError if it is not known."""
+        n_lexical = readings.templates.n_lexical
         if column >= n_lexical:
-            return self._stored(at, column - n_lexical)
-        word = int(self._readings.annotations[at, 0])
-        if word not in self._words:
-            self._words[word] = [*_row(self._readers, self._strings[word])]
-        value = self._words[word][column]
-        if value is None:
-            raise KeyError(column)
+            return self._stored(readings, at, column - n_lexical)
+        text = self._strings[int(readings.annotations[at, 0])]
+        reader, i = self._readers[column]
+        if isinstance(reader, Ngrams):
+            return reader(text)[i]
+        value = reader.text(text) if isinstance(reader, Shown) else reader(text)
+        assert isinstance(value, str | int)  # Where there is none, no test was on.
         return value
 
-    def _stored(self, at: int, column: int) -> Value:
+    def _stored(self, readings: Readings, at: int, column: int) -> Value:
         """The value that token `at` has in a column of annotations."""
-        number = int(self._readings.annotations[at, column])
+        number = int(readings.annotations[at, column])
         if column >= len(self._annotations):
             read = self._token_columns[column - len(self._annotations)]
             return self._tokens.value(read, number)
         return number if self._annotations[column] in NUMBERS else self._strings[number]
 
 
-def _row(readers: Sequence[Callable[[str], object]], text: str) -> list[Value | None]:
-    """The values of a word in the columns of `Readings.lexical`, None where there is none."""
-    row: list[Value | None] = []
-    for reader in readers:
-        if isinstance(reader, Ngrams):
-            found = reader(text)
-            row += [*found, *[None] * (reader.width - len(found))]
-            continue
-        value = reader.text(text) if isinstance(reader, Shown) else reader(text)
-        assert isinstance(value, str | int | None)
-        row.append(value)
-    return row
-
-
 class PatternCellNames(CellNames):
     """Names features of patterns; the arguments are those of `CellNames`."""
 
-    def __init__(
-        self, features: PatternFeaturizer, readings: Readings, vocab: Vocab, tokens: TokenValues
-    ) -> None:
-        super().__init__(features, readings, vocab, tokens)
+    def __init__(self, features: PatternFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
+        super().__init__(features, vocab, tokens)
         self._plan = features.patterns
         seen = self._plan.seen.items()
         self._seen = [(column, see) for column, of_column in seen for see in of_column]
 
-    def name(self, t: int, p: int) -> str:
-        """Name the feature p of token t. RAISES: KeyError for a value that is not known."""
-        pattern, dialect = self._plan.patterns[p], self._plan.dialect
-        values = []
-        for test, read in zip(pattern.tests, self._reads(t, p), strict=True):
-            if read.outside:
-                texts = dialect.before if read.outside < 0 else dialect.behind
-                values.append(test.view.compile()(texts[abs(read.outside) - 1]))
-            else:
-                values.append(text_of(self._inside(read.at, read.column)))
-        return write_pattern_name(pattern.literals, values)
+    def _form(self, readings: Readings, p: int) -> str:
+        literals = [text.replace("%", "%%") for text in self._plan.patterns[p].literals]
+        return write_pattern_name(literals, ["%s"] * (len(literals) - 1))
 
-    def _stored(self, at: int, column: int) -> Value:
+    def _write(self, value: Value | Outside) -> str:
+        assert isinstance(value, str)
+        return write_shown(value)
+
+    def _outside(self, p: int, part: int, distance: int) -> str:
+        texts = self._plan.dialect.before if distance < 0 else self._plan.dialect.behind
+        see = self._plan.patterns[p].tests[part].view.compile()
+        return see(texts[abs(distance) - 1])
+
+    def _inside(self, readings: Readings, at: int, column: int) -> str:
+        return text_of(super()._inside(readings, at, column))
+
+    def _stored(self, readings: Readings, at: int, column: int) -> Value:
         seen = column - len(self._annotations) - len(self._token_columns)
         if seen < 0:
-            return super()._stored(at, column)
+            return super()._stored(readings, at, column)
         column, see = self._seen[seen]
-        return see(text_of(super()._stored(at, column)))
+        return see(text_of(super()._stored(readings, at, column)))
 
 
 class _Kept(NamedTuple):
@@ -319,25 +333,24 @@ class NameRecord:
             would not hash to them.
         """
         wanted = np.array([k for k in keys.tolist() if k not in self._nameless], dtype=np.uint64)
-        found = self._find(wanted) if len(wanted) else {}
-        if found:
-            hashes = hash_names([*found.values()]).tolist()
-            pairs = zip(found.items(), hashes, strict=True)
-            found = {key: name for (key, name), hashed in pairs if key == hashed}
+        texts = self._find(wanted) if len(wanted) else ()
+        pairs = zip(wanted.tolist(), texts, strict=True)
+        found = {key: text for key, text in pairs if text is not None}
         self._nameless.update(key for key in wanted.tolist() if key not in found)
         return found
 
-    def _find(self, wanted: Hashes) -> dict[int, str]:
-        """Name tests where they first occur."""
+    def _find(self, wanted: Hashes) -> NDArray[np.object_]:
+        """Name tests where they first occur: [n] str, or None."""
         from ..kernels.hashing import build_table, lookup
 
         # Real values have their names from the first, whatever is read.
         plan = self._features.plan
         known = dict(zip(plan.templates.value_keys.tolist(), plan.value_names, strict=True))
-        found = {key: known[key] for key in wanted.tolist() if key in known}
+        texts = np.array([known.get(key) for key in wanted.tolist()], dtype=object)
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
         is_open[-1] = False  # Where positions are -1.
+        namers: dict[int, CellNames] = {}
         for kept in self._kept:
             if not is_open.any():
                 break
@@ -348,20 +361,17 @@ class NameRecord:
             cells = np.flatnonzero(is_open[positions])
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
-            namer = cell_names(self._features, readings, kept.vocab, self._tokens)
-            for test, cell in zip(tests.tolist(), cells[first].tolist(), strict=True):
-                try:
-                    name = namer.name(*divmod(cell, hashes.shape[1]))
-                except KeyError:  # A string that the vocab no longer has.
-                    continue
-                found[int(wanted[test])] = name
-        return found
+            if id(kept.vocab) not in namers:
+                namers[id(kept.vocab)] = cell_names(self._features, kept.vocab, self._tokens)
+            tokens, columns = np.divmod(cells[first], hashes.shape[1])
+            for p in np.unique(columns).tolist():
+                own = columns == p
+                texts[tests[own]] = namers[id(kept.vocab)].names(readings, p, tokens[own])
+        return texts
 
 
-def cell_names(
-    features: PlanFeaturizer, readings: Readings, vocab: Vocab, tokens: TokenValues
-) -> CellNames:
-    """What names the tests of readings; the arguments are those of `CellNames`."""
+def cell_names(features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> CellNames:
+    """What names the tests that features hash; the arguments are those of `CellNames`."""
     if isinstance(features, PatternFeaturizer):
-        return PatternCellNames(features, readings, vocab, tokens)
-    return CellNames(features, readings, vocab, tokens)
+        return PatternCellNames(features, vocab, tokens)
+    return CellNames(features, vocab, tokens)

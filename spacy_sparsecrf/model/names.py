@@ -77,10 +77,12 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def write_name(parts: Iterable[Part]) -> str:
     """Name a test. parts: its template's tests, and the values that they read."""
-    return "|".join(f"{t.translate(_IN_NAMES)}={_write(value)}" for t, value in parts) or ALWAYS
+    pairs = (f"{t.translate(_IN_NAMES)}={write_value(value)}" for t, value in parts)
+    return "|".join(pairs) or ALWAYS
 
 
-def _write(value: Value) -> str:
+def write_value(value: Value) -> str:
+    """Write a value as it stands in the names of tests of templates."""
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
@@ -122,9 +124,14 @@ def write_pattern_name(literals: Sequence[str], values: Sequence[str]) -> str:
 
     literals: the texts before, between and behind its macros; values: what these stand for.
     """
-    pieces = [text.translate(_IN_PATTERNS) for text in literals]
-    shown = [f"{{{text.translate(_IN_PATTERNS)}}}" for text in values]
+    pieces = [write_shown(text) for text in literals]
+    shown = [f"{{{write_shown(text)}}}" for text in values]
     return "".join(x + y for x, y in zip(pieces, [*shown, ""], strict=True))
+
+
+def write_shown(text: str) -> str:
+    """Write a text as it stands in the names of features of patterns."""
+    return text.translate(_IN_PATTERNS)
 
 
 def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
@@ -194,49 +201,63 @@ class Names:
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = data
-        self._table: dict[int, str] = {}
+        self._keys = np.empty(0, np.uint64)  # ascending
+        self._texts = np.empty(0, object)
 
     def __len__(self) -> int:
         return len(self._known())
 
     def __contains__(self, key: int) -> bool:
-        return key in self._known()
+        return len(self.missing(np.array([key], np.uint64))) == 0
 
     def __getitem__(self, key: int) -> str:
         """The name of a test, or else its hash."""
-        return self._known().get(key) or write_hash(key)
+        (at,) = self._find(np.array([key], np.uint64))
+        return str(self._texts[at]) if at >= 0 else write_hash(key)
 
     def add(self, names: Mapping[int, str]) -> None:
         """Add names of tests, by hash."""
-        self._known().update(names)
+        known, new = self._known(), np.fromiter(names, np.uint64, len(names))
+        texts = np.fromiter(names.values(), object, len(names))
+        self._keys, first = np.unique(np.concatenate((new, known)), return_index=True)
+        self._texts = np.concatenate((texts, self._texts))[first]
 
     def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Those of the keys [n] that have no name."""
+        return keys[self._find(keys) < 0]
+
+    def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Positions of keys [n] among those that have names, -1 where they have none."""
         known = self._known()
-        return np.array([key for key in keys.tolist() if key not in known], dtype=np.uint64)
+        at = np.searchsorted(known, keys)
+        at[at == len(known)] = -1
+        if len(known):
+            at[known[at] != keys] = -1
+        return at
 
     def to_bytes(self, *keys: NDArray[np.uint64]) -> bytes:
         """Write the names of some tests, in the order of their hashes; b"" if none has one.
 
         The same names give the same bytes.
         """
-        known = self._known()
-        wanted = sorted({key for some in keys for key in some.tolist()} & known.keys())
-        if not wanted:
-            return b""
-        lines = "".join(f"{key:016x}\t{known[key]}\n" for key in wanted)
-        return gzip.compress(lines.encode("utf8"), mtime=0)
+        wanted = self._find(np.unique(np.concatenate(keys)))
+        wanted = wanted[wanted >= 0]
+        shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
+        lines = map("\t".join, zip(shown, self._texts[wanted].tolist(), strict=True))
+        text = "".join(f"{line}\n" for line in lines)
+        # Higher levels take up to eight times as long, for a tenth less.
+        return gzip.compress(text.encode("utf8"), compresslevel=2, mtime=0) if text else b""
 
-    def _known(self) -> dict[int, str]:
+    def _known(self) -> NDArray[np.uint64]:
+        """The hashes of tests that have names, ascending."""
         data, self._data = self._data, b""
         if data:
             # Names are no part of the model: nothing is lost but them if they cannot be read.
             try:
-                for line in gzip.decompress(data).decode("utf8").removesuffix("\n").split("\n"):
-                    key, name = line.split("\t")
-                    self._table[int(key, 16)] = name
-            except (OSError, EOFError, zlib.error, ValueError) as error:
-                self._table.clear()
+                lines = gzip.decompress(data).decode("utf8").removesuffix("\n").split("\n")
+                pairs = (line.split("\t") for line in lines)
+                self.add({int(key, 16): name for key, name in pairs})
+            except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
                 message = Warnings.SCW601.format(reason=error)
                 warnings.warn(message, SparseCRFWarning, stacklevel=3)
-        return self._table
+        return self._keys
