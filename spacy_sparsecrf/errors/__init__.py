@@ -104,6 +104,11 @@ class Warnings(metaclass=_Coded):
         "code that would run as you. Take that right away (chmod go-w), or set the environment "
         "variable NUMBA_CACHE_DIR to a directory of your own."
     )
+    SCW211 = (
+        "{n} active tests have no names, so the word classes with prune = true in "
+        "[components.NAME.features.clusters] are saved whole. Set names = true in "
+        "[components.NAME], and train again, to have them pruned."
+    )
 
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '

@@ -88,6 +88,46 @@ class FeatureErrors:
         "What was saved with the pipeline does not fit its [components.NAME.features]: "
         "{reason}. Restore `cfg` and config.cfg from one saved pipeline, or train it again."
     )
+    SC140 = (
+        "[components.NAME.features] clusters: {value!r} is not valid. By name there must be one of "
+        '{{"path": "paths.txt", "format": "brown"}}, where the format is "brown" or "word2vec", '
+        '{{"lookups": "lexeme_cluster"}}, with "lang" if that is not the pipeline\'s, and '
+        '{{"pipeline": "path"}}, with "component" and "name" if needed; and "prune": true for any.'
+    )
+    SC141 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
+        "classes {name!r}, which are not in [components.NAME.features.clusters]. Known: {known}."
+    )
+    SC142 = (
+        "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
+        "Give the path of a file of word classes, or of a saved pipeline that has some."
+    )
+    SC143 = (
+        "Line {line} of the file {path}, named in [components.NAME.features.clusters] {name!r}, "
+        "is malformed: {reason}. Mend it, or change `format`."
+    )
+    SC144 = (
+        "[components.NAME.features.clusters] {name!r} has no words. Fill it, or remove it and the "
+        "templates that read it."
+    )
+    SC145 = (
+        "[components.NAME.features.clusters] {name!r}: there is no table {table!r} of lookups of "
+        "the language {lang!r}. Install it: pip install spacy-sparsecrf[clusters], which has "
+        "the table lexeme_cluster for de, en and es; or give the words as a file."
+    )
+    SC146 = (
+        "[components.NAME.features.clusters] {name!r}: the table {table!r} of lookups does not map "
+        "words to whole numbers that are not negative. Name a table of word classes."
+    )
+    SC147 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "
+        "the word classes {name!r}, which are numbers without meaningful bits. Read the whole "
+        'class: cluster("{name}").'
+    )
+    SC148 = (
+        "The file `clusters` of a component is damaged: {reason}. Restore it from where the "
+        "pipeline was saved, or train the pipeline again."
+    )
     SC150 = (
         "[components.NAME.features] boundaries = {value!r} is not valid: it must be a whole number "
         "from 0, how many distances from a sequence are told apart, or left out for all."

@@ -4,22 +4,34 @@
             | name "(" length ")"                     prefix suffix
             | name "(" text ")"                       regex match span phrase
             | name "(" low "," high [ "," text ] ")"  ngrams
+            | name "(" text [ "," bits ] ")"          cluster
             | name [ "(" bins ")" ]                   vector
             | "value" "(" "_" "." name ")"            a number that an extension attribute is
             | "_" "." name                            an extension attribute
     text   := '"' character* '"' | "'" character* "'"
 
 In a text a backslash before a quotation mark stands for the mark alone; every other backslash is
-part of the text, so that regular expressions need none of theirs doubled. Names of spans and
-phrases that are words need no quotation marks. Several dollar signs in a row are one: each time
-that spaCy saves and loads a config, it doubles them.
+part of the text, so that regular expressions need none of theirs doubled. Names of spans,
+phrases and clusters that are words need no quotation marks. Several dollar signs in a row are one:
+each time that spaCy saves and loads a config, it doubles them.
 """
 
 import re
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, SparseCRFError
-from .attributes import AFFIX, EXPRESSION, EXTENSION, NAMES, NGRAMS, PHRASE, SPAN, VALUE, VECTOR
+from .attributes import (
+    AFFIX,
+    CLUSTER,
+    EXPRESSION,
+    EXTENSION,
+    NAMES,
+    NGRAMS,
+    PHRASE,
+    SPAN,
+    VALUE,
+    VECTOR,
+)
 from .attributes import LONGEST_NGRAM as LONGEST
 from .expressions import find_fault
 
@@ -34,6 +46,7 @@ _TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
 
 LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
 MOST_BINS = 100
+MOST_BITS = 64  # of a path
 
 
 class Cursor:
@@ -101,7 +114,8 @@ class Read(NamedTuple):
 
     name: in `attributes.NAMES`.
     length: in characters, of an affix or of the shortest n-grams; number of bins of a vector, 0
-        where its numbers are taken as they are; 0 for attributes that take none.
+        where its numbers are taken as they are; number of bits of a word class, 0
+        for all; 0 for attributes that take none.
     argument: text, such as a regular expression; "" for attributes that take none.
     longest: in characters, of n-grams.
     """
@@ -124,7 +138,7 @@ class Read(NamedTuple):
             return f"{VALUE}({EXTENSION}.{self.argument})"
         given = [str(n) for n in (self.length, self.longest) if n]
         if self.argument:
-            given.append(quote(self.argument))
+            given.insert(0 if self.name == CLUSTER else len(given), quote(self.argument))
         return f"{self.name}({','.join(given)})" if given else self.name
 
 
@@ -162,6 +176,8 @@ def _parse_arguments(cursor: Cursor, name: str) -> Read:
         argument = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0]
         cursor.expect(")")
         return Read(name, argument=argument)
+    if name == CLUSTER:
+        return _parse_cluster(cursor)
     if name == VECTOR:
         if not cursor.take_char("("):
             return Read(name)
@@ -201,6 +217,18 @@ def _parse_ngrams(cursor: Cursor) -> Read:
     if not cursor.take_char(")"):
         cursor.fail("')'" if marks else "',' or ')'")
     return Read(NGRAMS, low, marks, high)
+
+
+def _parse_cluster(cursor: Cursor) -> Read:
+    """Parse `"(" text [ "," bits ] ")"`."""
+    cursor.expect("(", f""" and a name, as in {CLUSTER}("brown",4)""")
+    argument = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0]
+    bits = 0
+    if cursor.take_char(","):
+        bits = cursor.take_integer(1, "a number of bits", MOST_BITS)
+    if not cursor.take_char(")"):
+        cursor.fail("')'" if bits else "',' or ')'")
+    return Read(CLUSTER, bits, argument)
 
 
 def _parse_text(cursor: Cursor, what: str) -> tuple[str, list[int]]:

@@ -127,6 +127,9 @@ EXPRESSION: tuple[str, ...] = ("regex", "match")
 NGRAMS = "ngrams"
 """Word attribute with several values: see `Ngrams`."""
 
+CLUSTER = "cluster"
+"""Word attribute of a list of word classes, `cluster("name", bits)`: see `classes`."""
+
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
 ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}
 """Attributes that `Doc.to_array` reads, and their spaCy ids.
@@ -144,5 +147,8 @@ VALUE = "value"
 NUMBERS = frozenset([SPACY, ENT_IOB])
 """Annotations whose values are numbers; those of the others are ids of strings."""
 
-NAMES: tuple[str, ...] = (*WORD, *AFFIX, *EXPRESSION, NGRAMS, *ANNOTATION, *TOKEN, VALUE)
+NAMES: tuple[str, ...] = (
+    *(*WORD, *AFFIX, *EXPRESSION, NGRAMS, CLUSTER),
+    *(*ANNOTATION, *TOKEN, VALUE),
+)
 """Every attribute, in the order in which messages list them."""

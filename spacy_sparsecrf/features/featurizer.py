@@ -1,7 +1,7 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_features
 from .arguments import Read
-from .attributes import PHRASE, WORD
+from .attributes import CLUSTER, PHRASE, WORD
+from .class_sources import check_sources, read_classes
+from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import Plan, make_plan
@@ -118,6 +120,13 @@ class PlanFeaturizer(ABC):
         """The function of Docs that an attribute is which is read in Python."""
         return token_reader(read)
 
+    def _word_reader(self, read: Read) -> "Reader":
+        """The function of a word's string that an attribute is."""
+        from .lexemes import word_reader
+
+        first = self.plan.first[read]
+        return word_reader(read, first + 1, self.templates[first])
+
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
         """The table of words, for strings alone: good for all vocabs of a language."""
         getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
@@ -130,13 +139,7 @@ class PlanFeaturizer(ABC):
 
     def _make_readers(self, like_num: "Reader") -> list["Reader"]:
         """The functions of a word that are read."""
-        from .lexemes import word_reader
-
-        first = self.plan.first
-        readers = [
-            word_reader(read, first[read] + 1, self.templates[first[read]])
-            for read in self.plan.words
-        ]
+        readers = [*map(self._word_reader, self.plan.words)]
         return [like_num if reader is WORD["like_num"] else reader for reader in readers]
 
 
@@ -154,6 +157,8 @@ class Featurizer(PlanFeaturizer):
     phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, or the
         phrases. They are read by `initialize`, or else, cut at white space, when first needed.
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
+    clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
+        They are read by `initialize`, or else when first needed.
     boundaries: how many distances from a sequence are told apart where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
@@ -166,6 +171,7 @@ class Featurizer(PlanFeaturizer):
         phrases: Mapping[str, Any] | None = None,
         phrase_attr: str = "LOWER",
         boundaries: int | None = None,
+        clusters: Mapping[str, Any] | None = None,
     ) -> None:
         if boundaries is not None and (isinstance(boundaries, bool) or boundaries < 0):
             raise SparseCRFError(Errors.SC150.format(value=boundaries))
@@ -174,19 +180,23 @@ class Featurizer(PlanFeaturizer):
         check_phrases(phrases, phrase_attr)
         self.phrases = undoubled(phrases)
         self.phrase_attr = phrase_attr
+        clusters = {} if clusters is None else clusters
+        check_sources(clusters)
+        self.clusters = undoubled(clusters)
         self.boundaries = boundaries
         self.parsed = parse_templates(templates)
-        self._learn(None, 0)
+        self._learn(None, 0, None)
         self._check_names()
 
     def _check_names(self) -> None:
         """Check that there is a list for each name that templates read."""
+        lists = {PHRASE: (self.phrases, Errors.SC131), CLUSTER: (self.clusters, Errors.SC141)}
         for read, first in self.plan.first.items():
-            if read.name == PHRASE and read.argument not in self.phrases:
+            named, message = lists.get(read.name, ({read.argument: ()}, ""))
+            if read.argument not in named:
                 where = {"number": first + 1, "template": self.templates[first]}
-                known = ", ".join(map(repr, self.phrases)) or "none"
-                message = Errors.SC131.format(**where, name=read.argument, known=known)
-                raise SparseCRFError(message)
+                known = ", ".join(map(repr, named)) or "none"
+                raise SparseCRFError(message.format(**where, name=read.argument, known=known))
 
     @property
     def plan(self) -> Plan:
@@ -198,31 +208,42 @@ class Featurizer(PlanFeaturizer):
         """The names of the phrases that templates read."""
         return sorted({read.argument for read in self.plan.tokens if read.name == PHRASE})
 
+    @property
+    def _class_names(self) -> list[str]:
+        """The names of the word classes that templates read."""
+        return sorted({read.argument for read in self.plan.words if read.name == CLUSTER})
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles start with an empty table of words."""
         settings = self.templates, self.start_label, self.phrases, self.phrase_attr
-        return type(self), (*settings, self.boundaries), self.learnt or None
+        return type(self), (*settings, self.boundaries, self.clusters), self.learnt or None
 
     # What is learnt before training
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read phrases anew, and forget the width of vectors.
+        """Read phrases and word classes anew, and forget the width of vectors.
 
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.
         """
-        self._learn(self._read_lists(str.split if nlp is None else _tokenize(nlp)), 0)
+        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
+        # Without a pipeline its language, which tables of lookups need, is known from Docs later.
+        classes = None if nlp is None else self._read_classes(nlp.lang or "")
+        self._learn(lists, 0, classes)
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """What is to be saved with a trained pipeline, for JSON: tokens of phrases, by the name of
-        their list, so that it needs no files; and the width of vectors.
+        """What is to be saved with a trained pipeline, so that it needs no files: tokens of
+        phrases, by the name of their list; the width of vectors; and word classes by name. All but
+        the last are for JSON.
         """
         learnt: dict[str, Any] = {}
         if self._phrase_names and self._lists is not None:
             learnt["phrases"] = self._lists
         if self._vector_width:
             learnt["vector_width"] = self._vector_width
+        if self._class_names and self._classes is not None:
+            learnt["clusters"] = self._classes
         return learnt
 
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -231,16 +252,68 @@ class Featurizer(PlanFeaturizer):
         Raises SparseCRFError where it does not fit the templates.
         """
         check_saved(learnt, self._phrase_names)
-        self._learn(learnt.get("phrases"), learnt.get("vector_width", 0))
+        classes = learnt.get("clusters")
+        if classes is not None:
+            for name in self._class_names:
+                if name not in classes:
+                    reason = f"the word classes {name!r} are missing"
+                    raise SparseCRFError(Errors.SC137.format(reason=reason))
+            self._check_bits(classes)
+        self._learn(learnt.get("phrases"), learnt.get("vector_width", 0), classes)
 
-    def _learn(self, lists: dict[str, list[Tokens]] | None, width: int) -> None:
-        """Lay templates out. lists: None where not read yet; width: of vectors, 0 where unknown."""
+    def _learn(
+        self,
+        lists: dict[str, list[Tokens]] | None,
+        width: int,
+        classes: dict[str, WordClasses] | None,
+    ) -> None:
+        """Lay templates out.
+
+        lists, classes: None where not read yet; width: of vectors, 0 where unknown.
+        """
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
+        self._classes, self._table = classes, None
 
     def _read_lists(self, tokenize: Tokenize) -> dict[str, list[Tokens]]:
         names = self._phrase_names
         return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
+
+    def _read_classes(self, lang: str) -> dict[str, WordClasses]:
+        names = self._class_names
+        classes = {name: read_classes(name, self.clusters[name], lang) for name in names}
+        self._check_bits(classes)
+        return classes
+
+    def _check_bits(self, classes: Mapping[str, WordClasses]) -> None:
+        """Check that bits are read of paths only."""
+        for read, first in self.plan.first.items():
+            if read.name == CLUSTER and read.length and not classes[read.argument].are_paths:
+                where = {"number": first + 1, "template": self.templates[first]}
+                raise SparseCRFError(Errors.SC147.format(**where, name=read.argument))
+
+    @property
+    def prunes(self) -> bool:
+        """Whether word classes that templates read are to be pruned where they are saved."""
+        return any(self.clusters[name].get("prune", False) for name in self._class_names)
+
+    def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:
+        """The word classes to be saved, of which those with the setting `prune` are pruned.
+
+        parts: tests of active weights as they are written in names, and the values that they read.
+        """
+        tests = {test for template in self.parsed for test in template.tests}
+        reads = {
+            str(test): (test.read.argument, test.read.length)
+            for test in tests
+            if test.read.name == CLUSTER
+        }
+        kept = values_by_list(parts, reads)
+        return {
+            name: own.pruned(kept[name]) if self.clusters[name].get("prune") else own
+            for name, own in (self._classes or {}).items()
+            if name in kept
+        }
 
     # Reading
 
@@ -252,7 +325,7 @@ class Featurizer(PlanFeaturizer):
         """
         check_mode(sequences)
         if self.plan.reads_vectors and not self._vector_width and any(map(len, docs)):
-            self._learn(self._lists, vector_width(docs))
+            self._learn(self._lists, vector_width(docs), self._classes)
         return super().readings(docs, sequences)
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
@@ -261,6 +334,17 @@ class Featurizer(PlanFeaturizer):
             return readings
         reals = read_values(tests, docs, readings.offsets, self._vector_width)
         return readings._replace(values=reals)
+
+    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
+        if self._classes is None and self._class_names:
+            self._classes = self._read_classes(vocab.lang)
+        return super()._lexemes(vocab)
+
+    def _word_reader(self, read: Read) -> "Reader":
+        if read.name != CLUSTER:
+            return super()._word_reader(read)
+        assert self._classes is not None
+        return ClassReader(self._classes[read.argument], read.length)
 
     def _token_reader(self, read: Read) -> TokenReader:
         if self._lists is None:

@@ -11,7 +11,8 @@ sequence, `$1` for the first behind it (or, with `boundaries`, for all that are 
 What a pattern of another program becomes is written as there, but with braces around what its
 macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it:
 \t, \n and \r are a tab and ends of lines, and a text that could be taken for a number or for a
-distance has a backslash in front. So a name says what is hashed, and nothing else has that name.
+distance has a backslash in front, the former but in tests of word classes, whose values are always
+texts: cluster("brown",4)[0]=0110. So a name says what is hashed, and nothing else has that name.
 """
 
 import gzip
@@ -77,18 +78,27 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def write_name(parts: Iterable[Part]) -> str:
     """Name a test. parts: its template's tests, and the values that they read."""
-    pairs = (f"{t.translate(_IN_NAMES)}={write_value(value)}" for t, value in parts)
+    pairs = (f"{t.translate(_IN_NAMES)}={write_value(value, _has_texts(t))}" for t, value in parts)
     return "|".join(pairs) or ALWAYS
 
 
-def write_value(value: Value) -> str:
-    """Write a value as it stands in the names of tests of templates."""
+def _has_texts(test: str) -> bool:
+    """Whether a test reads texts only, of digits too."""
+    return test.startswith("cluster(")
+
+
+def write_value(value: Value, is_text: bool = False) -> str:
+    """Write a value as it stands in the names of tests of templates.
+
+    is_text: whether the test reads texts only, so that digits are not taken for a number.
+    """
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
     if isinstance(value, int):
         return str(int(value if -(2**63) <= value < 2**64 else value % 2**64))
     text = value.translate(_IN_NAMES)
-    return f"\\{text}" if _NUMBER.fullmatch(value) or _DISTANCE.fullmatch(value) else text
+    is_number = not is_text and _NUMBER.fullmatch(value)
+    return f"\\{text}" if is_number or _DISTANCE.fullmatch(value) else text
 
 
 def read_name(name: str) -> list[Part]:
@@ -102,13 +112,14 @@ def read_name(name: str) -> list[Part]:
         if match is None:
             raise ValueError(f"expected test=value at character {at + 1}")
         test, value, more = match.groups()
-        parts.append((unescape(test), _read(value)))
+        plain = unescape(test)
+        parts.append((plain, _read(value, _has_texts(plain))))
         at = match.end()
     return parts
 
 
-def _read(text: str) -> Value:
-    if _NUMBER.fullmatch(text):
+def _read(text: str, is_text: bool = False) -> Value:
+    if not is_text and _NUMBER.fullmatch(text):
         number = int(text)
         if not -(2**63) <= number < 2**64:
             raise ValueError(f"{text} is not a number of 64 bits")
@@ -181,6 +192,14 @@ def read_test(name: str) -> NamedTest:
         return NamedTest(pattern_key(literals), shown, "{}".join(literals))
     template = "|".join(test for test, _ in parts)
     return NamedTest(template, [value for _, value in parts], template)
+
+
+def read_test_parts(name: str) -> list[Part]:
+    """The tests of templates and their values that a name tells of; none where it is another's."""
+    try:
+        return read_name(name)
+    except ValueError:
+        return []
 
 
 def write_hash(key: int) -> str:

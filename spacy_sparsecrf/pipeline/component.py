@@ -328,31 +328,43 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise, with the weights of the training run so far."""
         self._refresh()
-        return storage.with_names(super().to_bytes(exclude=exclude), self._names_to_bytes, exclude)
+        return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far."""
         self._refresh()
         super().to_disk(path, exclude=exclude)
-        storage.write_names(path, self._names_to_bytes, exclude)
+        storage.write_parts(path, self._parts(), exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_bytes(bytes_data, exclude=exclude)
-        self._take_loaded(exclude)
-        self._names = storage.names_of_bytes(bytes_data, exclude)
+        clusters, names = (
+            storage.part_of_bytes(bytes_data, part, exclude)
+            for part in (storage.CLUSTERS, storage.NAMES)
+        )
+        self._take_loaded(clusters, names, exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_disk(path, exclude=exclude)
-        self._take_loaded(exclude)
-        self._names = storage.read_names(path, exclude)
+        clusters, names = (
+            storage.read_part(path, part, exclude) for part in (storage.CLUSTERS, storage.NAMES)
+        )
+        self._take_loaded(clusters, names, exclude)
         return self
 
-    def _take_loaded(self, exclude: Iterable[str]) -> None:
+    def _take_loaded(self, clusters: bytes, names: bytes, exclude: Iterable[str]) -> None:
         self._session = Session()
-        storage.check_loaded(self.setup, self.cfg, self.model, exclude)
+        storage.check_loaded(self.setup, self.cfg, self.model, clusters, exclude)
+        self._names = Names(names)
+
+    def _parts(self) -> storage.Parts:
+        return {storage.NAMES: self._names_to_bytes, storage.CLUSTERS: self._clusters_to_bytes}
+
+    def _clusters_to_bytes(self) -> bytes:
+        return storage.clusters_to_bytes(self.features, self._named(), self.model)
 
     def _names_to_bytes(self) -> bytes:
         return self._named().to_bytes(self.model.unigram.keys, self.model.bigram.keys)

@@ -1,24 +1,31 @@
-"""What of a component is stored, and read again: `cfg`, `model` and, if it has any, `names`."""
+"""What of a component is stored, and read again: `cfg`, `model`, and if any `names`, `clusters`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import srsly
 from spacy import util
 from spacy.language import Language
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features import class_sources
+from ..features.classes import pack, unpack
+from ..features.featurizer import Featurizer
 from ..model.model import CRFModel
-from ..model.names import Names
+from ..model.names import Names, read_test_parts
 from .settings import Setup
 
 if TYPE_CHECKING:
     from ..features.naming import NameRecord
 
+Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
+
 FORMAT = 1  # of `cfg`; a model file has its own
 NAMES = "names"
+CLUSTERS = class_sources.FILE
 
 
 def new_cfg() -> dict[str, Any]:
@@ -27,12 +34,13 @@ def new_cfg() -> dict[str, Any]:
 
 
 def check_loaded(
-    setup: Setup, cfg: dict[str, Any], model: CRFModel, exclude: Iterable[str]
+    setup: Setup, cfg: dict[str, Any], model: CRFModel, clusters: bytes, exclude: Iterable[str]
 ) -> None:
     """Check what a component has loaded, but for what was excluded; features get what they learnt.
 
-    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, and
-        for settings that do not fit the labels.
+    clusters: what `clusters_to_bytes` wrote, or nothing.
+    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, for
+        settings that do not fit the labels, and for damaged word classes.
     """
     name, labels = setup.name, tuple(cfg["labels"])
     if cfg["format"] > FORMAT:
@@ -42,8 +50,11 @@ def check_loaded(
     if labels:
         setup.legal(labels)
     features: object = setup.features
-    if isinstance(features, Learning) and "features" in cfg:
-        features.restore(cfg["features"])
+    learnt = cfg.get("features", {})
+    if clusters and isinstance(learnt, dict):
+        learnt = {**learnt, CLUSTERS: unpack(clusters)}
+    if isinstance(features, Learning) and learnt:
+        features.restore(learnt)
 
 
 # Names of tests
@@ -56,39 +67,56 @@ def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> Non
             names.add(record.names(names.missing(table.keys)))
 
 
-def with_names(data: bytes, names: Callable[[], bytes], exclude: Iterable[str]) -> bytes:
-    """Add names to the bytes of a component."""
+# Names and word classes
+
+
+def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
+    """Write the word classes of features, if they have any; what is pruned is so by the model."""
+    if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
+        return b""
+    keys = [key for table in (model.unigram, model.bigram) for key in table.keys.tolist()]
+    nameless = sum(key not in names for key in keys) if features.prunes else 0
+    if nameless:
+        warn(Warnings.SCW211.format(n=nameless))
+    if not features.prunes or nameless or not keys:
+        return pack(features.learnt[CLUSTERS])
+    return pack(
+        features.pruned_classes(part for key in keys for part in read_test_parts(names[key]))
+    )
+
+
+def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
+    """Add what is stored besides to the bytes of a component."""
     fields = srsly.msgpack_loads(data)
-    fields.update(util.to_dict({NAMES: names}, exclude))
-    joined: bytes = srsly.msgpack_dumps(fields)
+    found = {key: of_part for key, of_part in util.to_dict(dict(parts), exclude).items() if of_part}
+    joined: bytes = srsly.msgpack_dumps({**fields, **found})
     return joined
 
 
-def names_of_bytes(data: bytes, exclude: Iterable[str]) -> Names:
-    """The names in the bytes of a component; none where it has none."""
+def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
+    """What is stored besides, in the bytes of a component; nothing where it is not."""
     found = [b""]
-    util.from_bytes(data, {NAMES: found.append}, exclude)
-    return Names(found[-1])
+    util.from_bytes(data, {part: found.append}, exclude)
+    return found[-1]
 
 
-def write_names(path: str | Path, names: Callable[[], bytes], exclude: Iterable[str]) -> None:
-    """Write names beside a component; without any no file is left."""
+def write_parts(path: str | Path, parts: Parts, exclude: Iterable[str]) -> None:
+    """Write what is stored beside a component; without any no file is left."""
 
-    def write(file: Path) -> None:
-        data = names()
+    def write(part: Callable[[], bytes], file: Path) -> None:
+        data = part()
         if data:
             file.write_bytes(data)
         else:
             file.unlink(missing_ok=True)
 
-    util.to_disk(path, {NAMES: write}, exclude)
+    util.to_disk(path, {key: partial(write, part) for key, part in parts.items()}, exclude)
 
 
-def read_names(path: str | Path, exclude: Iterable[str] = ()) -> Names:
-    """The names beside a component; none where there is no such file."""
-    file = Path(path) / NAMES
-    stored = NAMES not in exclude and file.is_file()
-    return Names(file.read_bytes() if stored else b"")
+def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes:
+    """What is stored beside a component; nothing where there is no such file."""
+    file = Path(path) / part
+    return file.read_bytes() if part not in exclude and file.is_file() else b""
 
 
 # Weights of an earlier training run, to continue from
@@ -105,7 +133,7 @@ def load_init_weights(path: str | Path | None, name: str) -> tuple[CRFModel | No
     if path is None:
         return None, Names()
     file = _find(Path(path), name)
-    return CRFModel().from_bytes(file.read_bytes()), read_names(file.parent)
+    return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
 
 
 def _find(path: Path, name: str) -> Path:
@@ -126,7 +154,7 @@ class Learning(Protocol):
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """What was learnt, for JSON."""
+        """What was learnt, for JSON but for `clusters`."""
 
     def initialize(self, nlp: Language | None = None) -> None:
         """Learn anew."""
@@ -151,8 +179,9 @@ def renewed(features: object, nlp: Language | None) -> Iterator[None]:
 
 
 def learnt_by(features: object) -> dict[str, Any]:
-    """What features have learnt, for JSON."""
-    return features.learnt if isinstance(features, Learning) else {}
+    """What features have learnt, for JSON: word classes have a file of their own."""
+    learnt = features.learnt if isinstance(features, Learning) else {}
+    return {key: found for key, found in learnt.items() if key != CLUSTERS}
 
 
 def keep(cfg: dict[str, Any], **learnt: Mapping[str, Any]) -> None:

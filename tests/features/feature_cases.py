@@ -7,15 +7,16 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import AFFIX, EXPRESSION, NAMES, TOKEN, VALUE
+from spacy_sparsecrf.features.attributes import AFFIX, CLUSTER, EXPRESSION, NAMES, TOKEN, VALUE
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.templates import parse_templates
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
 ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN) | {"ngrams": "(2,3)"}
-# What is read in Python has tests of its own.
-EVERY_TEST = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in (*TOKEN, VALUE)]
+# What is read in Python, or from lists, has tests of its own.
+OTHERS = (CLUSTER, *TOKEN, VALUE)
+EVERY_TEST = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in OTHERS]
 EVERY_TEMPLATE = [
     "b:",
     *(f"u:{test}[{offset}]" for test in EVERY_TEST for offset in (-2, -1, 0, 1)),

@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.attributes import NAMES, NGRAMS, TOKEN, VALUE
+from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, NGRAMS, TOKEN, VALUE
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from .feature_cases import SENTENCE, column
@@ -64,7 +64,7 @@ def test_glued_is_true_between_tokens_without_white_space(vocab: Vocab) -> None:
 
 def test_every_attribute_is_in_a_golden_test() -> None:
     tested = {key.partition("(")[0].partition("[")[0] for key in GOLDEN}
-    assert tested | set(UPSTREAM) | {NGRAMS, VALUE, *TOKEN} == set(NAMES)
+    assert tested | set(UPSTREAM) | {NGRAMS, CLUSTER, VALUE, *TOKEN} == set(NAMES)
 
 
 def test_hashes_are_frozen(vocab: Vocab) -> None:

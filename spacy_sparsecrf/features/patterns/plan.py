@@ -12,7 +12,18 @@ from spacy.tokens import Doc
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
 from ..arguments import Read
-from ..attributes import ANNOTATION, EXTENSION, NGRAMS, NUMBERS, PHRASE, TOKEN, VALUE, VECTOR, Value
+from ..attributes import (
+    ANNOTATION,
+    CLUSTER,
+    EXTENSION,
+    NGRAMS,
+    NUMBERS,
+    PHRASE,
+    TOKEN,
+    VALUE,
+    VECTOR,
+    Value,
+)
 from ..plan import Plan, annotations_of, by_kind, conjoin, seed_of
 from ..templates import parse_template
 from ..tokens import number_of
@@ -22,7 +33,7 @@ from .views import View, text_of, value_of
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, View]
 
-_SEVERAL = {NGRAMS, PHRASE, VALUE, VECTOR}  # attributes that are not one text of a token
+_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR}  # attributes that are not one text of a token
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:

@@ -1,0 +1,131 @@
+"""Where word classes come from: files, tables of lookups, other pipelines."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy.util import load_language_data, registry
+
+from ..errors import Errors, SparseCRFError
+from .classes import WordClasses, unpack
+
+FILE = "clusters"  # of a component that was saved
+_KEYS = {
+    "path": {"path", "format", "prune"},
+    "lookups": {"lookups", "lang", "prune"},
+    "pipeline": {"pipeline", "component", "name", "prune"},
+}
+_FORMATS = ("brown", "word2vec")
+_PATH = re.compile("[01]+")
+_NUMBER = re.compile("[0-9]{1,18}")
+
+
+def check_sources(sources: object) -> None:
+    """Check the settings of sources by their names.
+
+    RAISES: SparseCRFError for what is not known.
+    """
+    if not isinstance(sources, Mapping):
+        raise SparseCRFError(Errors.SC140.format(value=sources))
+    for source in sources.values():
+        kinds = _KEYS.keys() & source.keys() if isinstance(source, Mapping) else set()
+        fits = len(kinds) == 1 and source.keys() <= _KEYS[min(kinds)]
+        if fits:
+            texts = [value for key, value in source.items() if key != "prune"]
+            fits = all(isinstance(value, str | Path) for value in texts)
+            fits = fits and isinstance(source.get("prune", False), bool)
+            fits = fits and source.get("format", "brown") in _FORMATS
+        if not fits:
+            raise SparseCRFError(Errors.SC140.format(value=source))
+
+
+def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses:
+    """Read the word classes of a source.
+
+    name: for messages; lang: of the pipeline.
+    RAISES: SparseCRFError for what cannot be read, or where there are none.
+    """
+    if "pipeline" in source:
+        return _of_pipeline(name, source)
+    if "lookups" in source:
+        table, own = str(source["lookups"]), str(source.get("lang", lang))
+        words, are_paths = _of_lookups(name, table, own), True
+    else:
+        are_paths = source.get("format", "brown") == "brown"
+        words = dict(_of_file(name, Path(source["path"]), are_paths))
+    if not words:
+        raise SparseCRFError(Errors.SC144.format(name=name))
+    return WordClasses.of(words, are_paths)
+
+
+def _of_file(name: str, path: Path, are_paths: bool) -> Iterator[tuple[str, str]]:
+    """The words of a file, and their classes."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf8").rstrip("\r\n")
+                if text:
+                    yield _entry(text, are_paths)
+    except UnicodeDecodeError as error:
+        where = {"path": path, "line": number, "name": name}
+        raise SparseCRFError(Errors.SC143.format(**where, reason="it is not UTF-8")) from error
+    except OSError as error:
+        message = Errors.SC142.format(path=path, name=name, reason=error.strerror or error)
+        raise SparseCRFError(message) from error
+    except ValueError as error:
+        where = {"path": path, "line": number, "name": name}
+        raise SparseCRFError(Errors.SC143.format(**where, reason=error)) from error
+
+
+def _entry(line: str, are_paths: bool) -> tuple[str, str]:
+    """A word and its class. RAISES: ValueError for a line that is malformed."""
+    if are_paths:
+        fields = line.split("\t")
+        if len(fields) not in (2, 3) or not _PATH.fullmatch(fields[0]) or not fields[1]:
+            raise ValueError("expected bits, a tab, a word, a tab and a count")
+        return fields[1], fields[0]
+    fields = line.rsplit(None, 1)
+    if len(fields) != 2 or not _NUMBER.fullmatch(fields[1]):
+        raise ValueError("expected a word, a blank and a whole number")
+    return fields[0], str(int(fields[1]))
+
+
+def _of_lookups(name: str, table: str, lang: str) -> dict[str, str]:
+    """The words of a table, and their classes.
+
+    Its numbers have the first bit of a path as their lowest one; 0 is no class. How long a path is
+    they do not tell: all are as long as the longest.
+    """
+    paths = registry.lookups.get(lang) if lang in registry.lookups else {}
+    if table not in paths:
+        raise SparseCRFError(Errors.SC145.format(name=name, table=table, lang=lang))
+    # The tables that spaCy makes of them have hashes in place of words.
+    numbers = load_language_data(paths[table])
+    if not isinstance(numbers, dict) or not all(
+        type(n) is int and 0 <= n < 2**63 for n in numbers.values()
+    ):
+        raise SparseCRFError(Errors.SC146.format(name=name, table=table))
+    width = max(numbers.values(), default=0).bit_length()
+    written = {n: format(n, f"0{width}b")[::-1] for n in set(numbers.values())}
+    return {word: written[n] for word, n in numbers.items() if n}
+
+
+def _of_pipeline(name: str, source: Mapping[str, Any]) -> WordClasses:
+    """The classes that a saved pipeline has by a name."""
+    path, wanted = Path(source["pipeline"]), str(source.get("name", name))
+    files = sorted(path.glob(f"*/{FILE}"))
+    if "component" in source:
+        files = [path / source["component"] / FILE]
+    reason = "no component of it has a file of word classes"
+    for file in files:
+        try:
+            found = unpack(file.read_bytes())
+        except OSError as error:
+            reason = str(error.strerror or error)
+            continue
+        if wanted in found:
+            return found[wanted]
+        reason = f"it has no word classes {wanted!r}, but {', '.join(found)}"
+    raise SparseCRFError(Errors.SC142.format(path=path, name=name, reason=reason))

@@ -1,0 +1,260 @@
+"""Word classes: what is read of a word, their sources, and that a saved pipeline has them."""
+
+import copy
+import gzip
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import registry
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
+from spacy_sparsecrf.features.featurizer import Featurizer
+
+from ..toy import examples_of, make_sentences, run_steps
+from .feature_cases import check_malformed
+from .reference_features import after, hash_values
+
+# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+
+VOCAB = spacy.blank("en").vocab
+PATHS = "0110\tla\t9\n0111\tMadrid\t3\n10\tmadrid\t1\n\n11\tsold\n"
+NUMBERS = "la 0\nMadrid 17\n"
+
+
+def brown(tmp_path: Path, text: str = PATHS, **settings: Any) -> dict[str, Any]:
+    path = tmp_path / "paths"
+    path.write_text(text, encoding="utf8")
+    return {"brown": {"path": str(path), **settings}}
+
+
+def hashes(words: list[str], template: str, clusters: dict[str, Any]) -> list[int]:
+    features = Featurizer([f"u:{template}"], clusters=clusters)
+    return features([Doc(VOCAB, words=words)]).hashes[:, 0].tolist()
+
+
+# Values --------------------------------------------------------------------------------------
+
+GOLDEN = {
+    'cluster("brown",2)[0]': ["01", "01", "01", "10", "11", 0],
+    'cluster("brown")[0]': ["0110", "0110", "0111", "10", "11", 0],
+    'cluster("brown",3)[1]': ["011", "011", "10", "11", 0, after(1)],
+}
+
+
+@pytest.mark.parametrize("key", GOLDEN)
+def test_golden(tmp_path: Path, key: str) -> None:
+    words = ["la", "LA", "Madrid", "MADRID", "Sold", "unknown"]
+    expected = [hash_values(key, value) for value in GOLDEN[key]]
+    assert hashes(words, key, brown(tmp_path)) == expected
+
+
+def test_numbers_in_a_conjunction(tmp_path: Path) -> None:
+    key = 'cluster("brown")[0]|lower[0]'
+    clusters = brown(tmp_path, NUMBERS, format="word2vec")
+    found = hashes(["Madrid", "madrid", "LA"], "lower[0] | cluster(brown)[0]", clusters)
+    assert found == [hash_values(key, "17", "madrid"), 0, hash_values(key, "0", "la")]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.dictionaries(st.text("aAbBİ", min_size=1, max_size=3), st.text("01", min_size=1)))
+def test_equals_the_slow_twin(words: dict[str, str]) -> None:
+    own = unpack(pack({"x": WordClasses.of(words, True)}))["x"]
+    kept = {1: {"0"}, 0: {"11"}}
+    pruned = own.pruned(kept)
+    for word in [*words, *(word.lower() for word in words), *map(str.upper, words), "c"]:
+        expected = words.get(word, words.get(word.lower(), ""))
+        assert ClassReader(own, 0)(word) == expected
+        assert ClassReader(own, 2)(word) == expected[:2]
+        is_kept = expected[:1] == "0" or expected == "11"
+        assert ClassReader(pruned, 0)(word) == (expected if is_kept else "")
+
+
+def test_codes_are_as_small_as_can_be() -> None:
+    words = {f"w{i}": f"{i:b}" for i in range(300)}
+    own = WordClasses.of(words, True)
+    assert (own.hashes.dtype, own.codes.dtype) == (np.uint64, np.uint16)
+    assert own.pruned({0: {"0", "11"}}).codes.dtype == np.uint8
+    assert len(own.pruned({0: {"0", "11"}})) == 2
+
+
+# Sources -------------------------------------------------------------------------------------
+
+
+def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, path = tmp_path / "classes.json", tmp_path / "classes.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"la": 2, "Sold": 5, ",": 0}).encode()))
+    monkeypatch.setattr(type(registry.lookups), "__contains__", lambda _, lang: lang == "en")
+    monkeypatch.setattr(type(registry.lookups), "get", lambda _, lang: {"classes": plain})
+    # The lowest bit of a number is the first of the path.
+    found = hashes(["la", "Sold", ","], "cluster(a)[0]", {"a": {"lookups": "classes"}})
+    key = 'cluster("a")[0]'
+    assert found == [hash_values(key, "010"), hash_values(key, "101"), 0]
+    with pytest.raises(SparseCRFError, match=r"\[SC145\].*no table 'others'.*'en'"):
+        hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "others"}})
+    path.write_bytes(gzip.compress(b'{"la": "x"}'))
+    with pytest.raises(SparseCRFError, match=r"\[SC146\].*'classes'"):
+        hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "classes"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "message"),
+    [
+        ("01\ta\t1\n012\tb\t1\n", "brown", r"\[SC143\] Line 2 of the file .*paths.* expected bits"),
+        ("01\n", "brown", r"\[SC143\] Line 1 .* expected bits"),
+        ("a 1\nb x\n", "word2vec", r"\[SC143\] Line 2 .* expected a word"),
+        ("01\ta\t1\n\udcff", "brown", r"\[SC143\] Line 2 .* not UTF-8"),
+        ("\n", "brown", r"\[SC144\].*'brown' has no words"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, text: str, form: str, message: str) -> None:
+    clusters = brown(tmp_path, "", format=form)
+    Path(clusters["brown"]["path"]).write_bytes(text.encode("utf8", "surrogateescape"))
+    with pytest.raises(SparseCRFError, match=message):
+        hashes(["a"], "cluster(brown)[0]", clusters)
+
+
+def test_missing_file_and_pipeline(tmp_path: Path) -> None:
+    for source in ({"path": str(tmp_path / "no")}, {"pipeline": str(tmp_path / "no")}):
+        with pytest.raises(SparseCRFError, match=r"\[SC142\].*no, named in .*'a'"):
+            hashes(["a"], "cluster(a)[0]", {"a": source})
+
+
+@pytest.mark.parametrize(
+    "source", ["a", {}, {"path": 1}, {"path": "a", "lookups": "b"}, {"path": "a", "format": "c"}]
+)
+def test_settings_that_are_not_valid(source: Any) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC140\].*is not valid"):
+        Featurizer(["u:cluster(a)[0]"], clusters={"a": source})
+
+
+def test_templates_that_are_not_valid(tmp_path: Path) -> None:
+    check_malformed("u:cluster(a,0)[0]", 13, "a number of bits, a whole number from 1 to 64")
+    check_malformed("u:cluster(a,65)[0]", 13, "a number of bits, a whole number from 1 to 64")
+    with pytest.raises(SparseCRFError, match=r"\[SC141\] Template 1 .*'b'.*Known: 'brown'"):
+        hashes(["a"], "cluster(b)[0]", brown(tmp_path))
+    with pytest.raises(SparseCRFError, match=r"\[SC147\] Template 1 .*numbers without"):
+        hashes(["a"], "cluster(brown,2)[0]", brown(tmp_path, NUMBERS, format="word2vec"))
+
+
+# Saved pipelines -----------------------------------------------------------------------------
+
+SENTENCES = make_sentences(30, seed=1)
+TAGGED = {w: tag for words, tags in SENTENCES for w, tag in zip(words, tags, strict=True)}
+PATH_OF = {tag: f"{i + 8:b}" for i, tag in enumerate(sorted(set(TAGGED.values())))}
+WORDS = "0000\tnever\t1\n" + "".join(f"{PATH_OF[tag]}\t{w}\t1\n" for w, tag in TAGGED.items())
+
+
+def trained(tmp_path: Path, l1: float = 0.5, **settings: Any) -> Language:
+    nlp = spacy.blank("en")
+    features = {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": ["b:", "u:cluster(brown,4)[0]", "u:cluster(brown,2)[-1]|cluster(brown)[0]"],
+        "clusters": brown(tmp_path, WORDS, **settings),
+    }
+    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": l1})
+    examples = examples_of(nlp, SENTENCES)
+    nlp.initialize(lambda: examples)
+    run_steps(nlp, examples, 3)
+    return nlp
+
+
+def read_by(nlp: Language) -> list[list[int]]:
+    docs = [Doc(nlp.vocab, words=[*TAGGED, "The", "never"])]
+    found: list[list[int]] = nlp.get_pipe("sparse_crf").features(docs).hashes.tolist()
+    return found
+
+
+def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
+    nlp = trained(tmp_path)
+    expected = read_by(nlp)
+    nlp.to_disk(tmp_path / "pipeline")
+    (tmp_path / "paths").unlink()
+    loaded = spacy.load(tmp_path / "pipeline")
+    from_bytes = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
+    pickled = pickle.loads(pickle.dumps(nlp.get_pipe("sparse_crf")))  # noqa: S301
+    for other in (loaded, from_bytes, copy.deepcopy(nlp)):
+        assert read_by(other) == expected
+    assert pickled.features.learnt.keys() == {"clusters"}
+    loaded.to_disk(tmp_path / "again")
+    for file in ("cfg", "model", "clusters"):
+        first = (tmp_path / "pipeline" / "sparse_crf" / file).read_bytes()
+        assert (tmp_path / "again" / "sparse_crf" / file).read_bytes() == first
+    lines = [*nlp.get_pipe("sparse_crf").dump()]
+    assert any('cluster("brown",4)[0]=1' in line for line in lines)
+    sources = {"other": {"pipeline": str(tmp_path / "again"), "name": "brown"}}
+    key = 'cluster("other")[0]'
+    assert hashes(["the"], key, sources) == [hash_values(key, PATH_OF["DT"])]
+
+
+def test_pruning_leaves_predictions(tmp_path: Path) -> None:
+    nlp = trained(tmp_path, prune=True)
+    words = [*TAGGED, *map(str.title, TAGGED), "never"]
+    component = nlp.get_pipe("sparse_crf")
+    own = component.features.learnt["clusters"]["brown"]
+    other = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("sparse_crf")
+    pruned = other.features.learnt["clusters"]["brown"]
+    assert 0 < len(pruned) < len(own)
+    assert ClassReader(pruned, 0)("never") == ""
+    docs = [Doc(nlp.vocab, words=words) for _ in "ab"]
+    component.set_annotations(docs[:1], component.predict(docs[:1]))
+    other.set_annotations(docs[1:], other.predict(docs[1:]))
+    assert [token.tag_ for token in docs[0]] == [token.tag_ for token in docs[1]]
+    assert other.to_bytes(exclude=["vocab"]) == component.to_bytes(exclude=["vocab"])
+
+
+def test_classes_of_tests_without_names_are_saved_whole(tmp_path: Path) -> None:
+    component = trained(tmp_path, prune=True).get_pipe("sparse_crf")
+    component.to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / "names").unlink()
+    component.from_disk(tmp_path / "saved")
+    with pytest.warns(SparseCRFWarning, match=r"\[SCW211\] [0-9]+ active tests have no names"):
+        component.to_disk(tmp_path / "again")
+
+
+DATA = pack({"brown": WordClasses.of({"a": "0", "b": "1", "C": "01", "D": "1"}, True)})
+HEAD, _, ARRAYS = DATA.partition(b"\n")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"x",
+        b"[]\n",
+        b'{"format": 2, "lists": {}}\n',
+        b'{"format": 1, "lists": {"brown": 3}}\n',
+        DATA[:-1],
+        DATA + b"x",
+        HEAD + b"\n" + ARRAYS[8:16] + ARRAYS[:8] + ARRAYS[16:],
+        HEAD + b"\n" + ARRAYS[:-1] + b"\x09",
+        DATA.replace(b'"n_lower": 2', b'"n_lower": 9'),
+        DATA.replace(b'"n_words": 4', b'"n_words": 99999999999999999999'),
+        DATA.replace(b'"n_words": 4', b'"n_words": -4'),
+        DATA.replace(b'"code_bytes": 1', b'"code_bytes": 3'),
+        DATA.replace(b'"are_paths": true', b'"are_paths": 1'),
+        DATA.replace(b'"01"', b'"02"'),
+        DATA.replace(b'"01"', b'"1"'),
+        DATA.replace(b'"01"', b"3"),
+        DATA.replace(b'["", "0", "01", "1"]', b"[]"),
+    ],
+)
+def test_damaged_bytes(damaged: bytes) -> None:
+    assert damaged != DATA
+    with pytest.raises(SparseCRFError, match=r"\[SC148\].*is damaged"):
+        unpack(damaged)
+
+
+def test_classes_that_are_missing(tmp_path: Path) -> None:
+    features = Featurizer(["u:cluster(brown)[0]"], clusters=brown(tmp_path))
+    with pytest.raises(SparseCRFError, match=r"\[SC137\].*'brown' are missing"):
+        features.restore({"clusters": unpack(pack({"others": WordClasses.of({"a": "1"}, True)}))})
