@@ -185,14 +185,14 @@ def unpack(data: bytes) -> dict[str, WordClasses]:
     RAISES: SparseCRFError for anything else.
     """
     try:
-        head, _, rest = data.partition(b"\n")
-        known = json.loads(head)
+        at = data.index(b"\n") + 1
+        known = json.loads(data[:at])
         if known["format"] != _FORMAT:
             raise ValueError(f"format {known['format']!r} is not known")
-        lists, at = {}, 0
+        lists = {}
         for name, own in known["lists"].items():
-            lists[name], at = _unpack(own, rest, at)
-        if at != len(rest):
+            lists[name], at = _unpack(own, data, at)
+        if at != len(data):
             raise ValueError("it is not as long as it says")
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         raise SparseCRFError(Errors.SC148.format(reason=error)) from error
@@ -209,12 +209,12 @@ def _unpack(head: Mapping[str, Any], data: bytes, at: int) -> tuple[WordClasses,
         raise ValueError("the kind of classes is not known")
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are no texts")
-    middle, end = at + 8 * n, at + (8 + size) * n
+    end = at + (8 + size) * n
     if end > len(data):
         raise ValueError("it is cut off")
     # Copies are aligned, as what stands behind a line of text is not.
-    hashes = np.frombuffer(data[at:middle], dtype="<u8").astype(np.uint64)
-    codes = np.frombuffer(data[middle:end], dtype=f"<u{size}").astype(f"u{size}")
+    hashes = np.frombuffer(data, "<u8", n, at).astype(np.uint64)
+    codes = np.frombuffer(data, f"<u{size}", n, at + 8 * n).astype(f"u{size}")
     return WordClasses(hashes, codes, classes, n_lower, are_paths), end
 
 
