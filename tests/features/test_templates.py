@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import (
     AFFIX,
+    CLUSTER,
     EXPRESSION,
     EXTENSION,
     NAMES,
@@ -45,6 +46,8 @@ def token_tests(draw: st.DrawFn) -> TokenTest:
         return TokenTest(offset, name, argument=draw(words))
     if name == VECTOR:
         return TokenTest(offset, name, draw(st.just(0) | st.integers(2, 100)))
+    if name == CLUSTER:
+        return TokenTest(offset, name, draw(st.integers(0, 64)), draw(names))
     if name == NGRAMS:
         low, high = sorted(draw(st.tuples(st.integers(1, 10), st.integers(1, 10))))
         return TokenTest(offset, name, low, draw(st.sampled_from(["", "^$", '""', "()"])), high)
@@ -78,6 +81,8 @@ words = st.text("ab_1éß", min_size=1)
         ("u:span(sc)[0]", Template("u", (TokenTest(0, "span", argument="sc"),))),
         ('u:span("a b")[0]', Template("u", (TokenTest(0, "span", argument="a b"),))),
         ("u:phrase(cities)[0]", Template("u", (TokenTest(0, "phrase", argument="cities"),))),
+        ("u:cluster(es)[0]", Template("u", (TokenTest(0, "cluster", argument="es"),))),
+        ('u:cluster( "es" , 4 )[1]', Template("u", (TokenTest(1, "cluster", 4, "es"),))),
         ("u:vector(2)[-1]", Template("u", (TokenTest(-1, "vector", 2),))),
     ],
 )
