@@ -30,6 +30,7 @@ from ..model.names import (
 from ..model.names import Value as NamedValue
 from .arguments import Read
 from .attributes import EXTENSION, NUMBERS, PHRASE, VECTOR, Ngrams, Value
+from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .patterns.featurizer import PatternFeaturizer
 from .patterns.macros import Pattern
@@ -173,6 +174,7 @@ class CellNames:
         edges = tests.part_edges[k][(outside > 0).astype(np.int64), np.abs(outside) - 1]
         numbers = np.where(outside == 0, inside, edges).tolist()
         known = self._texts.setdefault(column, {})
+        is_class = column < n_lexical and isinstance(self._readers[column][0], ClassReader)
         for i, number in enumerate(numbers):
             if number not in known:
                 try:
@@ -183,7 +185,8 @@ class CellNames:
                     same = _number(value) == number
                 except KeyError:  # A string that the vocab no longer has.
                     same = False
-                known[number] = self._write(value) if same else None
+                written = write_value(value, True) if is_class else self._write(value)
+                known[number] = written if same else None
         return [known[number] for number in numbers]
 
     def _form(self, readings: Readings, p: int) -> str:
