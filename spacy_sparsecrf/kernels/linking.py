@@ -24,7 +24,7 @@ class _Library(JITCodeLibrary):
 
     def _optimize_functions(self, ll_module: Any) -> None:
         """Leave functions alone: the passes over a whole kernel begin with the same."""
-        ll_module.data_layout = str(self.codegen.target_data)
+        ll_module.data_layout = str(self._codegen.target_data)
 
     def _optimize_final_module(self) -> None:
         """Pass over the whole once; numba first looks for references to drop, which few hold."""
