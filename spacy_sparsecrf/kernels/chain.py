@@ -16,7 +16,7 @@ recursions know no test, weight or row.
 import numpy as np
 
 from .compiled import fill, inner
-from .layout import Contexts, Floats, Ints, Potentials, Vectors
+from .layout import Contexts, Floats, Ints, Pairs, Potentials, Vectors
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
@@ -106,16 +106,9 @@ def mend_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Fl
 
 
 @inner
-def forward_product(
-    c: int,
-    alpha: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    scratch: Floats,
-    out: Floats,
-) -> None:
+def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply alpha by the Psi of context c. alpha, out: [Yp]; scratch: [Y + 1, Yp]."""
+    n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -130,16 +123,9 @@ def forward_product(
 
 
 @inner
-def backward_product(
-    c: int,
-    v: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    scratch: Floats,
-    out: Floats,
-) -> None:
+def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply the Psi of context c by v; the padding of `out` is left as it is."""
+    n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -153,10 +139,9 @@ def backward_product(
 
 
 @inner
-def start_vector(
-    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, out: Floats
-) -> None:
+def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
     """What stands for the forward product at a first token: the start row and its entries."""
+    n_labels, contexts, potentials = pairs
     start = potentials.psi[contexts.matrix_of[c], n_labels]
     for y in range(len(out)):
         out[y] = start[y]
@@ -188,56 +173,40 @@ def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None
 
 
 @inner
-def go_forward(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> None:
+def go_forward(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
 
     context: [T], of the tokens of one sequence; vectors: with the evidence in `backward`.
     """
     alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
     for t in range(len(context)):
-        c = context[t]
         if t == 0:
-            start_vector(c, n_labels, contexts, potentials, alpha[t])
+            start_vector(context[t], pairs, alpha[t])
         else:
-            before = alpha[t - 1]
-            forward_product(c, before, n_labels, contexts, potentials, vectors.scratch, alpha[t])
+            forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
         norms[t] = settle(alpha[t], evidence[t])
 
 
 @inner
-def go_back(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> None:
+def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `go_forward`'s.
 
     Until their token's turn, rows of `marginals` are beta.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
-    fill(beta[len(context) - 1], 0, n_labels, 1.0)
+    fill(beta[len(context) - 1], 0, pairs.n_labels, 1.0)
     for t in range(len(context) - 1, -1, -1):
-        finish(n_labels, alpha[t], beta[t], backward[t])
+        finish(pairs.n_labels, alpha[t], beta[t], backward[t])
         if t > 0:
-            before, scratch = beta[t - 1], vectors.scratch
-            backward_product(
-                context[t], backward[t], n_labels, contexts, potentials, scratch, before
-            )
+            backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])
 
 
 @inner
-def log_partition(
-    first: int,
-    last: int,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-) -> float:
+def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Log Z of the sequence of tokens first:last; not finite where no path has probability."""
-    total, product = 0.0, 1.0
+    matrix_of, shift, total, product = pairs.contexts.matrix_of, pairs.potentials.shift, 0.0, 1.0
     for t in range(first, last):
-        total += vectors.scales[t] + potentials.shift[contexts.matrix_of[context[t]]]
+        total += vectors.scales[t] + shift[matrix_of[context[t]]]
         product *= vectors.norms[t]
         if product < _SMALL or product > _LARGE:
             total += np.log(product)
@@ -246,13 +215,11 @@ def log_partition(
 
 
 @inner
-def infer(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> float:
+def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Run forward and back over one sequence, whose evidence and scales are in `vectors`.
 
     context: [T]. RETURNS: log Z.
     """
-    go_forward(n_labels, context, contexts, potentials, vectors)
-    go_back(n_labels, context, contexts, potentials, vectors)
-    return log_partition(0, len(context), context, contexts, potentials, vectors)
+    go_forward(context, pairs, vectors)
+    go_back(context, pairs, vectors)
+    return log_partition(0, len(context), context, pairs, vectors)

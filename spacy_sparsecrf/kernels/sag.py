@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
+from .descent import collect_rows, forget
 from .example import infer_example, leave_factors, scatter
-from .layout import ContextRows, Factors, Floats, Grouped, Ints, OwnRows, Sequences, Unigrams, Visit
+from .layout import Factors, Floats, Grouped, Ints, OwnRows, Tables, Visit
 from .rules import (
     UNIFORM,
     Rules,
@@ -20,7 +21,6 @@ from .rules import (
     set_leaf,
     step_size,
 )
-from .sgd import collect_rows, forget
 
 
 class Average(NamedTuple):
@@ -85,16 +85,14 @@ def _refresh(s: int, number: int, grouped: Grouped, average: Average, exchange: 
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-    labels, context = sequences.labels[begin:end], sequences.context[begin:end]
-    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
     loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
     fresh = Factors(visit.vectors.marginals, exchange.pairs)
-    leave_factors(s, weight, has_copy, labels, context, groups, tables.contexts, visit, fresh)
+    leave_factors(s, sequences.context[begin:end], grouped, visit, fresh)
     scatter(s, grouped, fresh, exchange.gradient)
     _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
     _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
     scatter(s, grouped, fresh, exchange.change)
-    return float(weight * loss)
+    return float(sequences.weights[s] * loss)
 
 
 @inner
@@ -209,14 +207,7 @@ def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
 
 @kernel
 def rows_of_sequences(
-    sequences: Sequences,
-    unigrams: Unigrams,
-    context_rows: ContextRows,
-    members: Ints,
-    marks: Ints,
-    touched: Ints,
-    ptr: Ints,
-    rows: Ints,
+    tables: Tables, members: Ints, marks: Ints, touched: Ints, ptr: Ints, rows: Ints
 ) -> None:
     """List the rows that each sequence has, see `OwnRows`.
 
@@ -226,8 +217,7 @@ def rows_of_sequences(
     for row in range(len(marks)):
         marks[row] = -1
     for s in range(len(ptr) - 1):
-        own = members[s : s + 1]
-        n = collect_rows(own, s, sequences, unigrams, context_rows, marks, touched)
+        n = collect_rows(members[s : s + 1], s, tables, marks, touched)
         ptr[s + 1] = ptr[s] + n
         if len(rows) > 0:
             for j in range(n):

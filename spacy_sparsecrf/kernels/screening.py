@@ -9,7 +9,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .expectations import add_rows
-from .layout import Contexts, Floats, Ints, Potentials, TokensBy, Vectors
+from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 
 
 class Gold(NamedTuple):
@@ -17,13 +17,6 @@ class Gold(NamedTuple):
 
     labels: Ints
     token_weight: Floats
-
-
-class ContextsOf(NamedTuple):
-    """The contexts of each test: ptr [tests + 1] int64 and contexts int32, CSC."""
-
-    ptr: Ints
-    contexts: Ints
 
 
 class Chosen(NamedTuple):
@@ -238,8 +231,9 @@ class Area(NamedTuple):
 
 
 @inner
-def _weigh(c: int, contexts: Contexts, potentials: Potentials, area: Area) -> None:
+def _weigh(c: int, pairs: Pairs, area: Area) -> None:
     """Add the Psi of context c times products to the total of an area, and clear these."""
+    contexts, potentials = pairs.contexts, pairs.potentials
     psi, products, total = potentials.psi[contexts.matrix_of[c]], area.products, area.total
     for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
         previous, label = contexts.ent_previous[e], contexts.ent_label[e]
@@ -290,8 +284,7 @@ def add_chosen_pairs(
     chosen: Chosen,
     tests: ContextsOf,
     active: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
+    pairs: Pairs,
     tokens: TokensBy,
     gold: Gold,
     vectors: Vectors,
@@ -300,10 +293,10 @@ def add_chosen_pairs(
     """Add expected less observed counts of chosen pairs at a block's tokens, of tests first:last.
 
     tests: contexts of a test, those with one active context together; active: [C] int32, of each
-    context, the active one, which `contexts` are; tokens: of a context, in the block; vectors: of
+    context, the active one, which `pairs` has; tokens: of a context, in the block; vectors: of
     the block; totals: float64, from where areas count, added to.
     """
-    n_labels = potentials.psi.shape[1] - 1
+    n_labels = pairs.n_labels
     row_place = np.full(n_labels + 1, -1, np.int32)
     column_place = np.full(n_labels, -1, np.int32)
     packed = np.zeros((4, n_labels), vectors.backward.dtype)
@@ -326,7 +319,7 @@ def add_chosen_pairs(
             _add_context(c, n_labels, tokens, gold, vectors, area)
             is_last = j + 1 == tests.ptr[test + 1]
             if is_last or active[tests.contexts[j + 1]] != active[c]:
-                _weigh(active[c], contexts, potentials, area)
+                _weigh(active[c], pairs, area)
         for i in range(len(before)):
             row_place[before[i]] = -1
         for k in range(len(at)):

@@ -17,7 +17,7 @@ from .chain import (
     start_vector,
 )
 from .compiled import inner
-from .layout import Contexts, Flags, Floats, Ints, Potentials, Vectors
+from .layout import Contexts, Flags, Floats, Ints, Pairs, Vectors
 
 
 @inner(fastmath={"contract"})
@@ -83,20 +83,14 @@ def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) 
 
 
 @inner
-def waves_forward(
-    order: Ints,
-    n_labels: int,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-) -> None:
+def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
 
     order: [T] int32, ~t of tokens that begin a sequence, t of others, each after the one before it
     in its sequence; context: [T].
     """
     alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
+    n_labels, contexts, potentials = pairs
     change, rewritten = potentials.change, potentials.rewritten
     j = 0
     while j < len(order):
@@ -104,7 +98,7 @@ def waves_forward(
         j += 1
         if t < 0:
             t = ~t
-            start_vector(context[t], n_labels, contexts, potentials, alpha[t])
+            start_vector(context[t], pairs, alpha[t])
         elif j < len(order) and _share(t, order[j], context, contexts, rewritten):
             u = order[j]
             j += 1
@@ -114,26 +108,18 @@ def waves_forward(
             mend_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
             norms[u] = settle(alpha[u], evidence[u])
         else:
-            forward_product(
-                context[t], alpha[t - 1], n_labels, contexts, potentials, vectors.scratch, alpha[t]
-            )
+            forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
         norms[t] = settle(alpha[t], evidence[t])
 
 
 @inner
-def waves_back(
-    order: Ints,
-    n_labels: int,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-) -> None:
+def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `waves_forward`'s.
 
     Until their token's turn, rows of `marginals` are beta. Those of last tokens are 1 at first.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
+    n_labels, contexts, potentials = pairs
     change, rewritten = potentials.change, potentials.rewritten
     j = len(order) - 1
     while j >= 0:
@@ -152,12 +138,4 @@ def waves_back(
             mend_backward(context[t], backward[t], contexts, change, beta[t - 1])
             mend_backward(context[u], backward[u], contexts, change, beta[u - 1])
         else:
-            backward_product(
-                context[t],
-                backward[t],
-                n_labels,
-                contexts,
-                potentials,
-                vectors.scratch,
-                beta[t - 1],
-            )
+            backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])

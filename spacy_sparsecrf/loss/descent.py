@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ..kernels.descent import Paid, penalise
+from ..kernels.descent import Paid, penalise, sgd_pass
 from ..kernels.minibatch import RowMarks, Rule, minibatch_pass
-from ..kernels.sgd import sgd_pass
 from ..penalty import ElasticNet
 from .examples import Examples
 from .lattice import Floats, Longs
@@ -98,7 +97,6 @@ class Minibatches:
         n_weights = len(working.coordinates)
         pair_ptr = working.split + working.bigram.ptr
         self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
-        self._rows = working.context_rows
         self._gradient = np.zeros(n_weights)
 
     def n_steps(self, order: Longs) -> int:
@@ -129,7 +127,7 @@ class Minibatches:
             averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
         numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
         marks = self._new_marks()
-        pass_of = order, self.batch, etas, numbers, self._examples.tables, self._rows, marks
+        pass_of = order, self.batch, etas, numbers, self._examples.tables, marks
         sums = self._gradient, self._examples.gradients(self._gradient)
         return float(minibatch_pass(*pass_of, theta, extra, *sums, self._examples.visit))
 

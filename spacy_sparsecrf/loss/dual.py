@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.dual import ChainSpace, Moves
-from ..kernels.layout import Contexts, Factors, Potentials
+from ..kernels.layout import Contexts, Factors, Pairs, Potentials
 from ..kernels.oeg import DualArrays, ascend, begin_chains
 from .examples import new_visit
 from .lattice import Floats, Longs
@@ -79,13 +79,14 @@ class Dual(StoredGradients):
         potentials, longest = _own_potentials(mask, most + 1), len(visit.tokens)
         contexts = _own_contexts(most + 1, legal is None)
         # No sequence has a constrained copy.
-        visit = visit._replace(potentials=potentials, copy=visit.vectors)
+        pairs = Pairs(n_labels, contexts, potentials)
+        visit = visit._replace(pairs=pairs, copy=visit.vectors)
 
         def factors() -> Factors:
             return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))
 
         self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
-        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), contexts, visit)
+        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), visit)
 
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float

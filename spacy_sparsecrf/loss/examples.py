@@ -2,28 +2,21 @@
 
 import numpy as np
 
-from ..kernels.descent import Paid
+from ..kernels.descent import Paid, add_gradients
 from ..kernels.hessian import Turn
-from ..kernels.layout import Tables, Tangents, Vectors, Visit
-from ..kernels.sgd import add_gradients
-from ..kernels.smd import add_gradient_and_product
+from ..kernels.layout import Tangents, Vectors, Visit
+from ..kernels.minibatch import add_gradient_and_product
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
-
-
-def tables_of(working: WorkingLoss) -> Tables:
-    """The corpus and the weights, as kernels take them that visit a sequence at a time."""
-    pairs = working.pairs
-    return Tables(working.sequences, working.unigrams, pairs.contexts.arrays, pairs.bigrams)
 
 
 def new_visit(working: WorkingLoss) -> Visit:
     """Workspaces of visits to any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
-    potentials = pairs.new_potentials()
+    arrays = pairs.new_arrays()
     most_entries = int(np.diff(pairs.contexts.arrays.ent_ptr).max(initial=0))
-    matrix = potentials.psi.shape[1:]
+    matrix = arrays.potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:
         alpha, backward, marginals = (np.zeros((longest, space.padded)) for _ in range(3))
@@ -31,7 +24,7 @@ def new_visit(working: WorkingLoss) -> Visit:
         return Vectors(alpha, backward, marginals, scales, norms, np.zeros(matrix))
 
     tokens, sums = np.arange(longest, dtype=np.int32), np.zeros(most_entries)
-    return Visit(potentials, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
+    return Visit(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
 class Examples:
@@ -48,7 +41,7 @@ class Examples:
         lattice = working.space.lattice
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
-        self.tables = tables_of(working)
+        self.tables = working.tables
         self.visit = new_visit(working)
         self.split = working.split
         self._n_calls = 0

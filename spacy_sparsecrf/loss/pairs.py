@@ -6,7 +6,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..kernels.layout import Bigrams, Potentials, Sequences, Slopes, TokensBy, Vectors, Walk
+from ..kernels.layout import (
+    Bigrams,
+    ContextsOf,
+    MatrixSums,
+    Pairs,
+    Potentials,
+    Sequences,
+    Slopes,
+    TokensBy,
+    Vectors,
+    Walk,
+)
 from ..kernels.pair_expectations import (
     count_entries,
     entry_sums,
@@ -18,7 +29,7 @@ from ..kernels.pair_expectations import (
 from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
 from .contexts import lay_out_contexts
-from .lattice import Csr, Floats
+from .lattice import Floats
 from .rows import Rows
 from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
 
@@ -27,16 +38,18 @@ class PairPotentials:
     """Matrices and entries (see `contexts`) of working bigram weights.
 
     rows: the weights by test; stochastic: whether for a stochastic solver. contexts: how they are
-    laid out; potentials: of the weights that were filled in last, of the workspace's precision;
-    bigrams: where the weights are; matrix_chunks, context_chunks, settle_chunks: matrices, contexts
-    and matrices by their contexts' entries, cut into chunks; matrix_contexts: contexts of a matrix.
+    laid out; arrays: what kernels take, with potentials of the weights that were filled in last, of
+    the workspace's precision; bigrams: where the weights are; matrix_chunks, context_chunks,
+    settle_chunks: matrices, contexts and matrices by their contexts' entries, cut into chunks;
+    matrix_contexts: contexts of a matrix.
     """
 
     def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
         self.space = space
         self.rows = rows
         self.contexts = lay_out_contexts(space, rows, stochastic)
-        self.potentials = self.new_potentials(space.dtype)
+        self.arrays = self.new_arrays(space.dtype)
+        self.potentials = self.arrays.potentials
         matrix_rows, weights = self.contexts.matrix_rows, self.contexts.entry_weights
         of_matrices = matrix_rows.indptr, matrix_rows.indices, rows.ptr, rows.places
         self.bigrams = Bigrams(
@@ -45,8 +58,8 @@ class PairPotentials:
         self._entry_gold: Floats | None = None
         self._cut_chunks()
 
-    def new_potentials(self, dtype: DTypeLike = np.float64) -> Potentials:
-        """Potentials of which none was evaluated, but matrices of ones, and the mask."""
+    def new_arrays(self, dtype: DTypeLike = np.float64) -> Pairs:
+        """Pairs with potentials of which none was evaluated, but matrices of ones, and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
         n_contexts, n_entries = len(self.contexts.arrays.matrix_of), self.contexts.n_entries
         legal = self.space.lattice.legal
@@ -59,7 +72,8 @@ class PairPotentials:
         of_entries = np.zeros(n_entries), np.zeros(n_entries)
         rewritten = np.zeros(n_contexts, dtype=np.bool_)
         stamp = np.zeros(n_matrices + n_contexts, dtype=np.int64)
-        return Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
+        potentials = Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
+        return Pairs(n_labels, self.contexts.arrays, potentials)
 
     def new_slopes(self, dtype: DTypeLike) -> Slopes:
         """Slopes of these potentials, of which none was evaluated; those of the mask are zeros."""
@@ -82,7 +96,7 @@ class PairPotentials:
         by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)
         ctx_ptr = np.searchsorted(contexts.arrays.matrix_of[by_matrix], bounds)
-        self.matrix_contexts = Csr(ctx_ptr, by_matrix)
+        self.matrix_contexts = ContextsOf(ctx_ptr, by_matrix)
         per_matrix = np.add.reduceat(n_entries[by_matrix], ctx_ptr[:-1])
         self.settle_chunks = cut(per_matrix, n_chunks)
 
@@ -126,14 +140,9 @@ class PairPotentials:
 
         theta: [K] float64, the bigram weights.
         """
-        workers, n_labels, contexts = self.space.workers, self.space.n_labels, self.contexts.arrays
-        given = self.bigrams, theta, self.potentials
-        workers.map(
-            lambda first, last: build_matrices(first, last, n_labels, *given), self.matrix_chunks
-        )
-        workers.map(
-            lambda first, last: build_entries(first, last, contexts, *given), self.context_chunks
-        )
+        workers, given = self.space.workers, (self.arrays, self.bigrams, theta)
+        workers.map(build_matrices, self.matrix_chunks, *given)
+        workers.map(build_entries, self.context_chunks, *given)
 
     def begin_sums(self) -> None:
         """Clear what is summed over shards."""
@@ -141,34 +150,28 @@ class PairPotentials:
 
     def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
         """Add the pair counts of shard i, of which these are the sequences and the vectors."""
-        tokens, psi, constant = self.tokens[i], self.potentials.psi, self.contexts.arrays.constant
-        given = sequences, constant, psi, vectors, tokens.by_matrix, tokens.mat_spans
-        sums, residual = self.sum_spans(i, vectors), self._residual
-        self.space.workers.map(
-            lambda first, last: matrix_residuals(
-                first, last, *given, sums, i == 0, np.zeros(psi.shape[1:]), residual
-            ),
-            tokens.chunks,
-        )
+        tokens, residual = self.tokens[i], self._residual
+        given = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
+
+        def add(first: int, last: int) -> None:
+            matrix_residuals(first, last, *given, i == 0, np.zeros(residual.shape[1:]), residual)
+
+        self.space.workers.map(add, tokens.chunks)
         self.sum_entries(tokens.by_context, vectors, self._entry_sums)
 
-    def sum_spans(self, i: int, vectors: Vectors) -> Floats:
-        """Sums of products alpha_{t-1} (x) backward_t of spans of shard i, [P, Y + 1, Yp]."""
+    def with_sums(self, i: int, by_matrix: TokensBy, vectors: Vectors) -> MatrixSums:
+        """Tokens of shard i by matrix, with sums alpha_{t-1} (x) backward_t of their spans."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
-        given = n_labels, tokens.spans, tokens.inner.indices, vectors, sums
-        self.space.workers.map(
-            lambda first, last: pair_sums(first, last, *given),
-            [(span, span + 1) for span in range(len(tokens.spans))],
-        )
-        return sums
+        given = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
+        chunks = [(span, span + 1) for span in range(len(tokens.spans))]
+        self.space.workers.map(pair_sums, chunks, *given)
+        return MatrixSums(by_matrix, tokens.mat_spans, sums)
 
     def sum_entries(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
         given = self.contexts.arrays, self.contexts.entry_context, tokens, vectors, sums
-        self.space.workers.map(
-            lambda first, last: entry_sums(first, last, *given), self._entry_chunks
-        )
+        self.space.workers.map(entry_sums, self._entry_chunks, *given)
 
     def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from what was summed.
@@ -177,13 +180,10 @@ class PairPotentials:
         """
         if self._entry_gold is None:
             self._entry_gold = self._count_entries(sequences)
-        of_matrix = self.matrix_contexts.indptr, self.matrix_contexts.indices
-        given = self.contexts.arrays, *of_matrix, self.potentials, self._entry_gold
-        sums = self._residual, self._entry_sums
-        self.space.workers.map(
-            lambda first, last: settle_entries(first, last, *given, *sums), self.settle_chunks
-        )
-        self.gather(self._residual, self._entry_sums, gradient)
+        given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._entry_sums)
+        workers = self.space.workers
+        workers.map(settle_entries, self.settle_chunks, *given, self._entry_gold, *sums)
+        self.gather(*sums, gradient)
 
     def gather(self, residual: Floats, entry_residual: Floats, gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights.
@@ -192,8 +192,5 @@ class PairPotentials:
         """
         matrices, entries = self._row_matrices, self.contexts.weight_entries
         given = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
-        of_entries = entries.indptr, entries.indices, entry_residual
-        self.space.workers.map(
-            lambda first, last: gather_bigrams(first, last, *given, *of_entries, gradient),
-            self._row_chunks,
-        )
+        of_entries = entries.indptr, entries.indices, entry_residual, gradient
+        self.space.workers.map(gather_bigrams, self._row_chunks, *given, *of_entries)

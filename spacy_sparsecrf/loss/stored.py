@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..kernels.layout import Factors, Grouped, Groups, OwnRows
 from ..kernels.rules import Rules, Steps, set_leaves
 from ..kernels.sag import Average, Exchange, Progress, rows_of_sequences, sag_pass, scatter_all
-from .examples import new_visit, tables_of
+from .examples import new_visit
 from .lattice import Floats, Lattice
 from .working import WorkingLoss
 
@@ -36,9 +36,7 @@ class StoredGradients:
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         groups = self._group(lattice)
         # What kernels take of the corpus and the weights.
-        self._grouped = Grouped(
-            tables_of(working), working.context_rows, groups, self._rows_of_sequences(working)
-        )
+        self._grouped = Grouped(working.tables, groups, self._rows_of_sequences(working))
         self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
         self._make_workspaces(working)
 
@@ -65,9 +63,9 @@ class StoredGradients:
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
         ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
-        tables = working.sequences, working.unigrams, working.context_rows
         for _ in range(2):
-            rows_of_sequences(*tables, np.arange(self.n_sequences), marks, touched, ptr, rows)
+            members = np.arange(self.n_sequences)
+            rows_of_sequences(working.tables, members, marks, touched, ptr, rows)
             # Counted the first time, filled the second.
             rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
         return OwnRows(ptr, rows, weight_ptr)

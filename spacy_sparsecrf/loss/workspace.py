@@ -136,9 +136,9 @@ class Workspace:
 class MatrixTokens:
     """A shard's tokens by the matrix and by the context of their potentials.
 
-    inner, starts: by matrix, those that continue and that begin a sequence; entry_inner,
-    entry_starts: by context; spans [P, 2]: runs of `inner` of matrices with many tokens, which
-    threads share, those of matrix m being mat_spans[m]:mat_spans[m + 1].
+    by_matrix, by_context: those that continue and that begin a sequence; spans [P, 2]: runs of the
+    former of matrices with many tokens, which threads share, those of matrix m being
+    mat_spans[m]:mat_spans[m + 1].
     """
 
     def __init__(
@@ -146,37 +146,27 @@ class MatrixTokens:
     ) -> None:
         store, limits = space.lattice.store, space.limits
         own = context[shard.begin : shard.end]
-        by_matrix = shard.tokens_by(matrix_of[own], n_matrices)
-        self.inner, self.starts = kept_tables(by_matrix, store)
-        by_context = shard.tokens_by(own, len(matrix_of))
-        self.entry_inner, self.entry_starts = kept_tables(by_context, store)
-        self.by_matrix = tokens_by(self.inner, self.starts)
-        self.by_context = tokens_by(self.entry_inner, self.entry_starts)
-        self.mat_spans, self.spans = _cut_spans(self.inner, limits.span)
-        self.chunks: Chunks = cut(np.diff(self.inner.indptr), limits.n_chunks)
+        self.by_matrix = tokens_by(shard, matrix_of[own], n_matrices, store)
+        self.by_context = tokens_by(shard, own, len(matrix_of), store)
+        self.mat_spans, self.spans = _cut_spans(self.by_matrix.inner_ptr, limits.span)
+        self.chunks: Chunks = cut(np.diff(self.by_matrix.inner_ptr), limits.n_chunks)
 
 
-def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
-    """Two ragged tables, where a store keeps them."""
-    a, b = tables
-    kept = store.kept((a.indptr, a.indices, b.indptr, b.indices))
-    return Csr(kept[0], kept[1]), Csr(kept[2], kept[3])
+def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
+    """The tokens of a shard by a key [n] below n_keys, where a store keeps them."""
+    inner, starts = shard.tokens_by(key, n_keys)
+    return TokensBy(*store.kept((inner.indptr, inner.indices, starts.indptr, starts.indices)))
 
 
-def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
-    """Tables of tokens that continue and that begin sequences, as kernels take them."""
-    return TokensBy(inner.indptr, inner.indices, starts.indptr, starts.indices)
-
-
-def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
+def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
     """Cut tokens of matrices with more than `span` tokens into spans; see `MatrixTokens`."""
-    sizes = np.diff(inner.indptr)
+    sizes = np.diff(inner_ptr)
     n_spans = np.where(sizes > span, -(-sizes // span), 0)
     mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
     spans = [
-        (begin, min(begin + span, inner.indptr[m + 1]))
+        (begin, min(begin + span, inner_ptr[m + 1]))
         for m in np.flatnonzero(n_spans)
-        for begin in range(inner.indptr[m], inner.indptr[m + 1], span)
+        for begin in range(inner_ptr[m], inner_ptr[m + 1], span)
     ]
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 

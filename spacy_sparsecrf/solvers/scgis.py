@@ -98,11 +98,10 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
 
     theta: [K]. From the weights, not from the workspace, which may hold float32.
     """
-    space, lattice, unigrams = loss.space, loss.space.lattice, loss.unigrams
+    space, lattice = loss.space, loss.space.lattice
     loss.heads.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
-    space.workers.map(
-        lambda first, last: token_masses(first, last, space.n_labels, unigrams, theta, mass),
-        cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks),
-    )
+    chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
+    given = space.n_labels, loss.tables.unigrams, theta, mass
+    space.workers.map(token_masses, chunks, *given)
     return mass
