@@ -9,7 +9,7 @@ from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
 from .lattice import Csr, Floats, Ints, Lattice, Longs
-from .rows import Rows
+from .weights import Rows
 from .working import WorkingLoss
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.

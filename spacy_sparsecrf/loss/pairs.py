@@ -1,13 +1,24 @@
-"""Pair potentials of working bigram weights, and the gradient of those weights."""
+"""Pair potentials of working bigram weights: shared matrices plus entries; and their gradient.
+
+Contexts that agree in their working tests are one. Of each, some tests make up a *matrix*, which
+it shares with all contexts that have those tests; the weights of the others are *entries*, the
+pairs in which its potentials differ from that matrix. A rule chooses, by counting operations: at
+one end every context has a matrix of its own, at the other all share a matrix of ones, which is
+the sparse forward-backward of Lavergne 2010, section 4.1.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
+from ..corpus.encoded import distinct_rows
+from ..kernels.indexing import count_places, list_places
 from ..kernels.layout import (
     Bigrams,
+    Contexts,
     ContextsOf,
     MatrixSums,
     Pairs,
@@ -28,10 +39,199 @@ from ..kernels.pair_expectations import (
 )
 from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
-from .contexts import lay_out_contexts
-from .lattice import Floats
-from .rows import Rows
+from .lattice import Csr, Floats, Ints, Longs, Mask
+from .weights import Rows
 from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
+
+Shorts = NDArray[np.uint16]
+
+# Costs in units of one matrix element's three products, as those in `Limits`: building an element
+# of a matrix; an element whose matrix is not in a near cache.
+_BUILD = 7.0
+_UNCACHED = 1.3
+_CACHE_BYTES = 1 << 20
+# What entries take for each of their weights.
+_BYTES_PER_ENTRY = 60.0
+
+
+@dataclass(frozen=True)
+class ContextLayout:
+    """Matrices and entries of active contexts.
+
+    active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
+    context of a token; matrix_rows: rows of a matrix; arrays: which matrix a context has, and which
+    entries; entry_context: [E] int32; entry_weights, weight_entries: weights of an entry, and back.
+    """
+
+    active: Ints
+    context: Ints
+    matrix_rows: Csr
+    arrays: Contexts
+    entry_context: Ints
+    entry_weights: Csr
+    weight_entries: Csr
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries E."""
+        return len(self.arrays.ent_place)
+
+
+def lay_out_contexts(space: Workspace, rows: Rows, stochastic: bool) -> ContextLayout:
+    """Choose matrices and entries.
+
+    space: for its lattice and limits; rows: working bigram weights; stochastic: whether
+    potentials are built anew for each sequence instead of once per evaluation.
+    """
+    rule = _Rule(space, rows, stochastic)
+    in_matrix = rule.choose()
+    bases = np.where(in_matrix, rule.table, 0)
+    first, matrix_of = distinct_rows(np.sort(bases, axis=1))
+    matrix_rows = _csr(bases[first])
+    constant = (np.diff(matrix_rows.indptr) == 0) & (space.lattice.legal is None)
+    table = np.where(in_matrix, 0, rule.table)
+    entries, weights = _entries(table, rows, space.n_labels, space.padded)
+    ent_ptr = entries[0]
+    return ContextLayout(
+        rule.active,
+        rule.context,
+        matrix_rows,
+        Contexts(matrix_of, constant, *entries),
+        np.repeat(np.arange(len(table), dtype=np.int32), np.diff(ent_ptr)),
+        weights,
+        weights.transposed(int(rows.ptr[-1])),
+    )
+
+
+def bytes_of_pairs(space: Workspace, rows: Rows) -> int:
+    """About what the potentials of working bigram weights, and their gradient, take in memory.
+
+    The arguments are those of `lay_out_contexts`.
+    """
+    rule = _Rule(space, rows, False)
+    n_matrices, n_weights = rule.sizes(rule.choose())
+    area = (space.n_labels + 1) * space.padded
+    return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * n_weights)
+
+
+def _csr(matrix: Ints) -> Csr:
+    """The ragged table of the numbers of each row that are not 0, less 1; see `Csr.padded`."""
+    present = matrix > 0
+    indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
+    return Csr(indptr, (matrix[present] - 1).astype(np.int32))
+
+
+class _Rule:
+    """Counts the operations of an evaluation for each way to divide tests.
+
+    space: for its lattice and limits; rows: working bigram weights; stochastic: see
+    `lay_out_contexts`. active, context: see `ContextLayout`; table: [C, R] int32, 1 + rows of a
+    context.
+    """
+
+    def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
+        lattice, sizes = space.lattice, np.diff(rows.ptr)
+        every = np.sort(rows.of(lattice.ctx_tests).padded(), axis=1)
+        representatives, self.active = distinct_rows(every)
+        self.table = table = every[representatives]
+        self.context = lattice.store.looked_up(self.active, lattice.context)
+        self._begins, self._store = lattice.begins, lattice.store
+        self._limits = space.limits
+        self._area = float(space.n_labels * space.padded)
+        self._stochastic = stochastic
+        self._masked = lattice.legal is not None
+        self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
+        self._n_exps = self._tokens if stochastic else np.ones(len(table))
+        self._sizes = np.concatenate(([0.0], sizes))[table]
+        per_row = np.bincount(
+            table.ravel(), np.repeat(self._tokens, table.shape[1]), minlength=len(sizes) + 1
+        )
+        # Without a start label, a sequence's first token has no test.
+        n_tokens = self._tokens[(table > 0).any(axis=1)].sum()
+        self._share = (per_row / max(1.0, n_tokens))[table]
+
+    def choose(self) -> Mask:
+        """Which tests belong to the matrix of their context: [C, R] bool."""
+        masks = [mask for share in self._limits.shares for mask in self._masks(share)]
+        costs = [self._cost(mask) for mask in masks]
+        return masks[int(np.argmin(costs))]
+
+    def _masks(self, least_share: float) -> tuple[Mask, Mask]:
+        """Tests with a share of the tokens; with these, all of contexts with too many entries."""
+        present = self.table > 0
+        mask: Mask = np.logical_and(present, self._share >= least_share)
+        own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
+        own = self._entry_cost(mask) > own_cost
+        return mask, np.where(own[:, None], present, mask)
+
+    def _entry_cost(self, mask: Mask) -> Floats:
+        """Operations on the entries of a context [C]."""
+        entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
+        return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
+
+    def _matrices(self, mask: Mask) -> tuple[Longs, Ints]:
+        """Contexts with distinct matrices, [M], and the matrix of each context, [C]."""
+        return distinct_rows(np.sort(np.where(mask, self.table, 0), axis=1))
+
+    def sizes(self, mask: Mask) -> tuple[int, float]:
+        """Number of matrices, and of weights in entries, each counted for each context."""
+        return len(self._matrices(mask)[0]), float(np.where(mask, 0.0, self._sizes).sum())
+
+    def _cost(self, mask: Mask) -> float:
+        """Operations of an evaluation; beyond all others where it takes too much memory."""
+        first, matrix_of = self._matrices(mask)
+        # A matrix and its gradient, in float64.
+        n_bytes = 2.0 * 8.0 * self._area * len(first)
+        entry_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
+        if n_bytes > self._limits.matrix_bytes or entry_bytes > self._limits.entry_bytes:
+            return 1e30 * (n_bytes + entry_bytes)
+        cost = self._matrix_cost(np.any(mask[first], axis=1) | self._masked, matrix_of)
+        return cost + float(self._entry_cost(mask).sum())
+
+    def _matrix_cost(self, weighted: Mask, matrix_of: Ints) -> float:
+        """Operations of products with matrices, those that are not of ones, and to build them."""
+        uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
+        n_products = float(self._tokens[weighted[matrix_of]].sum())
+        products = self._area * (_UNCACHED if uncached else 1.0) * n_products
+        n_built = float(weighted.sum())
+        if self._stochastic:
+            n_built = float(self._n_changes(matrix_of, weighted))
+        return products + _BUILD * self._area * n_built
+
+    def _n_changes(self, matrix_of: Ints, weighted: Mask) -> int:
+        """Count the tokens with another matrix than the token before, one with weights."""
+        n, before = 0, -1
+        for begin, end in self._store.ranges(len(self.context)):
+            matrix = matrix_of[self.context[begin:end]]
+            changes = self._begins[begin:end] | (matrix != np.append(before, matrix[:-1]))
+            n += int((changes & weighted[matrix]).sum())
+            before = matrix[-1] if end > begin else before
+        return n
+
+
+def _entries(
+    table: Ints, rows: Rows, n_labels: int, padded: int
+) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
+    """Number the pairs that a context's remaining tests change.
+
+    RETURNS: the fields of `Contexts` about entries, and the weights of each entry.
+    """
+    lines = _csr(table)
+    given = lines.indptr, lines.indices, rows.ptr, rows.places
+    area = (n_labels + 1) * padded
+    sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
+    count_places(*given, np.full(area, -1, np.int32), sizes, n_weights)
+    ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    n_entries = int(ent_ptr[-1])
+    place = np.empty(n_entries, np.int32)
+    weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
+    n_words = -(-area // 64)
+    bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
+    list_places(*given, ent_ptr, bits, counts, place, weights.indptr, weights.indices)
+    context = np.repeat(np.arange(len(table)), sizes)
+    before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
+    previous, label = (of_place.astype(np.uint16) for of_place in np.divmod(place, padded))
+    return (ent_ptr, ent_ptr[:-1] + before_start, previous, label, place), weights
 
 
 class PairPotentials:

@@ -12,8 +12,7 @@ from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .rows import Heads, Rows
-from .values import ValueWeights
+from .weights import Heads, Rows, ValueWeights
 from .workspace import Contents, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.minibatch import ADAGRAD, Rule, catch_up_each
-from ..loss.descent import Minibatches
+from ..loss.examples import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers

@@ -13,7 +13,7 @@ from ..loss.working import WorkingLoss
 from ..parallel import cut
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, evaluate_start, needs
+from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
 
 
 class IterativeScaling(BatchSolver):
@@ -66,8 +66,8 @@ class SCGIS(IterativeScaling):
         RAISES: SparseCRFError also as `check`.
         """
         self.check(loss, penalty)
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return SolverState(theta, gradient, value)
+        state: SolverState = super().start(loss, penalty, theta)
+        return state
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import minibatch
-from ..loss.descent import Minibatches
+from ..loss.examples import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers

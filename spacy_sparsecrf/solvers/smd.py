@@ -9,7 +9,7 @@ from ..loss.examples import CurvedExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate_start, needs
+from .base import Floats, Longs, SolverState, StepReport, needs
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
@@ -22,7 +22,7 @@ class State(SolverState):
 
     gains: Floats
     v: Floats
-    epoch: int
+    epoch: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.SMD.v1")
@@ -62,12 +62,6 @@ class SMD(StreamSolver):
     def columns(self) -> dict[str, float]:
         """Weights, gains, and v; new weights have the first gain."""
         return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
-
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        gains = np.full(len(theta), self.eta0)
-        return State(theta, gradient, value, gains, np.zeros_like(theta), 0)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""

@@ -5,8 +5,7 @@ import sys
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
 NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
-NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching"]
-NUMERICS += ["loss.chain", "solvers.line_search"]
+NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching", "loss.chain"]
 
 
 def run(code: str) -> None:

@@ -19,8 +19,8 @@ from spacy_sparsecrf.kernels.rules import (
 )
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import new_visit
-from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..kernels.kernel_functions import compiled

@@ -9,9 +9,9 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Rule, catch_up_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.descent import SequenceDescent
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
