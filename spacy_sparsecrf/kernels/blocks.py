@@ -301,11 +301,16 @@ def _count_visit(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
 
 
 @inner
-def _end_of_visit(tokens: Ints, j: int, end: int) -> int:
-    """Index after the last of tokens[j:] before token `end`."""
+def _visit_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
+    """The visit that begins at tokens[j]: its sequence, first and last token, and where it ends."""
+    # Of the type that other kernels are called with elsewhere.
+    first: Any = np.int64(tokens[j])
+    s = sweep.blocks.sequence_of[first]
+    end = sweep.tables.sequences.offsets[s + 1]
     while j < len(tokens) and tokens[j] < end:
         j += 1
-    return j
+    last: Any = np.int64(tokens[j - 1])
+    return s, first, last, j
 
 
 @inner
@@ -315,13 +320,9 @@ def visit_block(block: Block, sweep: Sweep) -> None:
     sweep: to the gradient in its space E is added, to curvature w p (1 - p) summed over tokens,
     those of negative weight left out.
     """
-    tokens, sequences, kept, j = block.tokens, sweep.tables.sequences, sweep.kept, 0
+    tokens, kept, j = block.tokens, sweep.kept, 0
     while j < len(tokens):
-        s = sweep.blocks.sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
-        # Of the type that other kernels are called with elsewhere, here and in `measure_block`.
-        first: Any = np.int64(tokens[j])
-        last: Any = np.int64(tokens[stop - 1])
+        s, first, last, stop = _visit_at(tokens, j, sweep)
         sweep.space.counts[0] += 1
         if kept.alpha_end[s] <= last:
             _extend_forward(s, kept.alpha_end[s], last + 1, sweep)
@@ -343,10 +344,7 @@ def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
     tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
-        s = sweep.blocks.sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
-        first: Any = np.int64(tokens[j])
-        last: Any = np.int64(tokens[stop - 1])
+        s, first, last, stop = _visit_at(tokens, j, sweep)
         _extend_forward(s, first, last + 1, sweep)
         kept.beta_begin[s] = max(kept.beta_begin[s], last)
         after = _partial_log_z(first, last, sweep)

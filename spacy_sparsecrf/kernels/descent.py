@@ -309,31 +309,32 @@ def sgd_pass(
     return loss
 
 
+class Summed(NamedTuple):
+    """A sum of gradients [K], and its parts as weights on which nothing is due: all else zeros."""
+
+    gradient: Floats
+    unigram: Paid
+    bigram: Paid
+
+
 @inner
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, unigram: Paid, bigram: Paid, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
     That is to descend from it, with a step of minus the example's weight and no penalty. number:
-    see `infer_example`; unigram, bigram: the gradients of each kind of weights, all else zeros.
-    RETURNS: the weighted loss.
+    see `infer_example`. RETURNS: the weighted loss.
     """
     weight, split = tables.sequences.weights[s], tables.unigrams.split
     loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    update_example(s, tables, visit, -weight, unigram, bigram)
+    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
     return float(weight * loss)
 
 
 @kernel
 def add_gradients(
-    members: Ints,
-    number: int,
-    tables: Tables,
-    theta: Floats,
-    unigram: Paid,
-    bigram: Paid,
-    visit: Visit,
+    members: Ints, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
 ) -> float:
     """Add the weighted gradients of examples `members`, at the same weights, to gradients.
 
@@ -342,7 +343,7 @@ def add_gradients(
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, unigram, bigram, visit)
+        loss += add_gradient(s, number, tables, theta, summed, visit)
     return loss
 
 

@@ -91,52 +91,35 @@ def dot(one: Factors, other: Factors) -> float:
 
 
 @inner
-def _lowest(block: Floats, n_labels: int) -> float:
-    """What is WIDEST below the largest of block[:, :n_labels]."""
-    top = -np.inf
+def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
+    """Whether something is more than WIDEST below the largest of block[:, :n_labels].
+
+    raised: whether it is raised to that.
+    """
+    top, found = -np.inf, False
     for row in block:
         for y in range(n_labels):
             top = max(top, row[y])
-    return top - WIDEST
-
-
-@inner
-def _narrow(block: Floats, n_labels: int) -> None:
-    """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
-    low = _lowest(block, n_labels)
+    low = top - WIDEST
     for row in block:
         for y in range(n_labels):
-            row[y] = max(row[y], low)
+            found |= row[y] < low
+            if raised:
+                row[y] = max(row[y], low)
+    return found
 
 
 @inner
-def narrow(n_labels: int, factors: Factors) -> None:
-    """Raise log-potentials that are out of range of their token's, or of their group's."""
-    for t in range(len(factors.nodes)):
-        _narrow(factors.nodes[t : t + 1], n_labels)
-    for g in range(len(factors.pairs)):
-        _narrow(factors.pairs[g], n_labels)
+def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
+    """Whether log-potentials are out of range of their token's, or of their group's.
 
-
-@inner
-def _is_wide(block: Floats, n_labels: int) -> bool:
-    """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
-    low = _lowest(block, n_labels)
-    for row in block:
-        for y in range(n_labels):
-            if row[y] < low:
-                return True
-    return False
-
-
-@inner
-def is_wide(n_labels: int, factors: Factors) -> bool:
-    """Whether log-potentials are out of range of their token's, or of their group's."""
+    raised: whether those that are get into it.
+    """
     found = False
     for t in range(len(factors.nodes)):
-        found |= _is_wide(factors.nodes[t : t + 1], n_labels)
+        found |= _is_wide(factors.nodes[t : t + 1], n_labels, raised)
     for g in range(len(factors.pairs)):
-        found |= _is_wide(factors.pairs[g], n_labels)
+        found |= _is_wide(factors.pairs[g], n_labels, raised)
     return found
 
 

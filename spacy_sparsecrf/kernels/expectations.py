@@ -4,11 +4,10 @@ The *residual* of a token is its marginals less its gold label, times its weight
 sum of residuals: scattered to few heads while a chunk goes by, gathered for all other weights.
 """
 
-from .chain import log_partition
+from .chain import log_partition, vectors_of, waves_back, waves_forward
 from .compiled import add_at, fill, inner, kernel, prefetch
 from .layout import Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors, Walk
 from .scores import evidence_of, score_token
-from .waves import waves_back, waves_forward
 
 # How many tokens ahead their residuals are asked for.
 _AHEAD = 8
@@ -42,14 +41,7 @@ def _infer_run(
     offsets = sequences.offsets
     begin, end = offsets[head], offsets[tail]
     order, context = walk.order[begin:end], sequences.context[begin:end]
-    run = Vectors(
-        vectors.alpha[begin:end],
-        vectors.backward[begin:end],
-        vectors.marginals[begin:end],
-        vectors.scales[begin:end],
-        vectors.norms[begin:end],
-        vectors.scratch,
-    )
+    run = vectors_of(begin, end, vectors)
     waves_forward(order, context, pairs, run)
     for s in range(head, tail):
         first, last = offsets[s] - begin, offsets[s + 1] - begin

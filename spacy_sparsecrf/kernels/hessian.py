@@ -6,6 +6,7 @@ derivatives (see `tangents`), which are gathered or scattered as residuals are.
 
 from typing import NamedTuple
 
+from .chain import vectors_of
 from .compiled import fill, inner, kernel
 from .descent import entries_of
 from .expectations import add_to_heads
@@ -39,19 +40,6 @@ class Turn(NamedTuple):
 
 
 @inner
-def _vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
-    """The vectors of tokens begin:end that tangents are taken from."""
-    return Vectors(
-        vectors.alpha[begin:end],
-        vectors.backward[begin:end],
-        vectors.marginals,
-        vectors.scales,
-        vectors.norms,
-        vectors.scratch,
-    )
-
-
-@inner
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
     """The tangents of tokens begin:end."""
     return Tangents(
@@ -74,7 +62,7 @@ def recover_chunk(
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         weight, context = sequences.weights[s], sequences.context[begin:end]
-        own = _vectors_of(begin, end, vectors)
+        own = vectors_of(begin, end, vectors)
         recover_betas(weight, context, pairs, own, beta[begin:end])
 
 
@@ -107,7 +95,7 @@ def differentiate_chunk(
                 fill(scores, 0, len(scores), 0.0)
             score_token(t, sequences.n_labels, unigrams, direction, scores)
         weight, context = sequences.weights[s], sequences.context[begin:end]
-        own, changes = _vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
+        own, changes = vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
         differentiate(weight, context, pairs, slopes, own, changes)
         for t in range(begin, end):
             add_to_heads(t, tangents.marginal_change[t], unigrams, head_sums)
@@ -120,7 +108,7 @@ def _differentiate_part(
     """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    own = _vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
+    own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
     part = _tangents_of(0, end - begin, turn.copy if is_copy else turn.tangents)
     for t in range(begin, end):
         scores = part.marginal_change[t - begin]

@@ -166,7 +166,7 @@ class Tangents(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """How inference goes through the sequences of a chunk; see `waves`.
+    """How inference goes through the sequences of a chunk; see `chain`.
 
     order: [N] int32, tokens in the order of runs of sequences, counted from the first of their run,
     ~t where t begins a sequence; together: sequences of a run; scored: whether `backward` has

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .descent import Paid, add_gradient, collect_rows, forget
+from .descent import Summed, add_gradient, collect_rows, forget
 from .hessian import Turn, add_product
 from .layout import Floats, Ints, Tables, Visit
 
@@ -176,19 +176,16 @@ def minibatch_pass(
     marks: RowMarks,
     theta: Floats,
     extra: Floats,
-    gradient: Floats,
-    gradients: tuple[Paid, Paid],
+    summed: Summed,
     visit: Visit,
 ) -> float:
     """One pass over examples, a minibatch at a time, with a step along each one's gradient.
 
     order: [n] int64 examples; batch: how many make up a minibatch; etas: [minibatches], the steps,
     of which a 0 only measures; theta: [K], in and out; extra: [K], in and out, the sum of SGD's
-    iterates or AdaGrad's sum of squares; gradient: [K] zeros, of which `gradients` are the parts of
-    unigram and bigram weights (see `add_gradient`).
+    iterates or AdaGrad's sum of squares; summed: zeros.
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
-    unigram, bigram = gradients
     loss = 0.0
     forget(visit)
     for number in range(len(etas)):
@@ -198,8 +195,8 @@ def minibatch_pass(
         rows = marks.touched[:found]
         _catch_up(rows, number, eta, rule, marks, theta, extra)
         for s in members:
-            loss += add_gradient(s, number, tables, theta, unigram, bigram, visit)
-        _step(rows, eta, rule, marks, gradient, theta, extra)
+            loss += add_gradient(s, number, tables, theta, summed, visit)
+        _step(rows, eta, rule, marks, summed.gradient, theta, extra)
         for row in rows:
             marks.done[row] = number + 1
     for row in range(len(marks.done)):
@@ -215,21 +212,20 @@ def add_gradient_and_product(
     tables: Tables,
     theta: Floats,
     direction: Floats,
-    gradients: tuple[Paid, Paid],
+    summed: Summed,
     product: Floats,
     visit: Visit,
     turn: Turn,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
-    number: of this minibatch, > 0; direction: [K]; gradients: of unigram and of bigram weights;
-    product: [K], added to; the rest: see `add_gradient` and `add_product`.
+    number: of this minibatch, > 0; summed, product: added to; the rest: see `add_gradient` and
+    `add_product`.
     RETURNS: the weighted sum of the examples' losses.
     """
-    unigram, bigram = gradients
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, unigram, bigram, visit)
+        loss += add_gradient(s, number, tables, theta, summed, visit)
         add_product(s, number, tables, direction, product, visit, turn)
     return loss
 

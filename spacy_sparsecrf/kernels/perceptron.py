@@ -62,16 +62,15 @@ def _move(
     row_ptr: Ints,
     places: Ints,
     place: int,
-    theta: Floats,
-    moves: Floats,
+    weights: Averaged,
 ) -> None:
     """Add a step to the weights of rows that are at a place, and count * step to their moves."""
     for row in rows:
         begin, end = row_ptr[row], row_ptr[row + 1]
         k = begin + position(places[begin:end], place)
         if k < end and places[k] == place:
-            theta[k] += step
-            moves[k] += count * step
+            weights.theta[k] += step
+            weights.moves[k] += count * step
 
 
 @inner
@@ -84,8 +83,7 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
     context_rows, n_wrong = tables.context_rows, 0
     begin, end, step = sequences.offsets[s], sequences.offsets[s + 1], sequences.weights[s]
     n_labels, labels, padded = sequences.n_labels, sequences.labels, len(guess.best)
-    theta, moves = weights.theta, weights.moves
-    pair_theta, pair_moves = theta[unigrams.split :], moves[unigrams.split :]
+    pairs = Averaged(weights.theta[unigrams.split :], weights.moves[unigrams.split :])
     for t in range(begin, end):
         gold, mine = labels[t], guess.labels[t - begin]
         gold_before = n_labels if t == begin else labels[t - 1]
@@ -94,14 +92,14 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
             n_wrong += 1
             rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
             own = unigrams.row_ptr, unigrams.row_labels
-            _move(step, count, rows, *own, gold, theta, moves)
-            _move(-step, count, rows, *own, mine, theta, moves)
+            _move(step, count, rows, *own, gold, weights)
+            _move(-step, count, rows, *own, mine, weights)
         if gold != mine or gold_before != before:
             c = context_rows.context[t]
             rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
             own = bigrams.row_ptr, bigrams.row_places
-            _move(step, count, rows, *own, gold_before * padded + gold, pair_theta, pair_moves)
-            _move(-step, count, rows, *own, before * padded + mine, pair_theta, pair_moves)
+            _move(step, count, rows, *own, gold_before * padded + gold, pairs)
+            _move(-step, count, rows, *own, before * padded + mine, pairs)
     return n_wrong
 
 

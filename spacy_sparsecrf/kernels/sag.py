@@ -6,9 +6,10 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .descent import collect_rows, forget
-from .example import infer_example, leave_factors, scatter
+from .example import example_loss, infer_example, leave_factors, scatter, square_norm
 from .layout import Factors, Floats, Grouped, Ints, OwnRows, Tables, Visit
 from .rules import (
+    BALANCED,
     UNIFORM,
     Rules,
     Steps,
@@ -16,11 +17,16 @@ from .rules import (
     catch_up_own,
     curvature_share,
     draw,
-    find_curvature,
+    first_estimate,
     seen_first,
     set_leaf,
     step_size,
 )
+
+# Rounding errors of the loss, a token: where they prevail, the search would not end without it.
+_ROUNDING = 1e-13
+# No curvature is estimated to be larger.
+_LARGEST = 1e30
 
 
 class Average(NamedTuple):
@@ -96,6 +102,53 @@ def _refresh(s: int, number: int, grouped: Grouped, average: Average, exchange: 
 
 
 @inner
+def _find_curvature(
+    s: int,
+    number: int,
+    loss: float,
+    mean: float,
+    rules: Rules,
+    grouped: Grouped,
+    average: Average,
+    exchange: Exchange,
+) -> tuple[float, int]:
+    """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
+
+    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
+
+    number: of the next visit, others follow, see `build_visited`; loss: f of sequence s; mean: of
+    the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
+    or the first L; exchange: with g where the sequence has weights.
+    RETURNS: L, and the number of evaluations, 0 where there was no search.
+    """
+    gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
+    sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
+    own, weight_ptr = grouped.own_rows, grouped.own_rows.weight_ptr
+    length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
+    norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
+    searched = norm > rules.least_norm
+    if rules.mode != UNIFORM:
+        # Without a search, nothing would stop an estimate's fall.
+        factor = rules.revisit if searched else 1.0
+        by_mean = rules.mode == BALANCED
+        old = average.curvatures[s]
+        curvature = first_estimate(old, mean, by_mean, common, rules.fresh, factor)
+    n_trials = 0
+    while searched:
+        for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
+            for k in range(weight_ptr[row], weight_ptr[row + 1]):
+                trial[k] = average.theta[k] - gradient[k] / curvature
+        at, visit = (trial[:split], trial[split:]), exchange.visit
+        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, visit)
+        n_trials += 1
+        # Nor where the loss is not a number.
+        if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
+            break
+        curvature *= rules.grow
+    return curvature, n_trials
+
+
+@inner
 def _apply_change(
     s: int, own_rows: OwnRows, pull: float, average: Average, exchange: Exchange
 ) -> None:
@@ -167,19 +220,8 @@ def sag_pass(
         catch_up_own(s, i, own, theta, total, rules.l1, steps)
         loss = _refresh(s, i + n_forward, grouped, average, exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
-        curvature, n_trials = find_curvature(
-            s,
-            i + 1 + n_forward,
-            loss,
-            mean,
-            curvatures[s],
-            average.common[0],
-            rules,
-            grouped,
-            theta,
-            exchange.gradient,
-            exchange.trial,
-            exchange.visit,
+        curvature, n_trials = _find_curvature(
+            s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
         )
         n_forward += n_trials
         n_seen += curvatures[s] == 0.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels.descent import Paid, add_gradients, penalise, sgd_pass
+from ..kernels.descent import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..kernels.hessian import Turn
 from ..kernels.layout import Tangents, Vectors, Visit
 from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
@@ -47,13 +47,13 @@ class Examples:
         self.split = working.split
         self._n_calls = 0
 
-    def gradients(self, gradient: Floats) -> tuple[Paid, Paid]:
-        """Sums of gradients [K], as kernels take them: weights on which nothing is due."""
-        nothing, no_dues = np.zeros(len(gradient) + 1), np.zeros(2)
-        split = self.split
-        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
+    def summed(self, gradient: Floats) -> Summed:
+        """A sum of gradients [K], as kernels take it: weights on which nothing is due."""
+        nothing, no_dues, split = np.zeros(len(gradient) + 1), np.zeros(2), self.split
         n_bigram = len(gradient) - split
-        return unigram, Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
+        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
+        bigram = Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
+        return Summed(gradient, unigram, bigram)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples.
@@ -62,8 +62,8 @@ class Examples:
         RETURNS: the weighted sum of their losses.
         """
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta
-        return float(add_gradients(*call, *self.gradients(gradient), self.visit))
+        call = members, self._n_calls, self.tables, theta, self.summed(gradient)
+        return float(add_gradients(*call, self.visit))
 
 
 class CurvedExamples(Examples):
@@ -84,7 +84,7 @@ class CurvedExamples(Examples):
         RETURNS: the weighted sum of the examples' losses.
         """
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, direction, self.gradients(gradient)
+        call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
         return float(add_gradient_and_product(*call, product, self.visit, self._turn))
 
 
@@ -225,8 +225,8 @@ class Minibatches:
         numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
         marks = self._new_marks()
         pass_of = order, self.batch, etas, numbers, self._examples.tables, marks
-        sums = self._gradient, self._examples.gradients(self._gradient)
-        return float(minibatch_pass(*pass_of, theta, extra, *sums, self._examples.visit))
+        summed = self._examples.summed(self._gradient)
+        return float(minibatch_pass(*pass_of, theta, extra, summed, self._examples.visit))
 
     def _new_marks(self) -> RowMarks:
         """Marks of rows, of which none was visited."""

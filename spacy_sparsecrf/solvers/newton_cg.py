@@ -110,20 +110,15 @@ class NewtonCG(BatchSolver):
         return n_evaluations + hessian.passes
 
     def _try(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: State,
-        hessian: HessianProduct,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, hessian: HessianProduct
     ) -> bool:
         """Try a step in the trust region and adapt the region; whether the step was taken."""
-        step, residual = truncated_newton_step(
-            lambda vector: hessian.product(vector) + penalty.l2 * vector,
-            state.gradient,
-            state.radius,
-            self.xi,
-            self.max_cg,
-        )
+
+        def product(vector: Floats) -> Floats:
+            return hessian.product(vector) + penalty.l2 * vector
+
+        limits = state.radius, self.xi, self.max_cg
+        step, residual = truncated_newton_step(product, state.gradient, *limits)
         slope = dot(state.gradient, step)
         predicted = 0.5 * (dot(step, residual) - slope)
         point = point_at(loss, penalty, state.theta + step)

@@ -166,16 +166,8 @@ class OWLQN(BatchSolver):
         if penalty.l1 == 0.0:
             return wolfe(objective, origin, direction, first_step, self.max_line_search)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
-        return projected_backtracking(
-            objective,
-            origin,
-            pseudo,
-            direction,
-            orthant,
-            first_step,
-            0.1 if fresh else 0.5,
-            self.max_line_search,
-        )
+        line, steps = (pseudo, direction, orthant), (first_step, 0.1 if fresh else 0.5)
+        return projected_backtracking(objective, origin, *line, *steps, self.max_line_search)
 
     def _accept(self, state: State, point: Point) -> None:
         """Move to a point and remember the last `history` pairs."""
