@@ -6,7 +6,7 @@ Vector arithmetic whose result does not depend on how many threads a BLAS librar
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,16 @@ class Workers:
         self.n_threads = n_threads or _n_cores()
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, function: Callable[[int, int], ResultT], chunks: Chunks) -> list[ResultT]:
-        """Call function(first, last) for every chunk.
+    def map(self, function: Callable[..., ResultT], chunks: Chunks, *given: Any) -> list[ResultT]:
+        """Call function(first, last, *given) for every chunk.
 
         RETURNS: the results in the order of the chunks, whichever thread ran them.
         """
         if self.n_threads == 1 or len(chunks) < 2:
-            return [function(*chunk) for chunk in chunks]
+            return [function(*chunk, *given) for chunk in chunks]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="sparsecrf")
-        return list(self._pool.map(lambda chunk: function(*chunk), chunks))
+        return list(self._pool.map(lambda chunk: function(*chunk, *given), chunks))
 
 
 def _n_cores() -> int:

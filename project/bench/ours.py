@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.descent import SequenceDescent
+from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet

@@ -21,11 +21,8 @@ _NONE: Hashes = np.empty(0, np.uint64)
 class Conjunctions:
     """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
 
-    seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a test; part_columns: [K] int64, column of
-    `Readings.lexical` if < n_lexical, else n_lexical + column of `Readings.annotations`; ~column
-    where an attribute has several values and the column is not that of the first, which alone
-    stands for tokens outside the sequence; part_offsets: [K] int64, in tokens; part_anchors: [K]
-    int64, from where they count: 0 the token, 1 the first of its sequence, 2 behind the last.
+    seeds, part_ptr, part_columns, part_offsets, part_anchors: see `HashPlan`; an attribute that has
+    several values at a token has columns of which the first alone stands for tokens outside;
     n_edges: E >= 1, how many distances from a sequence are told apart, tokens farther away being
     like those at distance E; given_edges: [K, 2, E] uint64, values there, 0 = missing, or None:
     each distance has a value of its own.

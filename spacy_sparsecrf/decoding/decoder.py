@@ -209,15 +209,8 @@ class Decoder:
             self._normalise(source, scores, context, pairs)
             prune = len(pairs) * PRUNE_FROM <= len(scores)
             shared = self._finish(pairs, prune, keep=permitted is not None)
-        chains = Chains(
-            source.offsets,
-            self.n_labels,
-            scores,
-            context,
-            shared.ready.pairs,
-            shared.ready.slack,
-            self.transitions,
-        )
+        ready, scored = shared.ready, (source.offsets, self.n_labels, scores, context)
+        chains = Chains(*scored, ready.pairs, ready.slack, self.transitions)
         constrain(chains, shared.free, permitted)
         return chains
 

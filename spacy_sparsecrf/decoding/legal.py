@@ -81,16 +81,10 @@ def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> 
     what, method: what it tells, and the method of a target that gives it, for the message.
     RAISES: SparseCRFError.
     """
-    if getattr(mask, "shape", None) != shape or mask.dtype != bool:
-        raise SparseCRFError(
-            Errors.SC405.format(
-                what=what,
-                shape=getattr(mask, "shape", None),
-                dtype=getattr(mask, "dtype", type(mask).__name__),
-                expected=[*shape],
-                method=method,
-            )
-        )
+    found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
+    if found != shape or mask.dtype != bool:
+        told = {"what": what, "shape": found, "dtype": kind, "expected": [*shape], "method": method}
+        raise SparseCRFError(Errors.SC405.format(**told))
     return mask
 
 

@@ -19,8 +19,7 @@ from ..kernels.log_space import (
     score_paths,
     score_spans,
 )
-from ..kernels.nbest import find_paths
-from ..kernels.viterbi import viterbi
+from ..kernels.viterbi import find_paths, viterbi
 from .chains import Chains, Floats, Ints, Spans
 
 

@@ -33,9 +33,8 @@ from .attributes import EXTENSION, NUMBERS, PHRASE, VECTOR, Ngrams, Value
 from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .patterns.featurizer import PatternFeaturizer
-from .patterns.macros import Pattern
+from .patterns.macros import Pattern, text_of, value_of
 from .patterns.plan import Shown, texts_of
-from .patterns.views import text_of, value_of
 from .plan import seed_of
 from .templates import Template
 from .tokens import number_of

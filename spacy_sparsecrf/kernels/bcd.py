@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .blocks import Block, Blocks, BlockSpace, Kept, measure_block, refresh_block, visit_block
+from .blocks import Block, BlockSpace, Sweep, measure_block, refresh_block, visit_block
 from .compiled import fill, inner, kernel, position
-from .layout import Floats, Ints, Potentials, Tables
+from .layout import Floats, Ints
 
 # A step must bring this share of the decrease that the gradient promises (Tseng & Yun 2009).
 _ARMIJO = 0.1
@@ -113,23 +113,16 @@ def _change_of_rest(part: Ints, settings: Settings, weights: Weights, old: Float
 
 @inner
 def _begin_part(
-    i: int,
-    row: int,
-    origin: int,
-    row_ptr: Ints,
-    settings: Settings,
-    weights: Weights,
-    space: BlockSpace,
-    parts: Ints,
+    i: int, row: int, origin: int, row_ptr: Ints, least: float, weights: Weights, space: BlockSpace
 ) -> float:
     """Find the weights of a row, parts[i], none for -1, and clear their sums.
 
-    RETURNS: their kappa: the largest, as weights may have joined the row.
+    least: the least kappa. RETURNS: theirs: the largest, as weights may have joined the row.
     """
+    parts, largest = space.parts, least
     parts[i, 0] = parts[i, 1] = origin
     if row >= 0:
         parts[i, 0], parts[i, 1] = origin + row_ptr[row], origin + row_ptr[row + 1]
-    largest = settings.least_kappa
     for k in range(parts[i, 0], parts[i, 1]):
         space.old[k], space.curvature[k] = weights.theta[k], 0.0
         space.gradient[k] = -weights.observed[k]
@@ -140,9 +133,10 @@ def _begin_part(
 
 
 @inner
-def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: Ints) -> Block:
-    """Block b, whose weights are `parts`, see `_descend_block`; padded: Yp."""
-    split, n_inner = tables.unigrams.split, tables.sequences.n_labels * padded
+def _block(b: int, sweep: Sweep) -> Block:
+    """Block b, whose weights are the parts in the sweep's space."""
+    blocks, tables, parts = sweep.blocks, sweep.tables, sweep.space.parts
+    split, n_inner = tables.unigrams.split, sweep.pairs.n_labels * len(sweep.space.product)
     labels = tables.unigrams.row_labels[parts[0, 0] : parts[0, 1]]
     places = tables.bigrams.row_places[parts[1, 0] - split : parts[1, 1] - split]
     middle = position(places, n_inner)
@@ -152,23 +146,10 @@ def _block(b: int, padded: int, blocks: Blocks, tables: Tables, parts: Ints) -> 
 
 @inner
 def _descend_block(
-    b: int,
-    block: Block,
-    parts: Ints,
-    kappas: Floats,
-    blocks: Blocks,
-    tables: Tables,
-    settings: Settings,
-    weights: Weights,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
+    b: int, block: Block, settings: Settings, weights: Weights, sweep: Sweep
 ) -> None:
-    """Descend on block b, which was visited.
-
-    parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2], of
-    each, in and out.
-    """
+    """Descend on block b, which was visited; its kappas, in the sweep's space, are in and out."""
+    space, parts, kappas = sweep.space, sweep.space.parts, sweep.space.kappas
     for trial in range(_MAX_TRIALS):
         moved, promised, rest = False, 0.0, 0.0
         for i in range(2):
@@ -178,8 +159,8 @@ def _descend_block(
             rest += _change_of_rest(part, settings, weights, space.old)
         if not moved and trial == 0:
             break
-        refresh_block(b, blocks, tables, weights.theta, potentials, kept)
-        log_z, size = measure_block(block, blocks.sequence_of, tables, potentials, kept, space)
+        refresh_block(b, weights.theta, sweep)
+        log_z, size = measure_block(block, sweep)
         if not moved:
             break
         factor = 2.0 if trial < _MAX_TRIALS - 2 else np.inf
@@ -194,31 +175,22 @@ def _descend_block(
 
 
 @kernel
-def descend_blocks(
-    order: Ints,
-    blocks: Blocks,
-    tables: Tables,
-    settings: Settings,
-    weights: Weights,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
+def descend_blocks(order: Ints, settings: Settings, weights: Weights, sweep: Sweep) -> None:
     """Descend on blocks, one after the other; none raises the objective by more than its rounding.
 
     Of each, visit the sequences, propose new weights and evaluate the objective there. While it
     does not fall enough, kappa doubles; it halves again where the first trial does.
 
-    order: [n] int64, blocks. In and out: weights; potentials, at theta; kept; space.
+    order: [n] int64, blocks. In and out: weights; sweep, at theta.
     """
+    blocks, tables, space, rest = sweep.blocks, sweep.tables, sweep.space, (weights, sweep.space)
     parts, kappas, split = space.parts, space.kappas, tables.unigrams.split
     for b in order:
-        u, r, rest = blocks.unigram[b], blocks.bigram[b], (settings, weights, space, parts)
-        kappas[0] = _begin_part(0, u, 0, tables.unigrams.row_ptr, *rest)
-        kappas[1] = _begin_part(1, r, split, tables.bigrams.row_ptr, *rest)
-        block = _block(b, len(space.product), blocks, tables, parts)
-        visit_block(block, blocks.sequence_of, tables, potentials, kept, space)
-        state = weights, potentials, kept, space
-        _descend_block(b, block, parts, kappas, blocks, tables, settings, *state)
+        u, r, least = blocks.unigram[b], blocks.bigram[b], settings.least_kappa
+        kappas[0] = _begin_part(0, u, 0, tables.unigrams.row_ptr, least, *rest)
+        kappas[1] = _begin_part(1, r, split, tables.bigrams.row_ptr, least, *rest)
+        block = _block(b, sweep)
+        visit_block(block, sweep)
+        _descend_block(b, block, settings, weights, sweep)
         for i in range(2):
             fill(weights.kappa, parts[i, 0], parts[i, 1], kappas[i])

@@ -13,7 +13,7 @@ import numpy as np
 
 from .chain import backward_product, forward_product, log_partition, settle, start_vector
 from .compiled import fill, inner, kernel
-from .layout import Floats, Ints, Potentials, Sequences, Tables, Unigrams, Vectors
+from .layout import Floats, Ints, Pairs, Tables, Vectors
 from .pairs import build_entries, build_matrices
 from .scores import evidence_of, score_token
 
@@ -70,6 +70,19 @@ class BlockSpace(NamedTuple):
     counts: Ints
 
 
+class Sweep(NamedTuple):
+    """What a sweep goes by, the corpus, its weights and their blocks, and what it keeps.
+
+    pairs: with the potentials at the weights so far.
+    """
+
+    blocks: Blocks
+    tables: Tables
+    pairs: Pairs
+    kept: Kept
+    space: BlockSpace
+
+
 class Block(NamedTuple):
     """One block: its tokens, ascending, and where its weights are.
 
@@ -88,18 +101,14 @@ class Block(NamedTuple):
 
 @kernel
 def weigh_tokens(
-    tokens: Ints,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    theta: Floats,
-    evidence: Floats,
-    scales: Floats,
+    tokens: Ints, tables: Tables, theta: Floats, evidence: Floats, scales: Floats
 ) -> None:
     """Exponentiate the unigram scores of some tokens: evidence[t] = exp(scores_t - scales[t]).
 
     tokens: int32; theta: [K]; evidence: [N, Yp], out, 0 where padded or not allowed; scales: [N]
     float64, out.
     """
+    sequences, unigrams = tables.sequences, tables.unigrams
     for t in tokens:
         row = evidence[t]
         fill(row, 0, len(row), 0.0)
@@ -108,51 +117,42 @@ def weigh_tokens(
 
 
 @inner
-def refresh_block(
-    b: int, blocks: Blocks, tables: Tables, theta: Floats, potentials: Potentials, kept: Kept
-) -> None:
+def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
     """Evaluate anew the evidence and the potentials that depend on the weights of block b.
 
-    theta: [K]; potentials, and evidence and scales of `kept`: in and out.
+    theta: [K]; pairs, and evidence and scales of what is kept: in and out.
     """
-    sequences, bigram, split = tables.sequences, blocks.bigram[b], tables.unigrams.split
+    blocks, tables, pairs, kept, _ = sweep
+    bigram, split = blocks.bigram[b], tables.unigrams.split
     if blocks.unigram[b] >= 0:
         tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
         scales = kept.vectors.scales
-        weigh_tokens(tokens, sequences, tables.unigrams, theta[:split], kept.evidence, scales)
+        weigh_tokens(tokens, tables, theta[:split], kept.evidence, scales)
     if bigram < 0:
         return
     pair_theta = theta[split:]
     for j in range(blocks.mat_ptr[bigram], blocks.mat_ptr[bigram + 1]):
         m: Any = np.int64(blocks.matrices[j])  # the type of other calls
-        build_matrices(m, m + 1, sequences.n_labels, tables.bigrams, pair_theta, potentials)
+        build_matrices(m, m + 1, pairs, tables.bigrams, pair_theta)
     for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
         c: Any = np.int64(blocks.contexts[j])
-        build_entries(c, c + 1, tables.contexts, tables.bigrams, pair_theta, potentials)
+        build_entries(c, c + 1, pairs, tables.bigrams, pair_theta)
 
 
 @inner
-def _extend_forward(
-    s: int,
-    first: int,
-    last: int,
-    tables: Tables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
+def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
     """Compute forward vectors of the tokens first:last of sequence s."""
-    sequences, contexts, vectors = tables.sequences, tables.contexts, kept.vectors
+    _, tables, pairs, kept, space = sweep
+    sequences, vectors = tables.sequences, kept.vectors
     for t in range(first, last):
         alpha, evidence, copy = vectors.alpha[t], kept.evidence[t], vectors.backward[t]
         for y in range(len(copy)):
             copy[y] = evidence[y]
-        c, n_labels = sequences.context[t], sequences.n_labels
+        c = sequences.context[t]
         if t == sequences.offsets[s]:
-            start_vector(c, n_labels, contexts, potentials, alpha)
+            start_vector(c, pairs, alpha)
         else:
-            before = vectors.alpha[t - 1]
-            forward_product(c, before, n_labels, contexts, potentials, vectors.scratch, alpha)
+            forward_product(c, vectors.alpha[t - 1], pairs, vectors.scratch, alpha)
         vectors.norms[t] = settle(alpha, copy)
     space.counts[1] += last - first
     kept.alpha_end[s] = last
@@ -170,13 +170,12 @@ def _normalise(row: Floats) -> None:
 
 
 @inner
-def _extend_backward(
-    s: int, first: int, tables: Tables, potentials: Potentials, kept: Kept, space: BlockSpace
-) -> None:
+def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
 
     `chain.go_back` would turn beta into marginals, which change with every block.
     """
+    _, tables, pairs, kept, space = sweep
     sequences, beta, product = tables.sequences, kept.vectors.marginals, space.product
     space.counts[2] += kept.beta_begin[s] - first
     for t in range(kept.beta_begin[s] - 1, first - 1, -1):
@@ -185,15 +184,7 @@ def _extend_backward(
             continue
         for y in range(len(product)):
             product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
-        backward_product(
-            sequences.context[t + 1],
-            product,
-            sequences.n_labels,
-            tables.contexts,
-            potentials,
-            kept.vectors.scratch,
-            beta[t],
-        )
+        backward_product(sequences.context[t + 1], product, pairs, kept.vectors.scratch, beta[t])
         _normalise(beta[t])
     kept.beta_begin[s] = first
 
@@ -208,16 +199,13 @@ def _overlap(alpha: Floats, beta: Floats) -> float:
 
 
 @inner
-def _partial_log_z(
-    first: int, last: int, tables: Tables, potentials: Potentials, kept: Kept
-) -> float:
+def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     """The part of log Z that depends on the potentials of the tokens first..last, both included.
 
     It is log Z but for a summand that alpha before `first` and beta from `last` on determine.
     """
-    vectors = kept.vectors
-    context = tables.sequences.context
-    rest = log_partition(first, last + 1, context, tables.contexts, potentials, vectors)
+    context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
+    rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
     return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
@@ -281,17 +269,10 @@ def _count_pairs(
 
 
 @inner
-def _count_visit(
-    own: Ints,
-    s: int,
-    block: Block,
-    tables: Tables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
+def _count_visit(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
     """Count the weights of a block at its tokens `own` in sequence s."""
-    sequences, contexts, vectors = tables.sequences, tables.contexts, kept.vectors
+    contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
+    sequences, vectors = sweep.tables.sequences, sweep.kept.vectors
     weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
     for t in own:
         alpha, beta = vectors.alpha[t], vectors.marginals[t]
@@ -320,72 +301,55 @@ def _count_visit(
 
 
 @inner
-def _end_of_visit(tokens: Ints, j: int, end: int) -> int:
-    """Index after the last of tokens[j:] before token `end`."""
+def _visit_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
+    """The visit that begins at tokens[j]: its sequence, first and last token, and where it ends."""
+    # Of the type that other kernels are called with elsewhere.
+    first: Any = np.int64(tokens[j])
+    s = sweep.blocks.sequence_of[first]
+    end = sweep.tables.sequences.offsets[s + 1]
     while j < len(tokens) and tokens[j] < end:
         j += 1
-    return j
+    last: Any = np.int64(tokens[j - 1])
+    return s, first, last, j
 
 
 @inner
-def visit_block(
-    block: Block,
-    sequence_of: Ints,
-    tables: Tables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> None:
+def visit_block(block: Block, sweep: Sweep) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
-    sequence_of: [N] int32; kept: in and out; space: to gradient E is added, to curvature w p
-    (1 - p) summed over tokens, those of negative weight left out.
+    sweep: to the gradient in its space E is added, to curvature w p (1 - p) summed over tokens,
+    those of negative weight left out.
     """
-    tokens, sequences, j = block.tokens, tables.sequences, 0
+    tokens, kept, j = block.tokens, sweep.kept, 0
     while j < len(tokens):
-        s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
-        # Of the type that other kernels are called with elsewhere, here and in `measure_block`.
-        first: Any = np.int64(tokens[j])
-        last: Any = np.int64(tokens[stop - 1])
-        space.counts[0] += 1
+        s, first, last, stop = _visit_at(tokens, j, sweep)
+        sweep.space.counts[0] += 1
         if kept.alpha_end[s] <= last:
-            begin = kept.alpha_end[s]
-            _extend_forward(s, begin, last + 1, tables, potentials, kept, space)
+            _extend_forward(s, kept.alpha_end[s], last + 1, sweep)
         if kept.beta_begin[s] > first:
-            _extend_backward(s, first, tables, potentials, kept, space)
-        kept.partial[s] = _partial_log_z(first, last, tables, potentials, kept)
-        _count_visit(tokens[j:stop], s, block, tables, potentials, kept, space)
+            _extend_backward(s, first, sweep)
+        kept.partial[s] = _partial_log_z(first, last, sweep)
+        _count_visit(tokens[j:stop], s, block, sweep)
         j = stop
 
 
 @inner
-def measure_block(
-    block: Block,
-    sequence_of: Ints,
-    tables: Tables,
-    potentials: Potentials,
-    kept: Kept,
-    space: BlockSpace,
-) -> tuple[float, float]:
+def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
     """Change of the weighted log Z since `visit_block`, after `refresh_block`.
 
     Forward vectors are computed anew from a sequence's first token of the block to its last, where
     the backward vector, which knows only of what comes after, tells the rest.
     RETURNS: the change; weighted number of tokens that were gone over, for its rounding error.
     """
-    tokens, sequences = block.tokens, tables.sequences
+    tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
-        s = sequence_of[tokens[j]]
-        stop = _end_of_visit(tokens, j, sequences.offsets[s + 1])
-        first: Any = np.int64(tokens[j])
-        last: Any = np.int64(tokens[stop - 1])
-        _extend_forward(s, first, last + 1, tables, potentials, kept, space)
+        s, first, last, stop = _visit_at(tokens, j, sweep)
+        _extend_forward(s, first, last + 1, sweep)
         kept.beta_begin[s] = max(kept.beta_begin[s], last)
-        after = _partial_log_z(first, last, tables, potentials, kept)
+        after = _partial_log_z(first, last, sweep)
         total += sequences.weights[s] * (after - kept.partial[s])
         size += abs(sequences.weights[s]) * (last + 1 - first)
-        space.counts[0] += 1
+        sweep.space.counts[0] += 1
         j = stop
     return total, size

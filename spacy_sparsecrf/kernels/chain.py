@@ -10,13 +10,17 @@ With E_t(y) the evidence of token t and Psi_t the potentials of its context,
 so that there is no exp or log in the recursions (Lavergne 2010, sections 2.2, 4.1, 4.2). The
 recursions know no test, weight or row.
 
-`go_forward` and `go_back` go through one sequence; `waves` takes the same steps through many.
+`go_forward` and `go_back` go through one sequence, `waves_forward` and `waves_back` take the same
+steps through many, so that matrices are read seldom. One sequence after another, each token would
+read the matrix of its context anew, from far memory where matrices are many or large. In waves, the
+first tokens of some sequences, then the second and so on, tokens with the same matrix come
+together: it is read once for two of them, and on the way back it may still be in a near cache.
 """
 
 import numpy as np
 
 from .compiled import fill, inner
-from .layout import Contexts, Floats, Ints, Potentials, Vectors
+from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
@@ -106,16 +110,9 @@ def mend_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Fl
 
 
 @inner
-def forward_product(
-    c: int,
-    alpha: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    scratch: Floats,
-    out: Floats,
-) -> None:
+def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply alpha by the Psi of context c. alpha, out: [Yp]; scratch: [Y + 1, Yp]."""
+    n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -130,16 +127,9 @@ def forward_product(
 
 
 @inner
-def backward_product(
-    c: int,
-    v: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    scratch: Floats,
-    out: Floats,
-) -> None:
+def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply the Psi of context c by v; the padding of `out` is left as it is."""
+    n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -153,10 +143,9 @@ def backward_product(
 
 
 @inner
-def start_vector(
-    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, out: Floats
-) -> None:
+def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
     """What stands for the forward product at a first token: the start row and its entries."""
+    n_labels, contexts, potentials = pairs
     start = potentials.psi[contexts.matrix_of[c], n_labels]
     for y in range(len(out)):
         out[y] = start[y]
@@ -188,56 +177,53 @@ def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None
 
 
 @inner
-def go_forward(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> None:
+def vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
+    """The vectors of tokens begin:end."""
+    return Vectors(
+        vectors.alpha[begin:end],
+        vectors.backward[begin:end],
+        vectors.marginals[begin:end],
+        vectors.scales[begin:end],
+        vectors.norms[begin:end],
+        vectors.scratch,
+    )
+
+
+@inner
+def go_forward(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
 
     context: [T], of the tokens of one sequence; vectors: with the evidence in `backward`.
     """
     alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
     for t in range(len(context)):
-        c = context[t]
         if t == 0:
-            start_vector(c, n_labels, contexts, potentials, alpha[t])
+            start_vector(context[t], pairs, alpha[t])
         else:
-            before = alpha[t - 1]
-            forward_product(c, before, n_labels, contexts, potentials, vectors.scratch, alpha[t])
+            forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
         norms[t] = settle(alpha[t], evidence[t])
 
 
 @inner
-def go_back(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> None:
+def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `go_forward`'s.
 
     Until their token's turn, rows of `marginals` are beta.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
-    fill(beta[len(context) - 1], 0, n_labels, 1.0)
+    fill(beta[len(context) - 1], 0, pairs.n_labels, 1.0)
     for t in range(len(context) - 1, -1, -1):
-        finish(n_labels, alpha[t], beta[t], backward[t])
+        finish(pairs.n_labels, alpha[t], beta[t], backward[t])
         if t > 0:
-            before, scratch = beta[t - 1], vectors.scratch
-            backward_product(
-                context[t], backward[t], n_labels, contexts, potentials, scratch, before
-            )
+            backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])
 
 
 @inner
-def log_partition(
-    first: int,
-    last: int,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-) -> float:
+def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Log Z of the sequence of tokens first:last; not finite where no path has probability."""
-    total, product = 0.0, 1.0
+    matrix_of, shift, total, product = pairs.contexts.matrix_of, pairs.potentials.shift, 0.0, 1.0
     for t in range(first, last):
-        total += vectors.scales[t] + potentials.shift[contexts.matrix_of[context[t]]]
+        total += vectors.scales[t] + shift[matrix_of[context[t]]]
         product *= vectors.norms[t]
         if product < _SMALL or product > _LARGE:
             total += np.log(product)
@@ -246,13 +232,132 @@ def log_partition(
 
 
 @inner
-def infer(
-    n_labels: int, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> float:
+def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Run forward and back over one sequence, whose evidence and scales are in `vectors`.
 
     context: [T]. RETURNS: log Z.
     """
-    go_forward(n_labels, context, contexts, potentials, vectors)
-    go_back(n_labels, context, contexts, potentials, vectors)
-    return log_partition(0, len(context), context, contexts, potentials, vectors)
+    go_forward(context, pairs, vectors)
+    go_back(context, pairs, vectors)
+    return log_partition(0, len(context), context, pairs, vectors)
+
+
+@inner(fastmath={"contract"})
+def _advance_two(
+    alpha: Floats, other: Floats, matrix: Floats, n_labels: int, out: Floats, other_out: Floats
+) -> None:
+    """Forward products of two tokens with one matrix, which is read once."""
+    padded = len(out)
+    for y in range(padded):
+        out[y] = 0.0
+        other_out[y] = 0.0
+    unrolled = n_labels - n_labels % 4
+    for i in range(0, unrolled, 4):
+        a, b, c, d = alpha[i], alpha[i + 1], alpha[i + 2], alpha[i + 3]
+        e, f, g, h = other[i], other[i + 1], other[i + 2], other[i + 3]
+        for y in range(padded):
+            p, q, r, s = matrix[i, y], matrix[i + 1, y], matrix[i + 2, y], matrix[i + 3, y]
+            out[y] += (a * p + b * q) + (c * r + d * s)
+            other_out[y] += (e * p + f * q) + (g * r + h * s)
+    for i in range(unrolled, n_labels):
+        a, e = alpha[i], other[i]
+        for y in range(padded):
+            out[y] += a * matrix[i, y]
+            other_out[y] += e * matrix[i, y]
+
+
+@inner(fastmath={"contract", "reassoc"})
+def _retreat_two(
+    matrix: Floats, v: Floats, w: Floats, n_labels: int, out: Floats, other_out: Floats
+) -> None:
+    """Backward products of two tokens with one matrix, two previous labels at a time."""
+    padded = len(v)
+    zero = matrix.dtype.type(0)
+    unrolled = n_labels - n_labels % 2
+    for i in range(0, unrolled, 2):
+        a, b, c, d = zero, zero, zero, zero
+        for y in range(padded):
+            p, q = matrix[i, y], matrix[i + 1, y]
+            a += p * v[y]
+            b += q * v[y]
+            c += p * w[y]
+            d += q * w[y]
+        out[i], out[i + 1] = a, b
+        other_out[i], other_out[i + 1] = c, d
+    for i in range(unrolled, n_labels):
+        a, c = zero, zero
+        for y in range(padded):
+            a += matrix[i, y] * v[y]
+            c += matrix[i, y] * w[y]
+        out[i], other_out[i] = a, c
+
+
+@inner
+def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) -> bool:
+    """Whether tokens t and u, of an order, share a product with a matrix, and may."""
+    if t < 0 or u < 0 or t == u + 1 or u == t + 1:
+        return False
+    c, d = context[t], context[u]
+    m = contexts.matrix_of[c]
+    return bool(
+        m == contexts.matrix_of[d] and not (contexts.constant[m] or rewritten[c] or rewritten[d])
+    )
+
+
+@inner
+def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+    """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
+
+    order: [T] int32, ~t of tokens that begin a sequence, t of others, each after the one before it
+    in its sequence; context: [T].
+    """
+    alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
+    n_labels, contexts, potentials = pairs
+    change, rewritten = potentials.change, potentials.rewritten
+    j = 0
+    while j < len(order):
+        t = order[j]
+        j += 1
+        if t < 0:
+            t = ~t
+            start_vector(context[t], pairs, alpha[t])
+        elif j < len(order) and _share(t, order[j], context, contexts, rewritten):
+            u = order[j]
+            j += 1
+            matrix = potentials.psi[contexts.matrix_of[context[t]]]
+            _advance_two(alpha[t - 1], alpha[u - 1], matrix, n_labels, alpha[t], alpha[u])
+            mend_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
+            mend_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
+            norms[u] = settle(alpha[u], evidence[u])
+        else:
+            forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
+        norms[t] = settle(alpha[t], evidence[t])
+
+
+@inner
+def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+    """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `waves_forward`'s.
+
+    Until their token's turn, rows of `marginals` are beta. Those of last tokens are 1 at first.
+    """
+    alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
+    n_labels, contexts, potentials = pairs
+    change, rewritten = potentials.change, potentials.rewritten
+    j = len(order) - 1
+    while j >= 0:
+        t = order[j]
+        j -= 1
+        if t < 0:
+            finish(n_labels, alpha[~t], beta[~t], backward[~t])
+            continue
+        finish(n_labels, alpha[t], beta[t], backward[t])
+        if j >= 0 and _share(t, order[j], context, contexts, rewritten):
+            u = order[j]
+            j -= 1
+            finish(n_labels, alpha[u], beta[u], backward[u])
+            matrix = potentials.psi[contexts.matrix_of[context[t]]]
+            _retreat_two(matrix, backward[t], backward[u], n_labels, beta[t - 1], beta[u - 1])
+            mend_backward(context[t], backward[t], contexts, change, beta[t - 1])
+            mend_backward(context[u], backward[u], contexts, change, beta[u - 1])
+        else:
+            backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])

@@ -1,10 +1,14 @@
-"""Descent on weights with the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2."""
+"""Stochastic descent, an example at a time, and sums of gradients of some examples.
+
+Weights have the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .compiled import fill, inner, kernel, position, prefetch
+from .example import infer_example
 from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
 from .pair_expectations import add_outer_products, add_starts
 
@@ -125,22 +129,16 @@ def _add_products(
 
 @inner
 def pair_residual(
-    first: int,
-    last: int,
-    has_copy: bool,
-    n_labels: int,
-    labels: Ints,
-    context: Ints,
-    contexts: Contexts,
-    visit: Visit,
+    first: int, last: int, has_copy: bool, labels: Ints, context: Ints, visit: Visit
 ) -> None:
     """Expected minus observed pairs of the tokens first:last of an example, which share a matrix.
 
     has_copy: whether the example has a constrained copy; labels, context: [T]; visit: of
     `infer_example`; its `pair_sums` are the result.
     """
-    residual, sums, value = visit.pair_sums, visit.entry_sums, visit.potentials.value
-    matrix = visit.potentials.psi[contexts.matrix_of[context[first]]]
+    n_labels, contexts, potentials = visit.pairs
+    residual, sums, value = visit.pair_sums, visit.entry_sums, potentials.value
+    matrix = potentials.psi[contexts.matrix_of[context[first]]]
     fill(residual.reshape(-1), 0, residual.size, 0.0)
     _add_products(first, last, n_labels, visit.tokens, visit.vectors, residual)
     if has_copy:
@@ -164,21 +162,15 @@ def pair_residual(
 
 @inner
 def entry_residual(
-    first: int,
-    last: int,
-    has_copy: bool,
-    n_labels: int,
-    labels: Ints,
-    c: int,
-    contexts: Contexts,
-    visit: Visit,
+    first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: Visit
 ) -> None:
     """Expected minus observed entries of the tokens first:last of an example, all of context c.
 
     Either all of the tokens begin the sequence, or none. visit: of `infer_example`; its
     `entry_sums` are the result.
     """
-    sums, potentials, padded = visit.entry_sums, visit.potentials, visit.pair_sums.shape[1]
+    n_labels, contexts, potentials = visit.pairs
+    sums, padded = visit.entry_sums, visit.pair_sums.shape[1]
     begin, end = entries_of(first, c, contexts)
     fill(sums, 0, end - begin, 0.0)
     for t in range(first, last):
@@ -236,7 +228,7 @@ def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid)
     Tokens of a run share a context, or a matrix. paid: of bigram weights only.
     """
     sequences, contexts = tables.sequences, tables.contexts
-    begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_copy, n = sequences.copies[s] >= 0, end - begin
     same_context = same_matrix = 0
@@ -247,14 +239,12 @@ def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid)
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = entries_of(same_context, c, contexts)
             if first < last:
-                entry_residual(same_context, i + 1, has_copy, n_labels, labels, c, contexts, visit)
+                entry_residual(same_context, i + 1, has_copy, labels, c, visit)
                 _update_entries(first, last, tables, visit.entry_sums, step, paid)
             same_context = i + 1
         if i + 1 == n or contexts.matrix_of[context[i + 1]] != m:
             if not contexts.constant[m]:
-                pair_residual(
-                    same_matrix, i + 1, has_copy, n_labels, labels, context, contexts, visit
-                )
+                pair_residual(same_matrix, i + 1, has_copy, labels, context, visit)
                 _update_matrix(m, tables, visit.pair_sums, step, paid)
             same_matrix = i + 1
 
@@ -274,3 +264,117 @@ def update_example(
         residual = visit.vectors.marginals[t - begin]
         update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
     _update_pairs(s, tables, visit, step, bigram)
+
+
+@inner
+def forget(visit: Visit) -> None:
+    """Take all potentials for out of date, as weights have changed since."""
+    stamp = visit.pairs.potentials.stamp
+    for i in range(len(stamp)):
+        stamp[i] = -1
+
+
+@kernel
+def sgd_pass(
+    order: Ints,
+    tables: Tables,
+    unigram: Paid,
+    bigram: Paid,
+    l1_rate: float,
+    l2_rate: float,
+    eta: float,
+    decay: float,
+    visit: Visit,
+) -> float:
+    """One pass of stochastic gradient descent over examples, in the given order.
+
+    order: [n] int64 examples; unigram, bigram: see `update_example`, in and out, with one `due`;
+    l1_rate, l2_rate: penalties per example (rho / N); eta: step of the first example, multiplied by
+    `decay` after each; 0 only measures.
+    RETURNS: the weighted sum of the losses of the examples, each before its update.
+    """
+    due, loss = unigram.due, 0.0
+    forget(visit)
+    for number in range(len(order)):
+        s = order[number]
+        weight = tables.sequences.weights[s]
+        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, visit)
+        if eta == 0.0:
+            continue
+        # An example's share of the penalty does not depend on its weight.
+        due[0] += eta * l1_rate
+        due[1] += eta * l2_rate
+        update_example(s, tables, visit, eta * weight, unigram, bigram)
+        eta *= decay
+    return loss
+
+
+class Summed(NamedTuple):
+    """A sum of gradients [K], and its parts as weights on which nothing is due: all else zeros."""
+
+    gradient: Floats
+    unigram: Paid
+    bigram: Paid
+
+
+@inner
+def add_gradient(
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+) -> float:
+    """Add the weighted gradient of example s at theta [K] to that of others.
+
+    That is to descend from it, with a step of minus the example's weight and no penalty. number:
+    see `infer_example`. RETURNS: the weighted loss.
+    """
+    weight, split = tables.sequences.weights[s], tables.unigrams.split
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
+    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
+    return float(weight * loss)
+
+
+@kernel
+def add_gradients(
+    members: Ints, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+) -> float:
+    """Add the weighted gradients of examples `members`, at the same weights, to gradients.
+
+    number: one of its own for each theta; the rest: see `add_gradient`.
+    RETURNS: the weighted sum of the losses.
+    """
+    loss = 0.0
+    for s in members:
+        loss += add_gradient(s, number, tables, theta, summed, visit)
+    return loss
+
+
+@inner
+def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
+    """Append first + row to touched[:n] for rows that are not marked with this number.
+
+    RETURNS: the new n.
+    """
+    for row in rows:
+        if marks[first + row] != number:
+            marks[first + row] = number
+            touched[n] = first + row
+            n += 1
+    return n
+
+
+@inner
+def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
+    """List the rows that sequences have: unigram rows, then bigram rows.
+
+    members: [n] sequences; marks: [rows] int64, in and out, the number at which a row was listed
+    last; touched: [rows] int64, out. RETURNS: how many they are.
+    """
+    sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
+    n, n_unigram = 0, len(unigrams.row_ptr) - 1
+    for s in members:
+        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
+            rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            n = _collect(rows, 0, number, marks, touched, n)
+            c = context_rows.context[t]
+            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+            n = _collect(rows, n_unigram, number, marks, touched, n)
+    return n

@@ -14,7 +14,7 @@ from .chain import infer
 from .compiled import fill, inner
 from .example import leave_factors
 from .exp import exp_shifted
-from .layout import Contexts, Factors, Floats, Grouped, Groups, Ints, Visit
+from .layout import Factors, Floats, Grouped, Groups, Ints, Visit
 from .pairs import score_pairs
 from .scores import evidence_of, score_token
 
@@ -27,13 +27,12 @@ class ChainSpace(NamedTuple):
     """Workspaces of `infer_chain`.
 
     mask: [Y, Yp], 1 for pairs that may follow each other; context: [>= T] int32, the matrix of a
-    token; contexts: of a sequence, one for each matrix, without entries; visit: its potentials have
-    matrices for the mask, and for as many groups as a sequence has.
+    token; visit: its pairs have matrices for the mask, and for as many groups as a sequence has,
+    and a context without entries for each.
     """
 
     mask: Floats
     context: Ints
-    contexts: Contexts
     visit: Visit
 
 
@@ -92,52 +91,35 @@ def dot(one: Factors, other: Factors) -> float:
 
 
 @inner
-def _lowest(block: Floats, n_labels: int) -> float:
-    """What is WIDEST below the largest of block[:, :n_labels]."""
-    top = -np.inf
+def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
+    """Whether something is more than WIDEST below the largest of block[:, :n_labels].
+
+    raised: whether it is raised to that.
+    """
+    top, found = -np.inf, False
     for row in block:
         for y in range(n_labels):
             top = max(top, row[y])
-    return top - WIDEST
-
-
-@inner
-def _narrow(block: Floats, n_labels: int) -> None:
-    """Raise what is more than WIDEST below the largest of block[:, :n_labels]."""
-    low = _lowest(block, n_labels)
+    low = top - WIDEST
     for row in block:
         for y in range(n_labels):
-            row[y] = max(row[y], low)
+            found |= row[y] < low
+            if raised:
+                row[y] = max(row[y], low)
+    return found
 
 
 @inner
-def narrow(n_labels: int, factors: Factors) -> None:
-    """Raise log-potentials that are out of range of their token's, or of their group's."""
-    for t in range(len(factors.nodes)):
-        _narrow(factors.nodes[t : t + 1], n_labels)
-    for g in range(len(factors.pairs)):
-        _narrow(factors.pairs[g], n_labels)
+def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
+    """Whether log-potentials are out of range of their token's, or of their group's.
 
-
-@inner
-def _is_wide(block: Floats, n_labels: int) -> bool:
-    """Whether something is more than WIDEST below the largest of block[:, :n_labels]."""
-    low = _lowest(block, n_labels)
-    for row in block:
-        for y in range(n_labels):
-            if row[y] < low:
-                return True
-    return False
-
-
-@inner
-def is_wide(n_labels: int, factors: Factors) -> bool:
-    """Whether log-potentials are out of range of their token's, or of their group's."""
+    raised: whether those that are get into it.
+    """
     found = False
     for t in range(len(factors.nodes)):
-        found |= _is_wide(factors.nodes[t : t + 1], n_labels)
+        found |= _is_wide(factors.nodes[t : t + 1], n_labels, raised)
     for g in range(len(factors.pairs)):
-        found |= _is_wide(factors.pairs[g], n_labels)
+        found |= _is_wide(factors.pairs[g], n_labels, raised)
     return found
 
 
@@ -147,7 +129,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 
     matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
     """
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.context_rows
+    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
     n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
     begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
     for i in range(len(nodes)):
@@ -171,8 +153,8 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 @inner
 def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
     """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
-    mask, psi, shift = space.mask, space.visit.potentials.psi, space.visit.potentials.shift
-    padded = psi.shape[2]
+    mask, potentials = space.mask, space.visit.pairs.potentials
+    psi, shift, padded = potentials.psi, potentials.shift, potentials.psi.shape[2]
     for g in range(len(pairs)):
         top = -np.inf
         for i in range(n_labels):
@@ -208,7 +190,7 @@ def infer_chain(
     """Log Z of sequence s by its log-potentials theta, and its weighted residuals, out."""
     sequences, groups, visit = grouped.tables.sequences, grouped.groups, space.visit
     begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
-    gold, weight, vectors = sequences.labels[begin:end], sequences.weights[s], visit.vectors
+    gold, vectors = sequences.labels[begin:end], visit.vectors
     context = space.context[: end - begin]
     _exponentiate(n_labels, theta.pairs, space)
     _place(s, groups, context)
@@ -217,12 +199,10 @@ def infer_chain(
         for y in range(len(evidence)):
             evidence[y] = theta.nodes[i, y]
         vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[begin + i])
-    log_z = infer(n_labels, context, space.contexts, visit.potentials, vectors)
+    log_z = infer(context, visit.pairs, vectors)
     for i in range(end - begin):
         vectors.marginals[i, gold[i]] -= 1.0
-    # Without missing labels there are no constrained copies.
-    has_copy = sequences.copies[s] >= 0
-    leave_factors(s, weight, has_copy, gold, context, groups, space.contexts, visit, residuals)
+    leave_factors(s, context, grouped, visit, residuals)
     return log_z
 
 

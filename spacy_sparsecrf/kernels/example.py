@@ -10,14 +10,12 @@ from .chain import go_forward, infer, log_partition
 from .compiled import fill, inner
 from .layout import (
     Bigrams,
-    Contexts,
     Factors,
     Floats,
     Grouped,
-    Groups,
     Ints,
     OwnRows,
-    Potentials,
+    Pairs,
     Tables,
     Unigrams,
     Vectors,
@@ -56,10 +54,10 @@ def infer_part(
     part: s, or its constrained copy, which has the same tests; theta: unigram weights; visit: with
     the potentials of the bigram weights; vectors: out. RETURNS: log Z.
     """
-    sequences, n_labels, contexts = tables.sequences, tables.sequences.n_labels, tables.contexts
+    sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     _observe_part(s, part, tables, theta, vectors)
-    return infer(n_labels, context, contexts, visit.potentials, vectors)
+    return infer(context, visit.pairs, vectors)
 
 
 @inner
@@ -75,15 +73,7 @@ def infer_example(
     sequences, vectors, copy = tables.sequences, visit.vectors, visit.copy
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     context, twin = sequences.context[begin:end], sequences.copies[s]
-    build_visited(
-        number,
-        context,
-        sequences.n_labels,
-        tables.contexts,
-        tables.bigrams,
-        pair_theta,
-        visit.potentials,
-    )
+    build_visited(number, context, visit.pairs, tables.bigrams, pair_theta)
     log_z = infer_part(s, s, tables, theta, visit, vectors)
     residual = vectors.marginals
     if twin >= 0:
@@ -94,24 +84,22 @@ def infer_example(
                 copy.backward[i, y] = -copy.backward[i, y]
         return log_z
     gold = sequences.labels[begin:end]
-    loss = path_loss(gold, context, tables.contexts, visit.potentials, vectors)
+    loss = path_loss(gold, context, visit.pairs, vectors)
     for i in range(end - begin):
         residual[i, gold[i]] -= 1.0
     return loss
 
 
 @inner
-def path_loss(
-    labels: Ints, context: Ints, contexts: Contexts, potentials: Potentials, vectors: Vectors
-) -> float:
+def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """-log p(y | x) of a sequence's gold labels [T], as the product of p(y_t | y_{t-1})."""
-    padded, start = potentials.psi.shape[2], potentials.psi.shape[1] - 1
+    padded, start = vectors.backward.shape[1], pairs.n_labels
     loss, product = 0.0, 1.0
     for i in range(len(labels)):
         y = labels[i]
         previous = start if i == 0 else labels[i - 1]
         place = previous * padded + y
-        pair = vectors.backward[i, y] * potential(context[i], place, contexts, potentials)
+        pair = vectors.backward[i, y] * potential(context[i], place, pairs)
         before = 1.0
         if i > 0:
             pair *= vectors.alpha[i - 1, previous]
@@ -131,18 +119,18 @@ def forward_loss(s: int, part: int, tables: Tables, theta: Floats, visit: Visit)
     E_t(y_t) / n_t and the potentials of pairs.
     RETURNS: not finite where no path has positive probability within the arrays' range.
     """
-    sequences, vectors, potentials = tables.sequences, visit.vectors, visit.potentials
+    sequences, vectors, pairs = tables.sequences, visit.vectors, visit.pairs
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    n, at, contexts = len(context), sequences.offsets[part], tables.contexts
+    n, at = len(context), sequences.offsets[part]
     labels, padded = sequences.labels[at : at + n], vectors.backward.shape[1]
     _observe_part(s, part, tables, theta, vectors)
-    go_forward(sequences.n_labels, context, contexts, potentials, vectors)
+    go_forward(context, pairs, vectors)
     if labels[0] < 0:
-        return log_partition(0, n, context, contexts, potentials, vectors)
+        return log_partition(0, n, context, pairs, vectors)
     loss, product = 0.0, 1.0
     for i in range(n):
         previous = sequences.n_labels if i == 0 else labels[i - 1]
-        pair = potential(context[i], previous * padded + labels[i], contexts, potentials)
+        pair = potential(context[i], previous * padded + labels[i], pairs)
         product *= max(vectors.backward[i, labels[i]] * pair, _LEAST)
         if product < _SMALL or product > _LARGE:
             loss -= np.log(product)
@@ -157,15 +145,7 @@ def example_loss(
     """The loss of `infer_example`, which see for the arguments, without its residuals."""
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    build_visited(
-        number,
-        context,
-        sequences.n_labels,
-        tables.contexts,
-        tables.bigrams,
-        pair_theta,
-        visit.potentials,
-    )
+    build_visited(number, context, visit.pairs, tables.bigrams, pair_theta)
     loss, twin = forward_loss(s, s, tables, theta, visit), sequences.copies[s]
     if twin >= 0:
         loss -= forward_loss(s, twin, tables, theta, visit)
@@ -182,28 +162,19 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
 
 @inner
 def leave_factors(
-    s: int,
-    weight: float,
-    has_copy: bool,
-    labels: Ints,
-    context: Ints,
-    groups: Groups,
-    contexts: Contexts,
-    visit: Visit,
-    residuals: Factors,
+    s: int, context: Ints, grouped: Grouped, visit: Visit, residuals: Factors
 ) -> None:
     """The weighted residuals of example s, which was inferred last, by token and by group.
 
-    has_copy: whether the example has a constrained copy; labels, context: [T]; visit: of
-    `infer_example`; residuals: of the sequence, out; its nodes may be the residuals of the visit.
+    context: [T], by which `visit` has potentials; visit: of `infer_example`; residuals: of the
+    sequence, out; its nodes may be the residuals of the visit.
     """
-    vectors, copy, products, value = (
-        visit.vectors,
-        visit.copy,
-        visit.pair_sums,
-        visit.potentials.value,
-    )
-    nodes, n_labels, first = residuals.nodes, residuals.pairs.shape[1], groups.seq_ptr[s]
+    sequences, groups = grouped.tables.sequences, grouped.groups
+    vectors, copy, products = visit.vectors, visit.copy, visit.pair_sums
+    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
+    labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
+    n_labels, contexts, potentials = visit.pairs
+    nodes, first = residuals.nodes, groups.seq_ptr[s]
     for i in range(len(labels)):
         for y in range(nodes.shape[1]):
             nodes[i, y] = weight * vectors.marginals[i, y]
@@ -215,10 +186,10 @@ def leave_factors(
         add_outer_products(tokens, n_labels, vectors.alpha, vectors.backward, products)
         if has_copy:
             add_outer_products(tokens, n_labels, copy.alpha, copy.backward, products)
-        _weigh_pairs(weight, visit.potentials.psi[contexts.matrix_of[c]], products, pairs)
+        _weigh_pairs(weight, potentials.psi[contexts.matrix_of[c]], products, pairs)
         for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
             i, y = contexts.ent_previous[e], contexts.ent_label[e]
-            pairs[i, y] = weight * value[e] * products[i, y]
+            pairs[i, y] = weight * potentials.value[e] * products[i, y]
         for t in tokens:
             if labels[t] >= 0:
                 pairs[labels[t - 1], labels[t]] -= weight
@@ -245,19 +216,13 @@ def _scatter_nodes(
 
 @inner
 def _scatter_pairs(
-    rows: Ints,
-    n_labels: int,
-    n_previous: int,
-    row_ptr: Ints,
-    places: Ints,
-    residual: Floats,
-    sums: Floats,
+    rows: Ints, n_labels: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
     """Add residuals [Y, Yp] to the sums of the weights of bigram rows, but of start pairs."""
-    flat = residual.reshape(-1)
+    flat, row_ptr, places = residual.reshape(-1), bigrams.row_ptr, bigrams.row_places
     for row in rows:
         begin, end = row_ptr[row], row_ptr[row + 1]
-        if end - begin == n_previous * n_labels:
+        if end - begin == bigrams.n_previous * n_labels:
             full = sums[begin : begin + n_labels * n_labels].reshape(-1, n_labels)
             for i in range(n_labels):
                 for y in range(n_labels):
@@ -288,16 +253,15 @@ def _scatter_starts(
 @inner
 def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.context_rows
+    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
     sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
     begin, end, first = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
     nodes, pairs, bigram = residuals.nodes, residuals.pairs, sums[tables.unigrams.split :]
-    n_previous, row_ptr, places = bigrams.n_previous, bigrams.row_ptr, bigrams.row_places
     _scatter_nodes(begin, end, n_labels, tables.unigrams, nodes, sums)
     for g in range(first, groups.seq_ptr[s + 1]):
         c = groups.context[g]
         rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
-        _scatter_pairs(rows, n_labels, n_previous, row_ptr, places, pairs[g - first], bigram)
+        _scatter_pairs(rows, n_labels, bigrams, pairs[g - first], bigram)
     c = context_rows.context[begin]
     rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
     _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)

@@ -4,11 +4,10 @@ The *residual* of a token is its marginals less its gold label, times its weight
 sum of residuals: scattered to few heads while a chunk goes by, gathered for all other weights.
 """
 
-from .chain import log_partition
+from .chain import log_partition, vectors_of, waves_back, waves_forward
 from .compiled import add_at, fill, inner, kernel, prefetch
-from .layout import Columns, Contexts, Floats, Ints, Potentials, Sequences, Unigrams, Vectors, Walk
+from .layout import Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors, Walk
 from .scores import evidence_of, score_token
-from .waves import waves_back, waves_forward
 
 # How many tokens ahead their residuals are asked for.
 _AHEAD = 8
@@ -16,15 +15,10 @@ _AHEAD = 8
 
 @inner
 def _observe(
-    begin: int,
-    end: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    theta: Floats,
-    vectors: Vectors,
-    scored: bool,
+    begin: int, end: int, tables: Tables, theta: Floats, vectors: Vectors, scored: bool
 ) -> None:
     """Leave the evidence of tokens begin:end in `backward`, and its logarithmic scales."""
+    sequences, unigrams = tables.sequences, tables.unigrams
     for t in range(begin, end):
         evidence = vectors.backward[t]
         if not scored:
@@ -38,30 +32,22 @@ def _infer_run(
     head: int,
     tail: int,
     sequences: Sequences,
-    contexts: Contexts,
-    potentials: Potentials,
+    pairs: Pairs,
     vectors: Vectors,
     walk: Walk,
     log_z: Floats,
 ) -> None:
     """Forward-backward over sequences head:tail, whose evidence is in `vectors`."""
-    offsets, n_labels = sequences.offsets, sequences.n_labels
+    offsets = sequences.offsets
     begin, end = offsets[head], offsets[tail]
     order, context = walk.order[begin:end], sequences.context[begin:end]
-    run = Vectors(
-        vectors.alpha[begin:end],
-        vectors.backward[begin:end],
-        vectors.marginals[begin:end],
-        vectors.scales[begin:end],
-        vectors.norms[begin:end],
-        vectors.scratch,
-    )
-    waves_forward(order, n_labels, context, contexts, potentials, run)
+    run = vectors_of(begin, end, vectors)
+    waves_forward(order, context, pairs, run)
     for s in range(head, tail):
         first, last = offsets[s] - begin, offsets[s + 1] - begin
-        log_z[s] = log_partition(first, last, context, contexts, potentials, run)
-        fill(run.marginals[last - 1], 0, n_labels, 1.0)
-    waves_back(order, n_labels, context, contexts, potentials, run)
+        log_z[s] = log_partition(first, last, context, pairs, run)
+        fill(run.marginals[last - 1], 0, pairs.n_labels, 1.0)
+    waves_back(order, context, pairs, run)
 
 
 @inner
@@ -114,11 +100,9 @@ def leave_residuals(
 def infer_chunk(
     first: int,
     last: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    contexts: Contexts,
+    tables: Tables,
+    pairs: Pairs,
     theta: Floats,
-    potentials: Potentials,
     vectors: Vectors,
     walk: Walk,
     log_z: Floats,
@@ -127,18 +111,19 @@ def infer_chunk(
 ) -> None:
     """Go through sequences first:last once: evidence, chain, residuals, sums of heads.
 
-    theta: [K] float64; potentials: of theta; vectors: out, [N, Yp], with a scratch of the chunk's
-    own; `marginals` and `backward` are weighted; log_z: [S] float64, out, not weighted; residuals:
-    whether marginals are turned into residuals, and added to head_sums: [H, Yp] float64.
+    pairs: with potentials of theta: [K] float64; vectors: out, [N, Yp], with a scratch of the
+    chunk's own; `marginals` and `backward` are weighted; log_z: [S] float64, out, not weighted;
+    residuals: whether marginals are turned into residuals, and added to head_sums: [H, Yp] float64.
     """
+    sequences = tables.sequences
     for head in range(first, last, walk.together):
         tail = min(head + walk.together, last)
         begin, end = sequences.offsets[head], sequences.offsets[tail]
-        _observe(begin, end, sequences, unigrams, theta, vectors, walk.scored)
-        _infer_run(head, tail, sequences, contexts, potentials, vectors, walk, log_z)
+        _observe(begin, end, tables, theta, vectors, walk.scored)
+        _infer_run(head, tail, sequences, pairs, vectors, walk, log_z)
         _weigh(head, tail, sequences, vectors)
         if residuals:
-            leave_residuals(head, tail, sequences, unigrams, vectors.marginals, head_sums)
+            leave_residuals(head, tail, sequences, tables.unigrams, vectors.marginals, head_sums)
 
 
 @kernel
@@ -212,13 +197,7 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
 
 @kernel
 def unigram_curvature(
-    first: int,
-    last: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    columns: Columns,
-    residual: Floats,
-    curvature: Floats,
+    first: int, last: int, tables: Tables, columns: Columns, residual: Floats, curvature: Floats
 ) -> None:
     """Variance of the unigram weights of rows first:last: sum_t w p(y_t = y) (1 - p(y_t = y)).
 
@@ -227,8 +206,9 @@ def unigram_curvature(
 
     residual: [N, Yp], w p(y_t) minus w where gold; curvature: [K] float64, added to.
     """
-    labels, token_weight = sequences.labels, sequences.token_weight
-    row_ptr, row_labels, col_ptr = unigrams.row_ptr, unigrams.row_labels, columns.col_ptr
+    labels, token_weight = tables.sequences.labels, tables.sequences.token_weight
+    row_ptr, row_labels = tables.unigrams.row_ptr, tables.unigrams.row_labels
+    col_ptr = columns.col_ptr
     for row in range(first, last):
         column = columns.row_columns[row]
         if column < 0:
@@ -246,15 +226,9 @@ def unigram_curvature(
 
 
 @kernel
-def count_gold(
-    first: int,
-    last: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    columns: Columns,
-    counts: Floats,
-) -> None:
+def count_gold(first: int, last: int, tables: Tables, columns: Columns, counts: Floats) -> None:
     """Count the gold labels of rows first:last: counts[k] += weights of tokens with its label."""
+    sequences, unigrams = tables.sequences, tables.unigrams
     labels, row_ptr = sequences.labels, unigrams.row_ptr
     for row in range(first, last):
         column, begin = columns.row_columns[row], row_ptr[row]

@@ -6,20 +6,19 @@ derivatives (see `tangents`), which are gathered or scattered as residuals are.
 
 from typing import NamedTuple
 
+from .chain import vectors_of
 from .compiled import fill, inner, kernel
 from .descent import entries_of
 from .expectations import add_to_heads
 from .layout import (
     Bigrams,
-    Contexts,
     Floats,
     Ints,
-    Potentials,
+    Pairs,
     Sequences,
     Slopes,
     Tables,
     Tangents,
-    Unigrams,
     Vectors,
     Visit,
 )
@@ -41,19 +40,6 @@ class Turn(NamedTuple):
 
 
 @inner
-def _vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
-    """The vectors of tokens begin:end that tangents are taken from."""
-    return Vectors(
-        vectors.alpha[begin:end],
-        vectors.backward[begin:end],
-        vectors.marginals,
-        vectors.scales,
-        vectors.norms,
-        vectors.scratch,
-    )
-
-
-@inner
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
     """The tangents of tokens begin:end."""
     return Tangents(
@@ -66,41 +52,27 @@ def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
 
 @kernel
 def recover_chunk(
-    first: int,
-    last: int,
-    sequences: Sequences,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-    beta: Floats,
+    first: int, last: int, sequences: Sequences, pairs: Pairs, vectors: Vectors, beta: Floats
 ) -> None:
     """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
-    potentials: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
+    pairs: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
     Yp], out.
     """
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-        recover_betas(
-            sequences.n_labels,
-            sequences.weights[s],
-            sequences.context[begin:end],
-            contexts,
-            potentials,
-            _vectors_of(begin, end, vectors),
-            beta[begin:end],
-        )
+        weight, context = sequences.weights[s], sequences.context[begin:end]
+        own = vectors_of(begin, end, vectors)
+        recover_betas(weight, context, pairs, own, beta[begin:end])
 
 
 @kernel
 def differentiate_chunk(
     first: int,
     last: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    contexts: Contexts,
+    tables: Tables,
+    pairs: Pairs,
     direction: Floats,
-    potentials: Potentials,
     slopes: Slopes,
     vectors: Vectors,
     tangents: Tangents,
@@ -109,11 +81,12 @@ def differentiate_chunk(
 ) -> None:
     """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
 
-    unigrams: with the direction's table of heads; direction: [K] float64; potentials: of the
-    weights; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
+    tables: with the direction's table of heads; pairs: of the weights; direction: [K] float64;
+    slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
     of the chunk's own; tangents: [N, Yp], with `beta`, else out; scored: whether `marginal_change`
     has scores of the tokens before; head_sums: [H, Yp] float64, added to.
     """
+    sequences, unigrams = tables.sequences, tables.unigrams
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         for t in range(begin, end):
@@ -121,43 +94,29 @@ def differentiate_chunk(
             if not scored:
                 fill(scores, 0, len(scores), 0.0)
             score_token(t, sequences.n_labels, unigrams, direction, scores)
-        differentiate(
-            sequences.n_labels,
-            sequences.weights[s],
-            sequences.context[begin:end],
-            contexts,
-            potentials,
-            slopes,
-            _vectors_of(begin, end, vectors),
-            _tangents_of(begin, end, tangents),
-        )
+        weight, context = sequences.weights[s], sequences.context[begin:end]
+        own, changes = vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
+        differentiate(weight, context, pairs, slopes, own, changes)
         for t in range(begin, end):
             add_to_heads(t, tangents.marginal_change[t], unigrams, head_sums)
 
 
 @inner
 def _differentiate_part(
-    s: int,
-    weight: float,
-    tables: Tables,
-    direction: Floats,
-    potentials: Potentials,
-    slopes: Slopes,
-    vectors: Vectors,
-    tangents: Tangents,
+    s: int, is_copy: bool, tables: Tables, direction: Floats, visit: Visit, turn: Turn
 ) -> None:
     """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
-    sequences = tables.sequences
-    begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
-    own = _vectors_of(0, end - begin, vectors)
-    part = _tangents_of(0, end - begin, tangents)
+    sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
+    part = _tangents_of(0, end - begin, turn.copy if is_copy else turn.tangents)
     for t in range(begin, end):
         scores = part.marginal_change[t - begin]
         fill(scores, 0, len(scores), 0.0)
-        score_token(t, n_labels, tables.unigrams, direction, scores)
-    context, contexts = sequences.context[begin:end], tables.contexts
-    recover_betas(n_labels, weight, context, contexts, potentials, own, part.beta)
-    differentiate(n_labels, weight, context, contexts, potentials, slopes, own, part)
+        score_token(t, sequences.n_labels, tables.unigrams, direction, scores)
+    context = sequences.context[begin:end]
+    recover_betas(weight, context, visit.pairs, own, part.beta)
+    differentiate(weight, context, visit.pairs, turn.slopes, own, part)
 
 
 @inner(fastmath={"contract"})
@@ -190,21 +149,15 @@ def _add_pair_changes(
 
 @inner
 def _add_entry_changes(
-    t: int,
-    begin: int,
-    end: int,
-    m: int,
-    contexts: Contexts,
-    vectors: Vectors,
-    tangents: Tangents,
-    visit: Visit,
-    slopes: Slopes,
+    t: int, c: int, vectors: Vectors, tangents: Tangents, visit: Visit, slopes: Slopes
 ) -> None:
-    """Add the derivatives of entries begin:end at token t to `visit.entry_sums`.
+    """Add the derivatives of the entries of context c at token t to `visit.entry_sums`.
 
-    Those that were taken of the pairs in matrix m are mended, in `visit.pair_sums`.
+    Those that were taken of the pairs in its matrix are mended, in `visit.pair_sums`.
     """
-    psi, slope, value = visit.potentials.psi[m], slopes.psi[m], visit.potentials.value
+    contexts, value = visit.pairs.contexts, visit.pairs.potentials.value
+    m, (begin, end) = contexts.matrix_of[c], entries_of(t, c, contexts)
+    psi, slope = visit.pairs.potentials.psi[m], slopes.psi[m]
     backward, change = vectors.backward[t], tangents.backward_change[t]
     for e in range(begin, end):
         i, y = contexts.ent_previous[e], contexts.ent_label[e]
@@ -220,14 +173,13 @@ def _add_entry_changes(
 
 
 @inner
-def _change_matrix(
-    first: int, last: int, m: int, has_copy: bool, n_labels: int, visit: Visit, turn: Turn
-) -> None:
+def _change_matrix(first: int, last: int, m: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
     """Derivatives of pair counts of tokens first:last of an example, as if there were no entries.
 
     They share matrix m. visit: its `pair_sums` are the result.
     """
-    total, psi, slope = visit.pair_sums, visit.potentials.psi[m], turn.slopes.psi[m]
+    total, psi, slope = visit.pair_sums, visit.pairs.potentials.psi[m], turn.slopes.psi[m]
+    n_labels = visit.pairs.n_labels
     fill(total.reshape(-1), 0, total.size, 0.0)
     _add_pair_changes(first, last, n_labels, slope, visit.vectors, turn.tangents, total)
     if has_copy:
@@ -238,22 +190,13 @@ def _change_matrix(
 
 
 @inner
-def _change_entries(
-    t: int,
-    begin: int,
-    end: int,
-    m: int,
-    has_copy: bool,
-    contexts: Contexts,
-    visit: Visit,
-    turn: Turn,
-) -> None:
-    """Derivatives of counts of entries begin:end at token t of an example, in `entry_sums`."""
+def _change_entries(t: int, c: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
+    """Derivatives of counts of the entries of context c at an example's token t: `entry_sums`."""
+    begin, end = entries_of(t, c, visit.pairs.contexts)
     fill(visit.entry_sums, 0, end - begin, 0.0)
-    run = t, begin, end, m, contexts
-    _add_entry_changes(*run, visit.vectors, turn.tangents, visit, turn.slopes)
+    _add_entry_changes(t, c, visit.vectors, turn.tangents, visit, turn.slopes)
     if has_copy:
-        _add_entry_changes(*run, visit.copy, turn.copy, visit, turn.slopes)
+        _add_entry_changes(t, c, visit.copy, turn.copy, visit, turn.slopes)
 
 
 @inner
@@ -290,11 +233,11 @@ def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: Floats
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
             continue
         if not contexts.constant[m]:
-            _change_matrix(first, t + 1, m, has_copy, sequences.n_labels, visit, turn)
+            _change_matrix(first, t + 1, m, has_copy, visit, turn)
         for i in range(first, t + 1):
             begin, end = entries_of(i, context[i], contexts)
             if begin < end:
-                _change_entries(i, begin, end, m, has_copy, contexts, visit, turn)
+                _change_entries(i, context[i], has_copy, visit, turn)
                 _scatter_entries(begin, end, bigrams, visit.entry_sums, weight, product)
         if not contexts.constant[m]:
             rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
@@ -320,20 +263,11 @@ def add_product(
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split
-    potentials, slopes, tangents, copy = visit.potentials, turn.slopes, turn.tangents, turn.copy
-    slope_visited(
-        number,
-        sequences.context[begin:end],
-        sequences.n_labels,
-        tables.contexts,
-        tables.bigrams,
-        direction[split:],
-        potentials,
-        slopes,
-    )
-    _differentiate_part(s, 1.0, tables, direction, potentials, slopes, visit.vectors, tangents)
+    context, tangents, copy = sequences.context[begin:end], turn.tangents, turn.copy
+    slope_visited(number, context, visit.pairs, tables.bigrams, direction[split:], turn.slopes)
+    _differentiate_part(s, False, tables, direction, visit, turn)
     if sequences.copies[s] >= 0:
-        _differentiate_part(s, -1.0, tables, direction, potentials, slopes, visit.copy, copy)
+        _differentiate_part(s, True, tables, direction, visit, turn)
         for t in range(end - begin):
             for y in range(sequences.n_labels):
                 tangents.marginal_change[t, y] += copy.marginal_change[t, y]

@@ -113,6 +113,14 @@ class Potentials(NamedTuple):
     stamp: Ints
 
 
+class Pairs(NamedTuple):
+    """How labels follow each other: the Psi of every context. n_labels: Y."""
+
+    n_labels: int
+    contexts: Contexts
+    potentials: Potentials
+
+
 class Vectors(NamedTuple):
     """What inference writes of the T tokens of a run of sequences; see `chain`.
 
@@ -158,7 +166,7 @@ class Tangents(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """How inference goes through the sequences of a chunk; see `waves`.
+    """How inference goes through the sequences of a chunk; see `chain`.
 
     order: [N] int32, tokens in the order of runs of sequences, counted from the first of their run,
     ~t where t begins a sequence; together: sequences of a run; scored: whether `backward` has
@@ -195,6 +203,25 @@ class TokensBy(NamedTuple):
     start_tokens: Ints
 
 
+class ContextsOf(NamedTuple):
+    """The contexts of each test, or of each matrix: ptr [.. + 1] int64, contexts int32, CSR."""
+
+    ptr: Ints
+    contexts: Ints
+
+
+class MatrixSums(NamedTuple):
+    """The tokens of each matrix, of which spans were summed ahead where they are many.
+
+    tokens: of each matrix; mat_spans: [M + 1] int64, spans of a matrix, none where its tokens were
+    not split; sums: [P, Y + 1, Yp] float64, sums of outer products of each span, see `pair_sums`.
+    """
+
+    tokens: TokensBy
+    mat_spans: Ints
+    sums: Floats
+
+
 class ContextRows(NamedTuple):
     """Bigram rows of tokens.
 
@@ -208,23 +235,24 @@ class ContextRows(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What kernels that visit a sequence at a time take of a working loss."""
+    """What kernels take of a working loss: sequences, and where the weights of their tokens are."""
 
     sequences: Sequences
     unigrams: Unigrams
     contexts: Contexts
     bigrams: Bigrams
+    context_rows: ContextRows
 
 
 class Visit(NamedTuple):
     """Workspaces of visits to one sequence at a time; they mean nothing between passes.
 
-    potentials: of the contexts that were visited last; vectors, copy: of the sequence and of its
-    constrained copy; tokens: [T] int32, 0, 1, 2, ...; entry_sums: [largest number of entries of a
-    context] float64; pair_sums: [Y + 1, Yp] float64.
+    pairs: potentials of the contexts that were visited last; vectors, copy: of the sequence and of
+    its constrained copy; tokens: [T] int32, 0, 1, 2, ...; entry_sums: [largest number of entries of
+    a context] float64; pair_sums: [Y + 1, Yp] float64.
     """
 
-    potentials: Potentials
+    pairs: Pairs
     vectors: Vectors
     copy: Vectors
     tokens: Ints
@@ -361,6 +389,5 @@ class Grouped(NamedTuple):
     """What kernels that store factors of each sequence take of a working loss."""
 
     tables: Tables
-    context_rows: ContextRows
     groups: Groups
     own_rows: OwnRows

@@ -13,7 +13,6 @@ from .dual import (
     gold_sum,
     infer_chain,
     is_wide,
-    narrow,
     score_chain,
 )
 from .example import scatter, square_norm
@@ -46,7 +45,7 @@ def _begin_chain(
     residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
     score_chain(s, grouped, theta, space.visit.pair_sums, scores)
     axpy(1.0, scores, own, own)
-    narrow(sequences.n_labels, own)
+    is_wide(sequences.n_labels, own, True)
     log_z = infer_chain(s, grouped, own, space, residuals)
     point.log_z[s] = log_z
     entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
@@ -185,7 +184,7 @@ def ascend(
         # What is not a number is no gain, nor is what numbers cannot hold.
         for _ in range(_MAX_TRIALS):
             axpy(step, now.way, own, now.trial)
-            if not is_wide(n_labels, now.trial):
+            if not is_wide(n_labels, now.trial, False):
                 n_evaluations += 1
                 gain, reached = _gain_of(
                     s, step, gold_way, small, l2, grouped, theta, point, now, space

@@ -8,14 +8,15 @@ so that sums of outer products are multiplied by potentials once (Lavergne 2010,
 from .compiled import add_at, fill, inner, kernel
 from .layout import (
     Bigrams,
-    ContextRows,
     Contexts,
-    Flags,
+    ContextsOf,
     Floats,
     Ints,
-    Potentials,
+    MatrixSums,
+    Pairs,
     Sequences,
     Slopes,
+    Tables,
     TokensBy,
     Vectors,
 )
@@ -97,18 +98,10 @@ def _subtract_gold(m: int, sequences: Sequences, tokens: TokensBy, total: Floats
 
 @inner
 def _add_products(
-    m: int,
-    n_labels: int,
-    tokens: TokensBy,
-    mat_spans: Ints,
-    sums: Floats,
-    vectors: Vectors,
-    total: Floats,
+    m: int, n_labels: int, of_matrix: MatrixSums, vectors: Vectors, total: Floats
 ) -> None:
-    """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp].
-
-    Sums of their spans, where there are any, were computed before, see `pair_sums`.
-    """
+    """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp]."""
+    tokens, mat_spans, sums = of_matrix
     if mat_spans[m] == mat_spans[m + 1]:
         own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
         add_outer_products(own, n_labels, vectors.alpha, vectors.backward, total)
@@ -122,23 +115,15 @@ def _add_products(
 
 @kernel
 def matrix_products(
-    first: int,
-    last: int,
-    n_labels: int,
-    constant: Flags,
-    vectors: Vectors,
-    tokens: TokensBy,
-    mat_spans: Ints,
-    sums: Floats,
-    total: Floats,
+    first: int, last: int, pairs: Pairs, of_matrix: MatrixSums, vectors: Vectors, total: Floats
 ) -> None:
     """total[m] += sum_t alpha_{t-1} (x) backward_t over the tokens of matrices first:last.
 
-    Arguments as in `matrix_residuals`; total: [M, Y + 1, Yp] float64, added to.
+    Constant matrices are left out; total: [M, Y + 1, Yp] float64, added to.
     """
     for m in range(first, last):
-        if not constant[m]:
-            _add_products(m, n_labels, tokens, mat_spans, sums, vectors, total[m])
+        if not pairs.contexts.constant[m]:
+            _add_products(m, pairs.n_labels, of_matrix, vectors, total[m])
 
 
 @kernel
@@ -146,37 +131,32 @@ def matrix_residuals(
     first: int,
     last: int,
     sequences: Sequences,
-    constant: Flags,
-    psi: Floats,
+    pairs: Pairs,
+    of_matrix: MatrixSums,
     vectors: Vectors,
-    tokens: TokensBy,
-    mat_spans: Ints,
-    sums: Floats,
     is_first: bool,
     total: Floats,
     residual: Floats,
 ) -> None:
-    """Add expected minus observed pair counts of a block's tokens, as if no context had entries.
+    """Add expected minus observed pair counts of a shard's tokens, as if no context had entries.
 
     residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, of matrices
-    first:last. The sum is taken from `sums[mat_spans[m]:mat_spans[m + 1]]`, in order, where the
-    matrix's tokens were split into spans, else computed here. constant: [M] bool, left out; tokens:
-    of each matrix; is_first: whether this is the first block; total: [Y + 1, Yp] float64, a
-    workspace; residual: [M, Y + 1, Yp] float64,
-    overwritten by the first block, added to by others.
+    first:last, but constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
+    float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
+    by others.
     """
-    n_labels = sequences.n_labels
+    n_labels, psi = pairs.n_labels, pairs.potentials.psi
     for m in range(first, last):
-        if constant[m]:
+        if pairs.contexts.constant[m]:
             continue
         fill(total.reshape(-1), 0, total.size, 0.0)
-        _add_products(m, n_labels, tokens, mat_spans, sums, vectors, total)
+        _add_products(m, n_labels, of_matrix, vectors, total)
         for i in range(n_labels + 1):
             for y in range(total.shape[1]):
                 residual[m, i, y] = psi[m, i, y] * total[i, y] + (
                     0.0 if is_first else residual[m, i, y]
                 )
-        _subtract_gold(m, sequences, tokens, residual[m])
+        _subtract_gold(m, sequences, of_matrix.tokens, residual[m])
 
 
 @kernel
@@ -216,24 +196,21 @@ def entry_sums(
 def settle_entries(
     first: int,
     last: int,
-    contexts: Contexts,
-    ctx_ptr: Ints,
-    by_matrix: Ints,
-    potentials: Potentials,
+    pairs: Pairs,
+    of_matrix: ContextsOf,
     gold: Floats,
     residual: Floats,
     sums: Floats,
 ) -> None:
     """Turn sums of entries into expected minus observed counts, and mend their matrices' counts.
 
-    Of matrices first:last, whose contexts ctx_ptr/by_matrix list: residual[m, y', y] += (value[e] -
-    psi[m, y', y]) sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64,
-    weighted gold counts of an entry's pair in its context.
+    Of the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
+    sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64, weighted gold counts of
+    an entry's pair in its context.
     """
-    psi, value = potentials.psi, potentials.value
+    contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
     for m in range(first, last):
-        for j in range(ctx_ptr[m], ctx_ptr[m + 1]):
-            c = by_matrix[j]
+        for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
             for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
                 i, y = contexts.ent_previous[e], contexts.ent_label[e]
                 if not contexts.constant[m]:
@@ -245,10 +222,8 @@ def settle_entries(
 def settle_changes(
     first: int,
     last: int,
-    contexts: Contexts,
-    ctx_ptr: Ints,
-    by_matrix: Ints,
-    potentials: Potentials,
+    pairs: Pairs,
+    of_matrix: ContextsOf,
     slopes: Slopes,
     counts: Floats,
     ent_counts: Floats,
@@ -258,11 +233,12 @@ def settle_changes(
     """Turn sums of products into derivatives of expected pair counts along a direction, in place.
 
     total[m] := psi[m] (total[m] + slope[m] counts[m]), and likewise sums[e] of entries, by which
-    their matrices are mended. Of matrices first:last, whose contexts ctx_ptr/by_matrix list;
-    counts, total: [M, Y + 1, Yp] sums of products of the vectors, and of their changes (see
-    `tangents`); ent_counts, sums: [E], the same of entries.
+    their matrices are mended. Of matrices first:last, and their contexts; counts, total: [M, Y + 1,
+    Yp] sums of products of the vectors, and of their changes (see `tangents`); ent_counts, sums:
+    [E], the same of entries.
     """
-    psi, slope, value = potentials.psi, slopes.psi, potentials.value
+    contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
+    slope = slopes.psi
     for m in range(first, last):
         if not contexts.constant[m]:
             for i in range(total.shape[1]):
@@ -270,8 +246,7 @@ def settle_changes(
                     total[m, i, y] = psi[m, i, y] * (
                         total[m, i, y] + slope[m, i, y] * counts[m, i, y]
                     )
-        for j in range(ctx_ptr[m], ctx_ptr[m + 1]):
-            c = by_matrix[j]
+        for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
             for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
                 i, y = contexts.ent_previous[e], contexts.ent_label[e]
                 changed = value[e] * (sums[e] + slopes.score[e] * ent_counts[e])
@@ -350,13 +325,12 @@ def gather_bigrams(
 
 
 @kernel
-def count_gold_pairs(
-    sequences: Sequences, bigrams: Bigrams, context_rows: ContextRows, padded: int, counts: Floats
-) -> None:
+def count_gold_pairs(tables: Tables, padded: int, counts: Floats) -> None:
     """Add to the counts [K] of bigram weights the weights of tokens with their pair of labels.
 
     padded: Yp.
     """
+    sequences, bigrams, context_rows = tables.sequences, tables.bigrams, tables.context_rows
     labels, offsets = sequences.labels, sequences.offsets
     for s in range(len(offsets) - 1):
         for t in range(offsets[s], offsets[s + 1]):
@@ -364,8 +338,7 @@ def count_gold_pairs(
                 continue
             before = sequences.n_labels if t == offsets[s] else labels[t - 1]
             c = context_rows.context[t]
-            for j in range(context_rows.ptr[c], context_rows.ptr[c + 1]):
-                row = context_rows.rows[j]
+            for row in context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]:
                 begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
                 place = before * padded + labels[t]
                 add_at(bigrams.row_places[begin:end], place, sequences.weights[s], counts[begin:])

@@ -14,7 +14,7 @@ import numpy as np
 
 from .compiled import fill, inner, kernel, position
 from .exp import exp_shifted, largest
-from .layout import Bigrams, Contexts, Floats, Ints, Potentials, Slopes
+from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 
 # Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
 _LEAST_FACTOR = 1e-3
@@ -44,15 +44,14 @@ def _pad(matrix: Floats, n_previous: int, n_labels: int, value: float) -> None:
 
 
 @kernel
-def build_matrices(
-    first: int, last: int, n_labels: int, bigrams: Bigrams, theta: Floats, potentials: Potentials
-) -> None:
+def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
     """Build and exponentiate matrices first:last, relative to their largest log-potential.
 
-    theta: [K] float64, bigram weights; potentials: psi and shift are written. Without pairs with a
-    start label the start row is 1.
+    theta: [K] float64, bigram weights; pairs: psi and shift are written. Without pairs with a start
+    label the start row is 1.
     """
-    n_previous, psi, shift = bigrams.n_previous, potentials.psi, potentials.shift
+    n_previous, n_labels = bigrams.n_previous, pairs.n_labels
+    psi, shift = pairs.potentials.psi, pairs.potentials.shift
     for m in range(first, last):
         matrix = psi[m]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
@@ -74,14 +73,7 @@ def build_matrices(
 
 
 @kernel
-def build_entries(
-    first: int,
-    last: int,
-    contexts: Contexts,
-    bigrams: Bigrams,
-    theta: Floats,
-    potentials: Potentials,
-) -> None:
+def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
     """Evaluate the entries in which contexts first:last differ from their matrices.
 
     value[e] = psi[m, y', y] exp(sum of theta over the entry's weights), m the context's matrix.
@@ -90,6 +82,7 @@ def build_entries(
     row change[e] is always value[e].
     """
     weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    contexts, potentials = pairs.contexts, pairs.potentials
     value, change, rewritten = potentials.value, potentials.change, potentials.rewritten
     for c in range(first, last):
         matrix = potentials.psi[contexts.matrix_of[c]]
@@ -111,21 +104,14 @@ def build_entries(
 
 
 @inner
-def build_visited(
-    visit: int,
-    context: Ints,
-    n_labels: int,
-    contexts: Contexts,
-    bigrams: Bigrams,
-    theta: Floats,
-    potentials: Potentials,
-) -> None:
+def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
     """Evaluate the matrices and entries of the contexts of some tokens, once each.
 
     visit: number of this visit, or of a run of visits at the same weights; context: [T], of the
     tokens; theta: [K] float64, bigram weights.
     """
-    stamp, n_matrices = potentials.stamp, len(contexts.constant)
+    contexts, stamp = pairs.contexts, pairs.potentials.stamp
+    n_matrices = len(contexts.constant)
     for token_context in context:
         # Of the type that these kernels are called with elsewhere.
         c: Any = np.int64(token_context)
@@ -133,15 +119,16 @@ def build_visited(
         # Matrices of ones were built before, and stay.
         if stamp[m] != visit and not contexts.constant[m]:
             stamp[m] = visit
-            build_matrices(m, m + 1, n_labels, bigrams, theta, potentials)
+            build_matrices(m, m + 1, pairs, bigrams, theta)
         if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
             stamp[n_matrices + c] = visit
-            build_entries(c, c + 1, contexts, bigrams, theta, potentials)
+            build_entries(c, c + 1, pairs, bigrams, theta)
 
 
 @inner
-def potential(c: int, place: int, contexts: Contexts, potentials: Potentials) -> float:
+def potential(c: int, place: int, pairs: Pairs) -> float:
     """Potential of the pair at a place y' * Yp + y in context c."""
+    contexts, potentials = pairs.contexts, pairs.potentials
     first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
     e = first + position(contexts.ent_place[first:last], place)
     if e < last and contexts.ent_place[e] == place:
@@ -166,13 +153,7 @@ def slope_matrices(
 
 @kernel
 def slope_entries(
-    first: int,
-    last: int,
-    contexts: Contexts,
-    bigrams: Bigrams,
-    direction: Floats,
-    potentials: Potentials,
-    slopes: Slopes,
+    first: int, last: int, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
     """Slopes of the entries of contexts first:last, whose matrices have theirs.
 
@@ -181,6 +162,7 @@ def slope_entries(
     matrix itself, or rewritten, with its slope; nothing in the start row).
     """
     weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    contexts, potentials = pairs.contexts, pairs.potentials
     for c in range(first, last):
         matrix = slopes.psi[contexts.matrix_of[c]]
         for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
@@ -196,24 +178,17 @@ def slope_entries(
 
 @inner
 def slope_visited(
-    visit: int,
-    context: Ints,
-    n_labels: int,
-    contexts: Contexts,
-    bigrams: Bigrams,
-    direction: Floats,
-    potentials: Potentials,
-    slopes: Slopes,
+    visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
     """Evaluate the slopes of the contexts of tokens, once each; see `build_visited`."""
-    stamp, n_matrices = slopes.stamp, len(contexts.constant)
+    contexts, stamp, n_matrices = pairs.contexts, slopes.stamp, len(pairs.contexts.constant)
     for token_context in context:
         c: Any = np.int64(token_context)
         m: Any = np.int64(contexts.matrix_of[c])
         # Of matrices of ones they are zeros, and stay.
         if stamp[m] != visit and not contexts.constant[m]:
             stamp[m] = visit
-            slope_matrices(m, m + 1, n_labels, bigrams, direction, slopes)
+            slope_matrices(m, m + 1, pairs.n_labels, bigrams, direction, slopes)
         if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
             stamp[n_matrices + c] = visit
-            slope_entries(c, c + 1, contexts, bigrams, direction, potentials, slopes)
+            slope_entries(c, c + 1, pairs, bigrams, direction, slopes)

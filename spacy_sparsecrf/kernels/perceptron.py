@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .compiled import fill, inner, kernel, position
-from .layout import Bigrams, ContextRows, Floats, Ints, Scored, Search, Sequences, Unigrams
+from .layout import Floats, Ints, Scored, Search, Tables
 from .pairs import score_pairs
 from .scores import score_token
 from .viterbi import best_path
@@ -31,18 +31,10 @@ class Averaged(NamedTuple):
 
 
 @inner
-def _decode(
-    begin: int,
-    end: int,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    bigrams: Bigrams,
-    context_rows: ContextRows,
-    theta: Floats,
-    guess: Guess,
-) -> None:
+def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -> None:
     """Find the best labels of the tokens begin:end."""
-    scored, n_labels, split = guess.scored, sequences.n_labels, unigrams.split
+    unigrams, context_rows, scored = tables.unigrams, tables.context_rows, guess.scored
+    n_labels, split = tables.sequences.n_labels, unigrams.split
     loaded, n = -1, 0
     for t in range(begin, end):
         scores = scored.scores[t - begin]
@@ -56,7 +48,7 @@ def _decode(
             n += 1
             rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
             fill(pairs.reshape(-1), 0, pairs.size, 0.0)
-            score_pairs(pairs, rows, n_labels, bigrams, theta[split:])
+            score_pairs(pairs, rows, n_labels, tables.bigrams, theta[split:])
         scored.context[t - begin] = n - 1
     first = begin - begin
     best_path(first, end - begin, scored, guess.slack, guess.search, guess.best, guess.labels)
@@ -70,37 +62,28 @@ def _move(
     row_ptr: Ints,
     places: Ints,
     place: int,
-    theta: Floats,
-    moves: Floats,
+    weights: Averaged,
 ) -> None:
     """Add a step to the weights of rows that are at a place, and count * step to their moves."""
     for row in rows:
         begin, end = row_ptr[row], row_ptr[row + 1]
         k = begin + position(places[begin:end], place)
         if k < end and places[k] == place:
-            theta[k] += step
-            moves[k] += count * step
+            weights.theta[k] += step
+            weights.moves[k] += count * step
 
 
 @inner
-def _learn(
-    s: int,
-    count: float,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    bigrams: Bigrams,
-    context_rows: ContextRows,
-    weights: Averaged,
-    guess: Guess,
-) -> int:
+def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess) -> int:
     """Move the weights of sequence s from a guess to the gold labels.
 
     count: of visits before. RETURNS: tokens whose label was guessed wrong.
     """
+    sequences, unigrams, bigrams = tables.sequences, tables.unigrams, tables.bigrams
+    context_rows, n_wrong = tables.context_rows, 0
     begin, end, step = sequences.offsets[s], sequences.offsets[s + 1], sequences.weights[s]
     n_labels, labels, padded = sequences.n_labels, sequences.labels, len(guess.best)
-    theta, moves, n_wrong = weights.theta, weights.moves, 0
-    pair_theta, pair_moves = theta[unigrams.split :], moves[unigrams.split :]
+    pairs = Averaged(weights.theta[unigrams.split :], weights.moves[unigrams.split :])
     for t in range(begin, end):
         gold, mine = labels[t], guess.labels[t - begin]
         gold_before = n_labels if t == begin else labels[t - 1]
@@ -109,27 +92,20 @@ def _learn(
             n_wrong += 1
             rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
             own = unigrams.row_ptr, unigrams.row_labels
-            _move(step, count, rows, *own, gold, theta, moves)
-            _move(-step, count, rows, *own, mine, theta, moves)
+            _move(step, count, rows, *own, gold, weights)
+            _move(-step, count, rows, *own, mine, weights)
         if gold != mine or gold_before != before:
             c = context_rows.context[t]
             rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
             own = bigrams.row_ptr, bigrams.row_places
-            _move(step, count, rows, *own, gold_before * padded + gold, pair_theta, pair_moves)
-            _move(-step, count, rows, *own, before * padded + mine, pair_theta, pair_moves)
+            _move(step, count, rows, *own, gold_before * padded + gold, pairs)
+            _move(-step, count, rows, *own, before * padded + mine, pairs)
     return n_wrong
 
 
 @kernel
 def perceptron_pass(
-    order: Ints,
-    sequences: Sequences,
-    unigrams: Unigrams,
-    bigrams: Bigrams,
-    context_rows: ContextRows,
-    weights: Averaged,
-    count: int,
-    guess: Guess,
+    order: Ints, tables: Tables, weights: Averaged, count: int, guess: Guess
 ) -> int:
     """Pass over complete sequences once: theta += w (F(x, gold) - F(x, best labels)).
 
@@ -137,11 +113,9 @@ def perceptron_pass(
     weights after each of m visits is theta - moves / m.
     RETURNS: tokens whose best label was not gold.
     """
-    n_wrong = 0
+    n_wrong, offsets = 0, tables.sequences.offsets
     for visit in range(len(order)):
         s = order[visit]
-        begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-        tables = sequences, unigrams, bigrams, context_rows
-        _decode(begin, end, *tables, weights.theta, guess)
-        n_wrong += _learn(s, float(count + visit), *tables, weights, guess)
+        _decode(offsets[s], offsets[s + 1], tables, weights.theta, guess)
+        n_wrong += _learn(s, float(count + visit), tables, weights, guess)
     return n_wrong

@@ -25,16 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .example import example_loss, square_norm
-from .layout import Floats, Grouped, Ints, OwnRows, Visit
+from .layout import Floats, Ints, OwnRows
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
-
-# Rounding errors of the loss, a token: where they prevail, the search would not end without it.
-_ROUNDING = 1e-13
-# No curvature is estimated to be larger.
-_LARGEST = 1e30
 
 
 class Rules(NamedTuple):
@@ -201,56 +195,6 @@ def step_size(share: float, largest: float, mean: float, decay: float, saga: boo
     """
     alpha = (1.0 - share) / (largest + decay) + share / (mean + decay)
     return alpha / (4.0 + n * decay * alpha) if saga else alpha
-
-
-@inner
-def find_curvature(
-    s: int,
-    number: int,
-    loss: float,
-    mean: float,
-    old: float,
-    common: float,
-    rules: Rules,
-    grouped: Grouped,
-    theta: Floats,
-    gradient: Floats,
-    trial: Floats,
-    visit: Visit,
-) -> tuple[float, int]:
-    """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
-
-    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
-
-    number: of the next visit, others follow, see `build_visited`; loss: f of sequence s; mean: of
-    the curvatures of those seen, 0 = none; old: its own, 0 = not seen yet; common: L_g, or the
-    first L; theta: [K]; gradient: [K], g where the sequence has weights; trial: [K] workspace.
-    RETURNS: L, and the number of evaluations, 0 where there was no search.
-    """
-    sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
-    own, weight_ptr = grouped.own_rows, grouped.own_rows.weight_ptr
-    length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
-    norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
-    searched = norm > rules.least_norm
-    if rules.mode != UNIFORM:
-        # Without a search, nothing would stop an estimate's fall.
-        factor = rules.revisit if searched else 1.0
-        by_mean = rules.mode == BALANCED
-        curvature = first_estimate(old, mean, by_mean, common, rules.fresh, factor)
-    n_trials = 0
-    while searched:
-        for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
-            for k in range(weight_ptr[row], weight_ptr[row + 1]):
-                trial[k] = theta[k] - gradient[k] / curvature
-        reached = weight * example_loss(
-            s, number + n_trials, grouped.tables, trial[:split], trial[split:], visit
-        )
-        n_trials += 1
-        # Nor where the loss is not a number.
-        if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
-            break
-        curvature *= rules.grow
-    return curvature, n_trials
 
 
 @inner

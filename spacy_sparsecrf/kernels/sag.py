@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .example import infer_example, leave_factors, scatter
-from .layout import ContextRows, Factors, Floats, Grouped, Ints, OwnRows, Sequences, Unigrams, Visit
+from .descent import collect_rows, forget
+from .example import example_loss, infer_example, leave_factors, scatter, square_norm
+from .layout import Factors, Floats, Grouped, Ints, OwnRows, Tables, Visit
 from .rules import (
+    BALANCED,
     UNIFORM,
     Rules,
     Steps,
@@ -15,12 +17,16 @@ from .rules import (
     catch_up_own,
     curvature_share,
     draw,
-    find_curvature,
+    first_estimate,
     seen_first,
     set_leaf,
     step_size,
 )
-from .sgd import collect_rows, forget
+
+# Rounding errors of the loss, a token: where they prevail, the search would not end without it.
+_ROUNDING = 1e-13
+# No curvature is estimated to be larger.
+_LARGEST = 1e30
 
 
 class Average(NamedTuple):
@@ -85,16 +91,61 @@ def _refresh(s: int, number: int, grouped: Grouped, average: Average, exchange: 
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-    labels, context = sequences.labels[begin:end], sequences.context[begin:end]
-    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
     loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
     fresh = Factors(visit.vectors.marginals, exchange.pairs)
-    leave_factors(s, weight, has_copy, labels, context, groups, tables.contexts, visit, fresh)
+    leave_factors(s, sequences.context[begin:end], grouped, visit, fresh)
     scatter(s, grouped, fresh, exchange.gradient)
     _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
     _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
     scatter(s, grouped, fresh, exchange.change)
-    return float(weight * loss)
+    return float(sequences.weights[s] * loss)
+
+
+@inner
+def _find_curvature(
+    s: int,
+    number: int,
+    loss: float,
+    mean: float,
+    rules: Rules,
+    grouped: Grouped,
+    average: Average,
+    exchange: Exchange,
+) -> tuple[float, int]:
+    """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
+
+    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
+
+    number: of the next visit, others follow, see `build_visited`; loss: f of sequence s; mean: of
+    the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
+    or the first L; exchange: with g where the sequence has weights.
+    RETURNS: L, and the number of evaluations, 0 where there was no search.
+    """
+    gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
+    sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
+    own, weight_ptr = grouped.own_rows, grouped.own_rows.weight_ptr
+    length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
+    norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
+    searched = norm > rules.least_norm
+    if rules.mode != UNIFORM:
+        # Without a search, nothing would stop an estimate's fall.
+        factor = rules.revisit if searched else 1.0
+        by_mean = rules.mode == BALANCED
+        old = average.curvatures[s]
+        curvature = first_estimate(old, mean, by_mean, common, rules.fresh, factor)
+    n_trials = 0
+    while searched:
+        for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
+            for k in range(weight_ptr[row], weight_ptr[row + 1]):
+                trial[k] = average.theta[k] - gradient[k] / curvature
+        at, visit = (trial[:split], trial[split:]), exchange.visit
+        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, visit)
+        n_trials += 1
+        # Nor where the loss is not a number.
+        if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
+            break
+        curvature *= rules.grow
+    return curvature, n_trials
 
 
 @inner
@@ -169,19 +220,8 @@ def sag_pass(
         catch_up_own(s, i, own, theta, total, rules.l1, steps)
         loss = _refresh(s, i + n_forward, grouped, average, exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
-        curvature, n_trials = find_curvature(
-            s,
-            i + 1 + n_forward,
-            loss,
-            mean,
-            curvatures[s],
-            average.common[0],
-            rules,
-            grouped,
-            theta,
-            exchange.gradient,
-            exchange.trial,
-            exchange.visit,
+        curvature, n_trials = _find_curvature(
+            s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
         )
         n_forward += n_trials
         n_seen += curvatures[s] == 0.0
@@ -209,14 +249,7 @@ def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
 
 @kernel
 def rows_of_sequences(
-    sequences: Sequences,
-    unigrams: Unigrams,
-    context_rows: ContextRows,
-    members: Ints,
-    marks: Ints,
-    touched: Ints,
-    ptr: Ints,
-    rows: Ints,
+    tables: Tables, members: Ints, marks: Ints, touched: Ints, ptr: Ints, rows: Ints
 ) -> None:
     """List the rows that each sequence has, see `OwnRows`.
 
@@ -226,8 +259,7 @@ def rows_of_sequences(
     for row in range(len(marks)):
         marks[row] = -1
     for s in range(len(ptr) - 1):
-        own = members[s : s + 1]
-        n = collect_rows(own, s, sequences, unigrams, context_rows, marks, touched)
+        n = collect_rows(members[s : s + 1], s, tables, marks, touched)
         ptr[s + 1] = ptr[s] + n
         if len(rows) > 0:
             for j in range(n):

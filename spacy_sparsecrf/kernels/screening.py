@@ -9,7 +9,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .expectations import add_rows
-from .layout import Contexts, Floats, Ints, Potentials, TokensBy, Vectors
+from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 
 
 class Gold(NamedTuple):
@@ -17,13 +17,6 @@ class Gold(NamedTuple):
 
     labels: Ints
     token_weight: Floats
-
-
-class ContextsOf(NamedTuple):
-    """The contexts of each test: ptr [tests + 1] int64 and contexts int32, CSC."""
-
-    ptr: Ints
-    contexts: Ints
 
 
 class Chosen(NamedTuple):
@@ -180,47 +173,6 @@ def choose_labels(
         column_end += n
 
 
-@inner(fastmath={"contract"})
-def _add_products(
-    tokens: Ints,
-    first: int,
-    last: int,
-    rows: Ints,
-    columns: Ints,
-    alpha: Floats,
-    backward: Floats,
-    packed: Floats,
-    total: Floats,
-) -> None:
-    """total[i, k] += sum over tokens[first:last] of alpha[t - 1, rows[i]] backward[t, columns[k]].
-
-    packed: [4, >= len(columns)], workspace; total: [>= len(rows), len(columns)].
-    """
-    n = len(columns)
-    unrolled = last - (last - first) % 4
-    for j in range(first, unrolled, 4):
-        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
-        for k in range(n):
-            y = columns[k]
-            packed[0, k], packed[1, k] = backward[t, y], backward[u, y]
-            packed[2, k], packed[3, k] = backward[v, y], backward[w, y]
-        for i in range(len(rows)):
-            y = rows[i]
-            a, b, c, d = alpha[t - 1, y], alpha[u - 1, y], alpha[v - 1, y], alpha[w - 1, y]
-            for k in range(n):
-                total[i, k] += (a * packed[0, k] + b * packed[1, k]) + (
-                    c * packed[2, k] + d * packed[3, k]
-                )
-    for j in range(unrolled, last):
-        t = tokens[j]
-        for k in range(n):
-            packed[0, k] = backward[t, columns[k]]
-        for i in range(len(rows)):
-            a = alpha[t - 1, rows[i]]
-            for k in range(n):
-                total[i, k] += a * packed[0, k]
-
-
 class Area(NamedTuple):
     """The chosen pairs of one test, and where a label is among them.
 
@@ -237,9 +189,42 @@ class Area(NamedTuple):
     packed: Floats
 
 
+@inner(fastmath={"contract"})
+def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> None:
+    """products[i, k] += sum over tokens of alpha[t - 1, rows[i]] backward[t, at[k]].
+
+    rows: the labels before the tokens of an area, but the start label.
+    """
+    alpha, backward, columns = vectors.alpha, vectors.backward, area.at
+    packed, total, n = area.packed, area.products, len(area.at)
+    unrolled = len(tokens) - len(tokens) % 4
+    for j in range(0, unrolled, 4):
+        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
+        for k in range(n):
+            y = columns[k]
+            packed[0, k], packed[1, k] = backward[t, y], backward[u, y]
+            packed[2, k], packed[3, k] = backward[v, y], backward[w, y]
+        for i in range(len(rows)):
+            y = rows[i]
+            a, b, c, d = alpha[t - 1, y], alpha[u - 1, y], alpha[v - 1, y], alpha[w - 1, y]
+            for k in range(n):
+                total[i, k] += (a * packed[0, k] + b * packed[1, k]) + (
+                    c * packed[2, k] + d * packed[3, k]
+                )
+    for j in range(unrolled, len(tokens)):
+        t = tokens[j]
+        for k in range(n):
+            packed[0, k] = backward[t, columns[k]]
+        for i in range(len(rows)):
+            a = alpha[t - 1, rows[i]]
+            for k in range(n):
+                total[i, k] += a * packed[0, k]
+
+
 @inner
-def _weigh(c: int, contexts: Contexts, potentials: Potentials, area: Area) -> None:
+def _weigh(c: int, pairs: Pairs, area: Area) -> None:
     """Add the Psi of context c times products to the total of an area, and clear these."""
+    contexts, potentials = pairs.contexts, pairs.potentials
     psi, products, total = potentials.psi[contexts.matrix_of[c]], area.products, area.total
     for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
         previous, label = contexts.ent_previous[e], contexts.ent_label[e]
@@ -271,10 +256,9 @@ def _add_context(
     """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
     before, at, has_start = area.before, area.at, area.row_place[n_labels] >= 0
     inner_labels = before[:-1] if has_start else before
-    begin, end = tokens.inner_ptr[c], tokens.inner_ptr[c + 1]
-    sides = vectors.alpha, vectors.backward, area.packed, area.products
-    _add_products(tokens.inner_tokens, begin, end, inner_labels, at, *sides)
-    _subtract_gold(tokens.inner_tokens[begin:end], False, n_labels, gold, area)
+    own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
+    _add_products(own, inner_labels, vectors, area)
+    _subtract_gold(own, False, n_labels, gold, area)
     starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
     if has_start:
         for t in starts:
@@ -290,8 +274,7 @@ def add_chosen_pairs(
     chosen: Chosen,
     tests: ContextsOf,
     active: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
+    pairs: Pairs,
     tokens: TokensBy,
     gold: Gold,
     vectors: Vectors,
@@ -300,10 +283,10 @@ def add_chosen_pairs(
     """Add expected less observed counts of chosen pairs at a block's tokens, of tests first:last.
 
     tests: contexts of a test, those with one active context together; active: [C] int32, of each
-    context, the active one, which `contexts` are; tokens: of a context, in the block; vectors: of
+    context, the active one, which `pairs` has; tokens: of a context, in the block; vectors: of
     the block; totals: float64, from where areas count, added to.
     """
-    n_labels = potentials.psi.shape[1] - 1
+    n_labels = pairs.n_labels
     row_place = np.full(n_labels + 1, -1, np.int32)
     column_place = np.full(n_labels, -1, np.int32)
     packed = np.zeros((4, n_labels), vectors.backward.dtype)
@@ -326,7 +309,7 @@ def add_chosen_pairs(
             _add_context(c, n_labels, tokens, gold, vectors, area)
             is_last = j + 1 == tests.ptr[test + 1]
             if is_last or active[tests.contexts[j + 1]] != active[c]:
-                _weigh(active[c], contexts, potentials, area)
+                _weigh(active[c], pairs, area)
         for i in range(len(before)):
             row_place[before[i]] = -1
         for k in range(len(at)):

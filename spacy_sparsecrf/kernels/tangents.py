@@ -15,39 +15,25 @@ and nothing is divided by a probability, which may be 0. The recursion knows no 
 
 from .chain import backward_product, rewrite
 from .compiled import fill, inner
-from .layout import Contexts, Floats, Ints, Potentials, Slopes, Tangents, Vectors
+from .layout import Floats, Ints, Pairs, Slopes, Tangents, Vectors
 
 
 @inner
 def recover_betas(
-    n_labels: int,
-    weight: float,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    vectors: Vectors,
-    beta: Floats,
+    weight: float, context: Ints, pairs: Pairs, vectors: Vectors, beta: Floats
 ) -> None:
     """Recover weight * beta_t of one sequence from what inference has left in `backward`.
 
     weight: what `backward` was multiplied by; context: [T]; beta: [T, Yp], out, padding 0.
     """
-    last = len(context) - 1
+    last, backward, n_labels = len(context) - 1, vectors.backward, pairs.n_labels
     for t in range(last + 1):
         row = beta[t]
         fill(row, n_labels, len(row), 0.0)
         if t == last:
             fill(row, 0, n_labels, weight)
         else:
-            backward_product(
-                context[t + 1],
-                vectors.backward[t + 1],
-                n_labels,
-                contexts,
-                potentials,
-                vectors.scratch,
-                row,
-            )
+            backward_product(context[t + 1], backward[t + 1], pairs, vectors.scratch, row)
 
 
 @inner(fastmath={"contract"})
@@ -107,14 +93,13 @@ def _forward_change(
     c: int,
     alpha: Floats,
     change: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
+    pairs: Pairs,
     slopes: Slopes,
     scratch: Floats,
     out: Floats,
 ) -> None:
     """The derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
+    n_labels, contexts, potentials = pairs
     m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
     previous, label = contexts.ent_previous, contexts.ent_label
     if potentials.rewritten[c]:
@@ -135,17 +120,10 @@ def _forward_change(
 
 @inner
 def _backward_change(
-    c: int,
-    v: Floats,
-    change: Floats,
-    n_labels: int,
-    contexts: Contexts,
-    potentials: Potentials,
-    slopes: Slopes,
-    scratch: Floats,
-    out: Floats,
+    c: int, v: Floats, change: Floats, pairs: Pairs, slopes: Slopes, scratch: Floats, out: Floats
 ) -> None:
     """The derivative of Psi v, Psi of context c, where v changes by `change`; out: padding 0."""
+    n_labels, contexts, potentials = pairs
     m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
     previous, label = contexts.ent_previous, contexts.ent_label
     fill(out, n_labels, len(out), 0.0)
@@ -165,10 +143,9 @@ def _backward_change(
 
 
 @inner
-def _start_change(
-    c: int, n_labels: int, contexts: Contexts, potentials: Potentials, slopes: Slopes, out: Floats
-) -> None:
+def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
     """The derivative of the vector that stands for a forward product at a first token."""
+    n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     start, slope = potentials.psi[m, n_labels], slopes.psi[m, n_labels]
     for y in range(len(out)):
@@ -206,11 +183,9 @@ def _add_evidence(
 
 @inner
 def _change_forward(
-    n_labels: int,
     inverse: float,
     context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
+    pairs: Pairs,
     slopes: Slopes,
     vectors: Vectors,
     tangents: Tangents,
@@ -221,19 +196,9 @@ def _change_forward(
     for t in range(len(context)):
         row, c = rows[t], context[t]
         if t == 0:
-            _start_change(c, n_labels, contexts, potentials, slopes, row)
+            _start_change(c, pairs, slopes, row)
         else:
-            _forward_change(
-                c,
-                alpha[t - 1],
-                rows[t - 1],
-                n_labels,
-                contexts,
-                potentials,
-                slopes,
-                vectors.scratch,
-                row,
-            )
+            _forward_change(c, alpha[t - 1], rows[t - 1], pairs, slopes, vectors.scratch, row)
         _add_evidence(row, vectors.backward[t], beta[t], alpha[t], tangents.marginal_change[t])
         mean = _centre(row, beta[t], inverse, alpha[t])
         if t == 0:
@@ -243,14 +208,7 @@ def _change_forward(
 
 @inner
 def differentiate(
-    n_labels: int,
-    weight: float,
-    context: Ints,
-    contexts: Contexts,
-    potentials: Potentials,
-    slopes: Slopes,
-    vectors: Vectors,
-    tangents: Tangents,
+    weight: float, context: Ints, pairs: Pairs, slopes: Slopes, vectors: Vectors, tangents: Tangents
 ) -> None:
     """Run the recursions A and B over one sequence, without exp.
 
@@ -263,13 +221,11 @@ def differentiate(
     them; tangents: with `beta`, and with u in `marginal_change`.
     """
     inverse = 1.0 / weight if weight != 0.0 else 0.0
-    start_mean = _change_forward(
-        n_labels, inverse, context, contexts, potentials, slopes, vectors, tangents
-    )
+    start_mean = _change_forward(inverse, context, pairs, slopes, vectors, tangents)
     alpha, backward, beta = vectors.alpha, vectors.backward, tangents.beta
     rows, scratch, last = tangents.backward_change, vectors.scratch, len(context) - 1
     # Of a matrix that is written there, the start row is not read.
-    whole = scratch[n_labels]
+    whole = scratch[pairs.n_labels]
     fill(rows[last], 0, rows.shape[1], 0.0)
     for t in range(last, -1, -1):
         # Until here a row is beta_t B_t, and `marginal_change` has u_t.
@@ -282,17 +238,7 @@ def differentiate(
         mean = start_mean
         if t > 0:
             before = rows[t - 1]
-            _backward_change(
-                context[t],
-                backward[t],
-                row,
-                n_labels,
-                contexts,
-                potentials,
-                slopes,
-                scratch,
-                before,
-            )
+            _backward_change(context[t], backward[t], row, pairs, slopes, scratch, before)
             mean = _centre(before, alpha[t - 1], inverse, beta[t - 1])
         for y in range(len(row)):
             row[y] -= mean * backward[t, y]

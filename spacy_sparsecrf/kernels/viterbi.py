@@ -1,9 +1,21 @@
-"""Viterbi decoding, and whether sequences have a path at all."""
+"""Best paths: Viterbi decoding, whether sequences have a path at all, and the n best paths.
+
+The n best are found by recursive enumeration (Jiménez & Marzal 1999). A *node* is a token with a
+label, and one more for the end of the sequence. A *path* there leads from the beginning to a node;
+it is a path to a node before, and that node. The next best path to a node takes the next best path
+to the node before its last one, which is looked for when it is needed, or the best that was not
+taken yet to another node.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from .compiled import fill, inner, kernel
 from .layout import Flags, Floats, Ints, Scored, Search
+
+_UNKNOWN = -1  # the next best path has not been looked for
+_NONE = -2  # there is none
 
 
 @inner
@@ -161,3 +173,166 @@ def find_possible(
             for y in range(n_labels):
                 found |= reached[y] and ends[y]
         possible[s] = found
+
+
+class Paths(NamedTuple):
+    """Paths that were found, of which path v < nodes is the best to node v.
+
+    value: float64, score; before: int64, path to the node before, _NONE for a first token; node:
+    int64, that it leads to; following: int64, next best path to it, _UNKNOWN or _NONE.
+    """
+
+    value: Floats
+    before: Ints
+    node: Ints
+    following: Ints
+
+
+class Nodes(NamedTuple):
+    """Nodes, and what was found of paths to them.
+
+    tail: [nodes] int64, last path found; place: [nodes] int64, row in `candidates` or -1;
+    candidates: [rows, Y] int64, of each label before, the best path that was not taken yet,
+    negative for none; counts: [2] int64, of paths, and of rows in use.
+    """
+
+    tail: Ints
+    place: Ints
+    candidates: Ints
+    counts: Ints
+
+
+@inner
+def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Ints) -> None:
+    """Find the best path to each node: path v leads to node v. See `find_paths`."""
+    n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
+    for y in range(n_labels):
+        value[y] = scores[begin, y] + pairs[context[begin], n_labels, y]
+        before[y] = _NONE
+    for t in range(begin + 1, end):
+        first = (t - 1 - begin) * n_labels
+        matrix = pairs[context[t]]
+        for y in range(n_labels):
+            best, chosen = -np.inf, first
+            for i in range(n_labels):
+                candidate = value[first + i] + matrix[i, y]
+                if candidate > best:
+                    best, chosen = candidate, first + i
+            value[first + n_labels + y] = scores[t, y] + best
+            before[first + n_labels + y] = chosen
+    first = (end - 1 - begin) * n_labels
+    chosen = first
+    for i in range(1, n_labels):
+        if value[first + i] > value[chosen]:
+            chosen = first + i
+    value[first + n_labels] = value[chosen]
+    before[first + n_labels] = chosen
+
+
+@inner
+def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints) -> int:
+    """Note the nodes whose next best path is to be looked for, from the end on.
+
+    RETURNS: how many they are.
+    """
+    depth = 0
+    v = end_node
+    while True:
+        stack[depth] = v
+        depth += 1
+        path = paths.before[tail[v]]
+        v = paths.node[path]
+        if paths.following[path] != _UNKNOWN:
+            return depth
+        if v < n_labels:  # one path leads to each label of the first token
+            paths.following[path] = _NONE
+            return depth
+
+
+@inner
+def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, float]:
+    """Choose the best of a node's candidates, paths to the nodes before, negative for none.
+
+    steps: [Y + 1, Yp], pair scores, without rows where there are none; y: label of the node.
+    RETURNS: the candidate, -1 where there is none, and its score with the step to the node.
+    """
+    best, chosen = -np.inf, -1
+    for i in range(len(candidates)):
+        if candidates[i] >= 0:
+            score = value[candidates[i]]
+            if len(steps):
+                score += steps[i, y]
+            if score > best:
+                best, chosen = score, candidates[i]
+    return chosen, best
+
+
+@inner
+def _extend(
+    v: int, t: int, begin: int, end: int, scored: Scored, paths: Paths, nodes: Nodes
+) -> None:
+    """Find the next best path to node v of token t, or note that there is none.
+
+    What follows its last path's path to the node before must be known.
+    """
+    n_labels, tail, place, counts = scored.n_labels, nodes.tail, nodes.place, nodes.counts
+    first = (t - 1 - begin) * n_labels
+    y = v - first - n_labels
+    if place[v] < 0:
+        place[v] = counts[1]
+        counts[1] += 1
+        for i in range(n_labels):
+            nodes.candidates[place[v], i] = first + i
+    row = nodes.candidates[place[v]]
+    taken = paths.before[tail[v]]
+    row[paths.node[taken] - first] = paths.following[taken]
+    # The end has no pairs.
+    c = scored.context[t] if t < end else 0
+    steps = scored.pairs[c, : n_labels if t < end else 0]
+    chosen, best = _choose(row, paths.value, steps, y)
+    if chosen < 0:
+        paths.following[tail[v]] = _NONE
+        return
+    path = counts[0]
+    counts[0] += 1
+    paths.value[path] = best + scored.scores[t, y] if t < end else best
+    paths.before[path], paths.node[path] = chosen, v
+    paths.following[tail[v]] = path
+    tail[v] = path
+
+
+@kernel(allocates=True)
+def find_paths(begin: int, end: int, scored: Scored, labels: Ints, totals: Floats) -> int:
+    """Find the n best paths of the sequence begin:end, at least one token; the first is Viterbi's.
+
+    labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, which descend. Paths of
+    -inf are none. RETURNS: how many there are, at most n.
+    """
+    n, length, n_labels = len(labels), labels.shape[1], scored.n_labels
+    end_node = length * n_labels
+    most = end_node + 1 + n * length
+    value, before = np.empty(most), np.empty(most, dtype=np.int64)
+    _find_first(begin, end, scored, value, before)
+    paths = Paths(value, before, np.arange(most), np.full(most, _UNKNOWN))
+    nodes = Nodes(
+        np.arange(end_node + 1),
+        np.full(end_node + 1, -1),
+        np.empty((min(end_node + 1, n * length), n_labels), dtype=np.int64),
+        np.array([end_node + 1, 0]),
+    )
+    stack = np.empty(length + 1, dtype=np.int64)
+    for rank in range(n):
+        if rank > 0:
+            depth = _descend(end_node, n_labels, paths, nodes.tail, stack)
+            for d in range(depth - 1, -1, -1):
+                _extend(stack[d], end - d, begin, end, scored, paths, nodes)
+            if paths.following[nodes.tail[end_node]] == _NONE:
+                return rank
+        path = nodes.tail[end_node]
+        if value[path] == -np.inf:
+            return rank
+        totals[rank] = value[path]
+        for t in range(length - 1, -1, -1):
+            path = before[path]
+            labels[rank, t] = paths.node[path] - t * n_labels
+    return n

@@ -4,13 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.bcd import Settings, Weights, descend_blocks, order_levels
-from ..kernels.blocks import Blocks, BlockSpace, Kept, weigh_tokens
+from ..kernels.blocks import Blocks, BlockSpace, Kept, Sweep, weigh_tokens
 from ..kernels.layout import Vectors
 from ..parallel import Chunks, cut
 from ..penalty import ElasticNet
-from .examples import tables_of
 from .lattice import Csr, Floats, Ints, Lattice, Longs
-from .rows import Rows
+from .weights import Rows
 from .working import WorkingLoss
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
@@ -105,7 +104,6 @@ class BlockDescent:
     ) -> None:
         space = working.space
         self._working, self._layout = working, working.derived(BlockLayout)
-        self._tables = tables_of(working)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
         self._settings = Settings(penalty.l1, penalty.l2, least_kappa, common, noise)
         self.theta = theta
@@ -133,7 +131,13 @@ class BlockDescent:
         # They are no longer those of the workspace's last evaluation.
         working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
-        working.space.workers.map(self._weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
+        theta, kept = self.theta[: working.split], self._kept
+
+        def weigh(first: int, last: int) -> None:
+            tokens = np.arange(first, last, dtype=np.int32)
+            weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
+
+        working.space.workers.map(weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.
@@ -153,27 +157,21 @@ class BlockDescent:
             for counts in workers.map(descend, layout.chunks(level)):
                 self.counts += counts
 
-    def _weigh(self, first: int, last: int) -> None:
-        tables, kept = self._tables, self._kept
-        tokens, theta = np.arange(first, last, dtype=np.int32), self.theta[: tables.unigrams.split]
-        given = tokens, tables.sequences, tables.unigrams, theta
-        weigh_tokens(*given, kept.evidence, kept.vectors.scales)
-
     def descend(self, order: Longs) -> None:
         """Descend on some blocks, one after the other. order: [n] int64."""
         self.counts += self._descend(order)
 
     def _descend(self, order: Longs) -> Longs:
         """Do `descend`, and return what to add to `counts`."""
-        space, counts = self._working.space, np.zeros(3, np.int64)
-        potentials, product = self._working.pairs.potentials, np.zeros(space.padded, space.dtype)
+        working, space, counts = self._working, self._working.space, np.zeros(3, np.int64)
+        product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
         # Each thread has a matrix of its own to write to.
-        scratch = np.zeros(potentials.psi.shape[1:], space.dtype)
+        scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)
         vectors = self._kept.vectors._replace(scratch=scratch)
         kept = self._kept._replace(vectors=vectors)
         own = BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts)
-        problem = self._layout.blocks, self._tables, self._settings, self._weights
-        descend_blocks(order, *problem, potentials, kept, own)
+        sweep = Sweep(self._layout.blocks, working.tables, pairs, kept, own)
+        descend_blocks(order, self._settings, self._weights, sweep)
         return counts
 
 

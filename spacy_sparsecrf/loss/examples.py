@@ -1,29 +1,23 @@
-"""The chain loss an example at a time: what stochastic solvers take of a working loss."""
+"""The chain loss an example at a time: gradients of some, and passes of stochastic descent."""
 
 import numpy as np
 
-from ..kernels.descent import Paid
+from ..kernels.descent import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..kernels.hessian import Turn
-from ..kernels.layout import Tables, Tangents, Vectors, Visit
-from ..kernels.sgd import add_gradients
-from ..kernels.smd import add_gradient_and_product
+from ..kernels.layout import Tangents, Vectors, Visit
+from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
+from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
-
-
-def tables_of(working: WorkingLoss) -> Tables:
-    """The corpus and the weights, as kernels take them that visit a sequence at a time."""
-    pairs = working.pairs
-    return Tables(working.sequences, working.unigrams, pairs.contexts.arrays, pairs.bigrams)
 
 
 def new_visit(working: WorkingLoss) -> Visit:
     """Workspaces of visits to any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
-    potentials = pairs.new_potentials()
+    arrays = pairs.new_arrays()
     most_entries = int(np.diff(pairs.contexts.arrays.ent_ptr).max(initial=0))
-    matrix = potentials.psi.shape[1:]
+    matrix = arrays.potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:
         alpha, backward, marginals = (np.zeros((longest, space.padded)) for _ in range(3))
@@ -31,7 +25,7 @@ def new_visit(working: WorkingLoss) -> Visit:
         return Vectors(alpha, backward, marginals, scales, norms, np.zeros(matrix))
 
     tokens, sums = np.arange(longest, dtype=np.int32), np.zeros(most_entries)
-    return Visit(potentials, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
+    return Visit(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
 class Examples:
@@ -48,18 +42,18 @@ class Examples:
         lattice = working.space.lattice
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
-        self.tables = tables_of(working)
+        self.tables = working.tables
         self.visit = new_visit(working)
         self.split = working.split
         self._n_calls = 0
 
-    def gradients(self, gradient: Floats) -> tuple[Paid, Paid]:
-        """Sums of gradients [K], as kernels take them: weights on which nothing is due."""
-        nothing, no_dues = np.zeros(len(gradient) + 1), np.zeros(2)
-        split = self.split
-        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
+    def summed(self, gradient: Floats) -> Summed:
+        """A sum of gradients [K], as kernels take it: weights on which nothing is due."""
+        nothing, no_dues, split = np.zeros(len(gradient) + 1), np.zeros(2), self.split
         n_bigram = len(gradient) - split
-        return unigram, Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
+        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
+        bigram = Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
+        return Summed(gradient, unigram, bigram)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples.
@@ -68,8 +62,8 @@ class Examples:
         RETURNS: the weighted sum of their losses.
         """
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta
-        return float(add_gradients(*call, *self.gradients(gradient), self.visit))
+        call = members, self._n_calls, self.tables, theta, self.summed(gradient)
+        return float(add_gradients(*call, self.visit))
 
 
 class CurvedExamples(Examples):
@@ -90,7 +84,7 @@ class CurvedExamples(Examples):
         RETURNS: the weighted sum of the examples' losses.
         """
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, direction, self.gradients(gradient)
+        call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
         return float(add_gradient_and_product(*call, product, self.visit, self._turn))
 
 
@@ -111,3 +105,131 @@ class Sample:
         gradient = np.zeros_like(theta)
         value = self._examples.add(self._members, theta, gradient)
         return self.scale * value, self.scale * gradient
+
+
+class SequenceDescent:
+    """Weights under stochastic gradient descent with the cumulative l1 penalty.
+
+    working: the loss on the weights to learn, [K]; penalty: applied an example's share at a time;
+    missing: whether examples with missing gold labels take part; n_examples: among how many the
+    penalty is shared, 0 for those that take part.
+    theta: [K] weights; received: [K], the l1 penalty that each has received; due: [2], the l1 and
+    l2 rates cumulated so far. Once settled, these are the whole state.
+    """
+
+    def __init__(
+        self, working: WorkingLoss, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
+    ) -> None:
+        self._working = working
+        self._examples = Examples(working)
+        known = self._examples.complete
+        self.sequences: Longs = self._examples.sequences[known | missing]
+        share = 1.0 / max(1, n_examples or len(self.sequences))
+        self._rates = (share * penalty.l1, share * penalty.l2)
+        n = len(working.coordinates)
+        self.resume(np.zeros(n), np.zeros(n), 0.0)
+
+    def resume(self, theta: Floats, received: Floats, due: float) -> None:
+        """Continue from settled weights; theta, received: [K]; due: the cumulated l1 rate."""
+        self.theta = theta.copy()
+        self.received = received.copy()
+        # Settled weights have been shrunk by all that was due.
+        self._row_shrunk = np.zeros(len(self._working.unigram))
+        self._pair_shrunk = np.zeros(len(theta) - self._working.split)
+        self.due = np.array([due, 0.0])
+
+    def run(self, order: Longs, eta: float, decay: float) -> float:
+        """Pass over examples once.
+
+        order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
+        RETURNS: the weighted sum of the losses of the examples, each before its update.
+        """
+        unigram, bigram = self._paid()
+        tables, visit = self._examples.tables, self._examples.visit
+        return float(sgd_pass(order, tables, unigram, bigram, *self._rates, eta, decay, visit))
+
+    def _paid(self) -> tuple[Paid, Paid]:
+        """The weights of each kind, and what they have received."""
+        split = self._working.split
+        return (
+            Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
+            Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
+        )
+
+    def loss_after(self, sample: Longs, eta: float) -> float:
+        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        before = self.theta, self.received, float(self.due[0])
+        self.resume(*before)
+        self.run(sample, eta, 1.0)
+        loss = self.run(sample, 0.0, 1.0)
+        self.resume(*before)
+        return loss
+
+    def settle(self) -> Floats:
+        """Apply the penalties that are due to all weights, and return the weights [K]."""
+        unigram, bigram = self._paid()
+        penalise(self._working.unigram.ptr, unigram)
+        # Each bigram weight shrinks by itself.
+        penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
+        return self.theta
+
+
+class Minibatches:
+    """Passes of a stochastic solver over minibatches of examples.
+
+    working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
+    time; batch: examples of a minibatch; n_examples: among how many the penalty is shared, 0 for
+    those of the loss.
+    sequences: [S] int64, the examples; share: the penalty of a minibatch.
+    """
+
+    def __init__(
+        self, working: WorkingLoss, penalty: ElasticNet, batch: int, n_examples: int = 0
+    ) -> None:
+        self._examples = Examples(working)
+        self.sequences: Longs = self._examples.sequences
+        self.batch = batch
+        share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
+        self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
+        n_weights = len(working.coordinates)
+        pair_ptr = working.split + working.bigram.ptr
+        self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
+        self._gradient = np.zeros(n_weights)
+
+    def n_steps(self, order: Longs) -> int:
+        """How many minibatches an order [n] of examples is cut into."""
+        return -(-len(order) // self.batch)
+
+    def run(
+        self,
+        order: Longs,
+        rule: int,
+        etas: Floats,
+        theta: Floats,
+        extra: Floats,
+        averaging: bool = False,
+        delta: float = 1.0,
+    ) -> float:
+        """Pass over examples once.
+
+        order: [n] int64; rule: see `kernels.minibatch`; etas: [n_steps], a step for each
+        minibatch, 0 to measure; theta: [K], in and out; extra: [K], in and out, what the rule
+        keeps of each weight; averaging: whether SGD sums its iterates there; delta: of AdaGrad.
+        RETURNS: the weighted sum of the losses of the examples, each before its step.
+        """
+        l2 = self.share.l2
+        shrinkage = np.concatenate(([0.0], np.cumsum(np.log1p(etas * l2))))
+        averaged = np.zeros(len(etas) + 1)
+        if averaging:
+            averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
+        numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
+        marks = self._new_marks()
+        pass_of = order, self.batch, etas, numbers, self._examples.tables, marks
+        summed = self._examples.summed(self._gradient)
+        return float(minibatch_pass(*pass_of, theta, extra, summed, self._examples.visit))
+
+    def _new_marks(self) -> RowMarks:
+        """Marks of rows, of which none was visited."""
+        n = len(self._weights_of) - 1
+        unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        return RowMarks(self._weights_of, unseen, nothing, nothing.copy())

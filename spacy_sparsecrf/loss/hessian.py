@@ -32,15 +32,10 @@ class _PairSlopes:
 
     def turn(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K], of the bigram weights, and clear the sums."""
-        pairs, slopes = self._pairs, self.slopes
-        workers, n_labels = pairs.space.workers, pairs.space.n_labels
-        contexts, bigrams, potentials = pairs.contexts.arrays, pairs.bigrams, pairs.potentials
-        workers.map(
-            lambda first, last: slope_matrices(first, last, n_labels, bigrams, direction, slopes),
-            pairs.matrix_chunks,
-        )
-        given = contexts, bigrams, direction, potentials, slopes
-        workers.map(lambda first, last: slope_entries(first, last, *given), pairs.context_chunks)
+        pairs, workers = self._pairs, self._pairs.space.workers
+        given = pairs.bigrams, direction, self.slopes
+        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
+        workers.map(slope_entries, pairs.context_chunks, pairs.arrays, *given)
         self._changes[:, :, :] = 0.0
         self._entry_changes[:] = 0.0
 
@@ -70,23 +65,16 @@ class _PairSlopes:
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
-        own, n_labels = self._pairs.tokens[i], self._pairs.space.n_labels
-        sums, constant = self._pairs.sum_spans(i, vectors), self._pairs.contexts.arrays.constant
-        given = n_labels, constant, vectors, tokens, own.mat_spans, sums, total
-        self._pairs.space.workers.map(
-            lambda first, last: matrix_products(first, last, *given), own.chunks
-        )
+        pairs, chunks = self._pairs, self._pairs.tokens[i].chunks
+        given = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
+        pairs.space.workers.map(matrix_products, chunks, *given)
 
     def finish(self, product: Floats) -> None:
         """Gather the product [K] of the bigram weights from what was summed."""
-        pairs, of_matrix = self._pairs, self._pairs.matrix_contexts
-        given = pairs.contexts.arrays, of_matrix.indptr, of_matrix.indices, pairs.potentials
+        pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
         counts, changes = (self._counts, self._entry_counts), (self._changes, self._entry_changes)
-        pairs.space.workers.map(
-            lambda first, last: settle_changes(first, last, *given, self.slopes, *counts, *changes),
-            pairs.settle_chunks,
-        )
-        pairs.gather(self._changes, self._entry_changes, product)
+        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
+        pairs.gather(*changes, product)
 
 
 class HessianProduct:
@@ -198,10 +186,8 @@ class HessianProduct:
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
         """Fill beta of chunks of sequences of shard i from what the workspace has."""
-        working = self._working
-        sequences, _ = working.shard(i)
-        contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
-        given, vectors = (sequences, contexts, potentials), working.vectors(i)
+        working, vectors = self._working, self._working.vectors(i)
+        given = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
             lambda first, last: recover_chunk(first, last, *given, _own(vectors), self._beta),
             chunks,
@@ -215,16 +201,15 @@ class HessianProduct:
         RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
         """
         working, space = self._working, self._working.space
-        contexts, potentials = working.pairs.contexts.arrays, working.pairs.potentials
-        sequences, unigrams = working.shard(i)
-        unigrams = unigrams._replace(table=self._heads.table)
-        slopes, begin = self._pairs.slopes, space.shards[i].begin
+        tables, offsets = working.shard(i), space.shards[i].offsets
+        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._heads.table))
+        pairs, slopes, begin = working.pairs.arrays, self._pairs.slopes, space.shards[i].begin
 
         def run(first: int, last: int) -> Floats:
-            tokens = int(sequences.offsets[first]), int(sequences.offsets[last])
+            tokens = int(offsets[first]), int(offsets[last])
             scored = self._values.score(begin, *tokens, tangents.marginal_change)
             sums = np.zeros(self._heads.table.shape)
-            given = first, last, sequences, unigrams, contexts, vector, potentials, slopes
+            given = first, last, tables, pairs, vector, slopes
             differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
             return sums
 

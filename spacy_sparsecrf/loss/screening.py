@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
-    ContextsOf,
     Gold,
     add_chosen_pairs,
     add_counts,
@@ -25,7 +25,7 @@ from ..kernels.screening import (
 from ..parallel import Chunks, cut
 from .lattice import Csr, Floats, Ints, Longs
 from .working import WorkingLoss
-from .workspace import Workspace, kept_tables, tokens_by
+from .workspace import Workspace, tokens_by
 
 FoundT = TypeVar("FoundT")
 Found = tuple[Longs, Floats]
@@ -151,10 +151,10 @@ class PairScreening:
         self._space = space
         self._n_unigram = n_unigram
         n_contexts, store = len(lattice.ctx_tests), lattice.store
-        self._of_shard = []
-        for shard in space.shards:
-            tables = shard.tokens_by(lattice.context[shard.begin : shard.end], n_contexts)
-            self._of_shard.append(tokens_by(*kept_tables(tables, store)))
+        self._of_shard = [
+            tokens_by(shard, lattice.context[shard.begin : shard.end], n_contexts, store)
+            for shard in space.shards
+        ]
         n_tokens = store.counts(lattice.context, n_contexts)
         sizes = n_tokens[lattice.test_contexts.indices]
         ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
@@ -228,25 +228,15 @@ class PairScreening:
         totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
         # Areas count from the first of these totals.
         chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
+        tests = ContextsOf(contexts.indptr, contexts.indices)
+        given = chosen, tests, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta, vectors=True):
-            add = self._adder(working, contexts, chosen, i, totals)
-            space.workers.map(add, chunks)
-        return space.workers.map(
-            lambda first, last: self._collect(chosen, threshold, first, last, totals), chunks
-        )
-
-    def _adder(
-        self, working: WorkingLoss, columns: Csr, chosen: Chosen, i: int, totals: Floats
-    ) -> Callable[[int, int], None]:
-        """What adds the chosen pairs of shard i to the totals of tests."""
-        contexts, potentials = working.pairs.contexts, working.pairs.potentials
-        tests, layout = ContextsOf(columns.indptr, columns.indices), contexts.arrays
-        tokens, gold, vectors = self._of_shard[i], self._gold(i), working.vectors(i)
-        given = chosen, tests, contexts.active, layout, potentials, tokens, gold, vectors, totals
-        return lambda first, last: add_chosen_pairs(first, last, *given)
+            shard = self._of_shard[i], self._gold(i), working.vectors(i)
+            space.workers.map(add_chosen_pairs, chunks, *given, *shard, totals)
+        return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(
-        self, chosen: Chosen, threshold: float, first: int, last: int, totals: Floats
+        self, first: int, last: int, chosen: Chosen, threshold: float, totals: Floats
     ) -> Found:
         """The violators among the chosen pairs of tests first:last, given their gradients."""
         most = int(chosen.area_ptr[last] - chosen.area_ptr[first])

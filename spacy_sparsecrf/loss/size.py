@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
-from .contexts import bytes_of_pairs
-from .rows import Rows
+from .pairs import bytes_of_pairs
+from .weights import Rows
 from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.

@@ -1,18 +1,24 @@
-"""The chain loss a sequence at a time, with a memory of each sequence's last gradient."""
+"""The chain loss with a memory of each sequence: of its last gradient, or of its distribution."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.layout import Factors, Grouped, Groups, OwnRows
+from ..kernels.dual import ChainSpace, Moves
+from ..kernels.layout import Contexts, Factors, Grouped, Groups, OwnRows, Pairs, Potentials
+from ..kernels.oeg import DualArrays, ascend, begin_chains
 from ..kernels.rules import Rules, Steps, set_leaves
 from ..kernels.sag import Average, Exchange, Progress, rows_of_sequences, sag_pass, scatter_all
-from .examples import new_visit, tables_of
-from .lattice import Floats, Lattice
+from .examples import new_visit
+from .lattice import Floats, Lattice, Longs
 from .working import WorkingLoss
 
 Numbers = NDArray[Any]
+
+# Of rounding errors in log Z and in inner products, in units of the precision.
+_ROUNDING = 100.0
 
 
 class StoredGradients:
@@ -36,9 +42,7 @@ class StoredGradients:
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         groups = self._group(lattice)
         # What kernels take of the corpus and the weights.
-        self._grouped = Grouped(
-            tables_of(working), working.context_rows, groups, self._rows_of_sequences(working)
-        )
+        self._grouped = Grouped(working.tables, groups, self._rows_of_sequences(working))
         self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
         self._make_workspaces(working)
 
@@ -65,9 +69,9 @@ class StoredGradients:
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
         ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
-        tables = working.sequences, working.unigrams, working.context_rows
         for _ in range(2):
-            rows_of_sequences(*tables, np.arange(self.n_sequences), marks, touched, ptr, rows)
+            members = np.arange(self.n_sequences)
+            rows_of_sequences(working.tables, members, marks, touched, ptr, rows)
             # Counted the first time, filled the second.
             rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
         return OwnRows(ptr, rows, weight_ptr)
@@ -104,3 +108,108 @@ class StoredGradients:
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
         return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))
+
+
+@dataclass
+class DualPoint:
+    """A distribution of label sequences for each sequence, in factored form.
+
+    node_theta [tokens, Yp], pair_theta [groups, Y, Yp]: log-potentials of each sequence's own;
+    nodes, pairs: residuals under them, shaped alike (see `StoredGradients`); log_z: [n] of them;
+    steps: [n], step size of each.
+    """
+
+    node_theta: NDArray[Any]
+    pair_theta: NDArray[Any]
+    nodes: NDArray[Any]
+    pairs: NDArray[Any]
+    log_z: Floats
+    steps: Floats
+
+    @property
+    def arrays(self) -> DualArrays:
+        """As the kernels take them."""
+        theta = Factors(self.node_theta, self.pair_theta)
+        return DualArrays(theta, Factors(self.nodes, self.pairs), self.log_z, self.steps)
+
+
+def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
+    """Potentials of a sequence's groups, after the mask [Y, Yp]; their start rows are 1."""
+    n_labels, padded = mask.shape
+    psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
+    psi[0, :n_labels] = mask
+    psi[:, n_labels, :n_labels] = 1.0
+    rewritten, stamp = np.zeros(n_matrices, np.bool_), np.zeros(0, np.int64)
+    return Potentials(psi, np.zeros(n_matrices), nothing, nothing, rewritten, stamp)
+
+
+def _own_contexts(n: int, is_free: bool) -> Contexts:
+    """A context for each of n matrices; is_free: whether the first, the mask, is of ones."""
+    constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
+    constant[0] = is_free
+    labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
+    matrices = np.arange(n, dtype=np.int32)
+    return Contexts(matrices, constant, none, none[:n], labels, labels, places)
+
+
+class Dual(StoredGradients):
+    """Points of the dual, and ascents from them.
+
+        D = sum_i c_i H(alpha_i) - |sum_i c_i (phi(x_i, y_i) - E_i[phi])|^2 / (2 l2)
+
+    alpha_i is a distribution of the label sequences of x_i, H its entropy, c_i the weight of i
+    (Collins et al. 2008, section 2). Stored are, in 2 b Yp (N + G Y) bytes (see `StoredGradients`,
+    twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
+    """
+
+    def _make_workspaces(self, working: WorkingLoss) -> None:
+        space, most = working.space, self._most_groups
+        visit, legal = new_visit(working), space.lattice.legal
+        n_labels, padded = space.n_labels, space.padded
+        mask = np.zeros((n_labels, padded))
+        mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
+        potentials, longest = _own_potentials(mask, most + 1), len(visit.tokens)
+        contexts = _own_contexts(most + 1, legal is None)
+        # No sequence has a constrained copy.
+        pairs = Pairs(n_labels, contexts, potentials)
+        visit = visit._replace(pairs=pairs, copy=visit.vectors)
+
+        def factors() -> Factors:
+            return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))
+
+        self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
+        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), visit)
+
+    def start(
+        self, working: WorkingLoss, theta: Floats, gold: float, step: float
+    ) -> tuple[DualPoint, float]:
+        """The distributions that weights theta [K] give, and the sum of their entropies.
+
+        gold: what is added to the log-potential of each gold label; step: first step size.
+        """
+        point = DualPoint(
+            *(self.empty(working) + self.empty(working)),
+            np.zeros(self.n_sequences),
+            np.full(self.n_sequences, step),
+        )
+        tokens = np.arange(len(point.nodes))
+        point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
+        workspaces = self._moves, self._chain
+        return point, float(begin_chains(self._grouped, theta, point.arrays, *workspaces))
+
+    def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
+        """The weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
+        return self.gradient(working, point.nodes, point.pairs) / -l2
+
+    def ascend(
+        self, order: Longs, grow: float, l2: float, theta: Floats, point: DualPoint
+    ) -> tuple[float, int]:
+        """Ascend over sequences; see `oeg.ascend`.
+
+        order: [steps] int64, of the sequences; theta: [K], the point's weights, in and out.
+        RETURNS: by how much D has grown, and the number of evaluations.
+        """
+        small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
+        rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)
+        gain, n = ascend(order, *rule, *point_of, self._moves, self._chain)
+        return float(gain), int(n)

@@ -7,13 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..kernels.expectations import count_gold, gather_unigrams, infer_chunk, unigram_curvature
-from ..kernels.layout import Columns, ContextRows, Sequences, Unigrams, Vectors, Walk
+from ..kernels.layout import Columns, ContextRows, Sequences, Tables, Unigrams, Vectors, Walk
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .rows import Heads, Rows
-from .values import ValueWeights
+from .weights import Heads, Rows, ValueWeights
 from .workspace import Contents, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
@@ -58,10 +57,24 @@ class WorkingLoss:
         found: DerivedT = self._derived[make]
         return found
 
-    @property
-    def unigrams(self) -> Unigrams:
-        """Where the unigram weights of all tokens are."""
-        return self._unigrams_of(0, self.space.lattice.n_tokens)
+    @cached_property
+    def tables(self) -> Tables:
+        """All sequences, constrained copies last, and where the weights of their tokens are."""
+        lattice, pairs = self.space.lattice, self.pairs
+        sequences = Sequences(
+            self.space.n_labels,
+            lattice.offsets,
+            lattice.copies,
+            lattice.labels,
+            lattice.allowed,
+            lattice.weights,
+            lattice.token_weight,
+            pairs.contexts.context,
+        )
+        unigrams = self._unigrams_of(0, lattice.n_tokens)
+        rows = self.bigram.of(lattice.ctx_tests)
+        context_rows = ContextRows(lattice.context, rows.indptr, rows.indices)
+        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_rows)
 
     def _unigrams_of(self, begin: int, end: int) -> Unigrams:
         """Where the unigram weights of tokens begin:end are."""
@@ -76,24 +89,9 @@ class WorkingLoss:
             self.unigram.places,
         )
 
-    @cached_property
-    def sequences(self) -> Sequences:
-        """All sequences, constrained copies last."""
-        lattice = self.space.lattice
-        return Sequences(
-            self.space.n_labels,
-            lattice.offsets,
-            lattice.copies,
-            lattice.labels,
-            lattice.allowed,
-            lattice.weights,
-            lattice.token_weight,
-            self.pairs.contexts.context,
-        )
-
-    def shard(self, i: int) -> tuple[Sequences, Unigrams]:
+    def shard(self, i: int) -> Tables:
         """The sequences of shard i, and where the unigram weights of its tokens are."""
-        shard, whole = self.space.shards[i], self.sequences
+        shard, whole = self.space.shards[i], self.tables.sequences
         begin, end = shard.begin, shard.end
         own = whole._replace(
             offsets=shard.offsets,
@@ -104,14 +102,7 @@ class WorkingLoss:
             token_weight=whole.token_weight[begin:end],
             context=whole.context[begin:end],
         )
-        return own, self._unigrams_of(begin, end)
-
-    @cached_property
-    def context_rows(self) -> ContextRows:
-        """The bigram rows of tokens."""
-        lattice = self.space.lattice
-        rows = self.bigram.of(lattice.ctx_tests)
-        return ContextRows(lattice.context, rows.indptr, rows.indices)
+        return self.tables._replace(sequences=own, unigrams=self._unigrams_of(begin, end))
 
     def _columns(self, i: int) -> Columns:
         """The tokens of rows in section i of the corpus."""
@@ -119,29 +110,21 @@ class WorkingLoss:
         tokens = columns.tokens
         return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
 
-    def _section(self, i: int) -> Sequences:
+    def _section(self, i: int) -> Tables:
         """The sequences of section i of the corpus: of a shard where it is in files, else all."""
-        return self.shard(i)[0] if self.space.by_shard else self.sequences
+        return self.shard(i) if self.space.by_shard else self.tables
 
     @cached_property
     def observed(self) -> Floats:
         """Empirical counts O [K] of the working weights: minus the gradient at no expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
         for i in range(len(space.columns)):
-            self._count_section(i, counts[: self.split])
+            section = self._section(i), self._columns(i), counts[: self.split]
+            space.workers.map(count_gold, self._row_chunks, *section)
             space.lattice.store.release()
         self.values.count(counts)
-        pairs = self.pairs.bigrams, self.context_rows, space.padded
-        count_gold_pairs(self.sequences, *pairs, counts[self.split :])
+        count_gold_pairs(self.tables, space.padded, counts[self.split :])
         return counts
-
-    def _count_section(self, i: int, counts: Floats) -> None:
-        """Add the gold labels of section i of the corpus to the counts of unigram weights."""
-        sequences, unigrams, columns = self._section(i), self.unigrams, self._columns(i)
-        self.space.workers.map(
-            lambda first, last: count_gold(first, last, sequences, unigrams, columns, counts),
-            self._row_chunks,
-        )
 
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
@@ -192,19 +175,12 @@ class WorkingLoss:
         if space.by_shard and space.contents is not None:
             sections = space.contents.visit()
         for i in sections:
-            self._add_curvature(i, curvature[: self.split])
+            section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
+            space.workers.map(unigram_curvature, self._row_chunks, *section)
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
-
-    def _add_curvature(self, i: int, curvature: Floats) -> None:
-        """Add the tokens of section i of the corpus to the curvature of the unigram weights."""
-        sequences, unigrams, columns = self._section(i), self.unigrams, self._columns(i)
-        given = sequences, unigrams, columns, self.space.residual, curvature
-        self.space.workers.map(
-            lambda first, last: unigram_curvature(first, last, *given), self._row_chunks
-        )
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
         """Visit the shards, each with its residuals at the point evaluated last in the workspace.
@@ -247,8 +223,7 @@ class WorkingLoss:
         self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool
     ) -> list[Floats]:
         space, shard = self.space, self.space.shards[i]
-        sequences, unigrams = self.shard(i)
-        contexts, potentials = self.pairs.contexts.arrays, self.pairs.potentials
+        tables, pairs = self.shard(i), self.pairs.arrays
         vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
         walk = walk._replace(scored=len(self.values) > 0)
 
@@ -256,10 +231,10 @@ class WorkingLoss:
             tokens = int(shard.offsets[first]), int(shard.offsets[last])
             self.values.score(shard.begin, *tokens, space.backward)
             sums = np.zeros(self.heads.table.shape)
-            given = first, last, sequences, unigrams, contexts, theta, potentials
             # Of its own, as chunks run beside each other.
             own = vectors._replace(scratch=np.empty_like(vectors.scratch))
-            infer_chunk(*given, own, walk, log_z, residuals, sums)
+            run_of = first, last, tables, pairs, theta, own, walk
+            infer_chunk(*run_of, log_z, residuals, sums)
             return sums
 
         return space.workers.map(run, chunks)
@@ -272,7 +247,7 @@ class WorkingLoss:
         for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):
                 sums += of_chunk
-            self.pairs.add_shard(i, self.shard(i)[0], self.vectors(i))
+            self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
             if space.by_shard:
                 self.gather(i, gradient)
             space.lattice.store.release()
@@ -280,7 +255,7 @@ class WorkingLoss:
             self.gather(0, gradient)
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.gradient(gradient)
-        shards = (self.shard(i)[0] for i in range(len(space.shards)))
+        shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
 
@@ -290,7 +265,7 @@ class WorkingLoss:
         Those of heads, and of values, are left out.
         """
         space = self.space
-        given = space.n_labels, self.unigrams, self._columns(i), space.residual
+        given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
                 first, last, *given, np.zeros(space.padded), gradient

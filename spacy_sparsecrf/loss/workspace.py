@@ -1,8 +1,12 @@
-"""Arrays that successive working losses share, and how the corpus is cut and gone through."""
+"""Arrays that successive working losses share, and how the corpus is cut and gone through.
+
+Limits tell where the loss goes over from one way of computing to another: whichever way is taken,
+results are the same but for rounding, and only time and memory change.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,7 +16,44 @@ from ..kernels.indexing import transpose
 from ..kernels.layout import TokensBy, Walk
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
-from .limits import LIMITS, Limits
+
+
+class Limits(NamedTuple):
+    """What is held or worked on at a time, and what the rule for pair potentials weighs.
+
+    shard_bytes: of forward and of backward vectors each; more are computed in shards.
+    n_chunks: into how many parts work is cut, whatever the number of threads, so that sums do not
+    depend on that. span: tokens of one matrix whose pair products one thread sums. together: how
+    many sequences go in a wave (see `walks`). table_bytes: of the heads' weights, which, as each
+    chunk's sums of their gradient, stay in a cache. sums_bytes: of the sums of real values of all
+    chunks, which are held at once. held_sums, held_pairs: numbers that screening holds at once,
+    where the corpus is in files and anywhere: 512 MB each. merged: keys that are merged at once, at
+    the least. least_tokens: that a thread descends over.
+    shares: a test belongs to matrices where it occurs at one of these shares of the tokens, at
+    least. entry, entry_exp: what an entry costs, and to exponentiate it, in units of one matrix
+    element's three products (forward, backward, expectation), which took 0.35 ns. With one context,
+    entries win where about 97 % of the pairs are zero (49 labels) or 95 % (443). matrix_bytes: that
+    matrices may take; beyond, tests become entries whatever it costs; entry_bytes: so may entries.
+    """
+
+    shard_bytes: int = 1 << 27
+    n_chunks: int = 64
+    span: int = 4096
+    together: int = 8
+    table_bytes: int = 1 << 18
+    sums_bytes: int = 1 << 27
+    held_sums: int = 1 << 26
+    held_pairs: int = 1 << 26
+    merged: int = 1 << 20
+    least_tokens: int = 256
+    shares: tuple[float, ...] = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
+    entry: float = 20.0
+    entry_exp: float = 40.0
+    matrix_bytes: int = 1 << 30
+    entry_bytes: int = 3 << 30
+
+
+LIMITS = Limits()
 
 # Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
 LARGE_BYTES = 1 << 16
@@ -136,9 +177,9 @@ class Workspace:
 class MatrixTokens:
     """A shard's tokens by the matrix and by the context of their potentials.
 
-    inner, starts: by matrix, those that continue and that begin a sequence; entry_inner,
-    entry_starts: by context; spans [P, 2]: runs of `inner` of matrices with many tokens, which
-    threads share, those of matrix m being mat_spans[m]:mat_spans[m + 1].
+    by_matrix, by_context: those that continue and that begin a sequence; spans [P, 2]: runs of the
+    former of matrices with many tokens, which threads share, those of matrix m being
+    mat_spans[m]:mat_spans[m + 1].
     """
 
     def __init__(
@@ -146,37 +187,27 @@ class MatrixTokens:
     ) -> None:
         store, limits = space.lattice.store, space.limits
         own = context[shard.begin : shard.end]
-        by_matrix = shard.tokens_by(matrix_of[own], n_matrices)
-        self.inner, self.starts = kept_tables(by_matrix, store)
-        by_context = shard.tokens_by(own, len(matrix_of))
-        self.entry_inner, self.entry_starts = kept_tables(by_context, store)
-        self.by_matrix = tokens_by(self.inner, self.starts)
-        self.by_context = tokens_by(self.entry_inner, self.entry_starts)
-        self.mat_spans, self.spans = _cut_spans(self.inner, limits.span)
-        self.chunks: Chunks = cut(np.diff(self.inner.indptr), limits.n_chunks)
+        self.by_matrix = tokens_by(shard, matrix_of[own], n_matrices, store)
+        self.by_context = tokens_by(shard, own, len(matrix_of), store)
+        self.mat_spans, self.spans = _cut_spans(self.by_matrix.inner_ptr, limits.span)
+        self.chunks: Chunks = cut(np.diff(self.by_matrix.inner_ptr), limits.n_chunks)
 
 
-def kept_tables(tables: tuple[Csr, Csr], store: Memory) -> tuple[Csr, Csr]:
-    """Two ragged tables, where a store keeps them."""
-    a, b = tables
-    kept = store.kept((a.indptr, a.indices, b.indptr, b.indices))
-    return Csr(kept[0], kept[1]), Csr(kept[2], kept[3])
+def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
+    """The tokens of a shard by a key [n] below n_keys, where a store keeps them."""
+    inner, starts = shard.tokens_by(key, n_keys)
+    return TokensBy(*store.kept((inner.indptr, inner.indices, starts.indptr, starts.indices)))
 
 
-def tokens_by(inner: Csr, starts: Csr) -> TokensBy:
-    """Tables of tokens that continue and that begin sequences, as kernels take them."""
-    return TokensBy(inner.indptr, inner.indices, starts.indptr, starts.indices)
-
-
-def _cut_spans(inner: Csr, span: int) -> tuple[Longs, Longs]:
+def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
     """Cut tokens of matrices with more than `span` tokens into spans; see `MatrixTokens`."""
-    sizes = np.diff(inner.indptr)
+    sizes = np.diff(inner_ptr)
     n_spans = np.where(sizes > span, -(-sizes // span), 0)
     mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
     spans = [
-        (begin, min(begin + span, inner.indptr[m + 1]))
+        (begin, min(begin + span, inner_ptr[m + 1]))
         for m in np.flatnonzero(n_spans)
-        for begin in range(inner.indptr[m], inner.indptr[m + 1], span)
+        for begin in range(inner_ptr[m], inner_ptr[m + 1], span)
     ]
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 

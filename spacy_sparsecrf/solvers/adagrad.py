@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.minibatch import ADAGRAD as RULE
-from ..kernels.updates import catch_up_each
-from ..loss.descent import Minibatches
+from ..kernels.minibatch import ADAGRAD, Rule, catch_up_each
+from ..loss.examples import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -87,7 +86,7 @@ class AdaGrad(StreamSolver):
         self, minibatches: Minibatches, order: Longs, eta: float, theta: Floats, squares: Floats
     ) -> float:
         etas = np.full(minibatches.n_steps(order), eta)
-        return minibatches.run(order, RULE, etas, theta, squares, delta=self.delta)
+        return minibatches.run(order, ADAGRAD, etas, theta, squares, delta=self.delta)
 
     def _calibrate(
         self, minibatches: Minibatches, order: Longs, theta: Floats, squares: Floats
@@ -120,8 +119,8 @@ class AdaGrad(StreamSolver):
         """Apply the penalties of the minibatches since."""
         share = terms.share(self.batch)
         missed = (totals["steps"] - since["steps"]).astype(np.int64)
-        rule = totals["eta"], self.delta, share.l1, share.l2
-        catch_up_each(missed, *rule, columns["theta"], columns["squares"])
+        rule = Rule(ADAGRAD, self.delta, share.l1, share.l2)
+        catch_up_each(missed, totals["eta"], rule, columns["theta"], columns["squares"])
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""

@@ -72,6 +72,18 @@ class StepReport:
     converged: bool
 
 
+@dataclass(frozen=True)
+class Point:
+    """A point, the objective there and the gradient of its smooth part.
+
+    theta, gradient: [K] float64.
+    """
+
+    theta: Floats
+    value: float
+    gradient: Floats
+
+
 @dataclass
 class SolverState:
     """Where a solver stands: arrays and scalars only, so that it is saved and resumed bit for bit.
@@ -151,9 +163,12 @@ class BatchSolver:
     def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point, theta [K] float64, and return the state there.
 
+        Arrays of the state begin with what a new weight has there (see `columns`).
         RAISES: SparseCRFError where the objective or its gradient is not finite there.
         """
-        raise NotImplementedError
+        value, gradient = evaluate_start(loss, penalty, theta)
+        first = {name: np.full(len(theta), number) for name, number in self.columns.items()}
+        return self.state_type(**(first | {"theta": theta}), gradient=gradient, value=value)
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Do one iteration, in place.

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, evaluate_start, needs
+from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
 
 if TYPE_CHECKING:
     from ..loss.working import WorkingLoss
@@ -55,11 +53,6 @@ class BCD(BatchSolver):
     def columns(self) -> dict[str, float]:
         """Weights and kappa, of which new weights have the least."""
         return {"theta": 0.0, "kappa": self.kappa}
-
-    def start(self, loss: "WorkingLoss", penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, np.full(len(theta), self.kappa))
 
     def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: State) -> StepReport:
         """Do one sweep."""

@@ -71,7 +71,7 @@ def _slowing(loss: WorkingLoss) -> float:
     tokens = rows.of(space.lattice.tests)
     # Heads have a table of weights, of which there is none that are 1.
     no_heads = np.zeros(len(tokens) + 1, np.int64)
-    unigrams = loss.unigrams._replace(
+    unigrams = loss.tables.unigrams._replace(
         head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
     )
     most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))

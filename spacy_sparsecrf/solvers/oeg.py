@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from ..loss.dual import Dual, DualPoint
+from ..loss.stored import Dual, DualPoint
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers

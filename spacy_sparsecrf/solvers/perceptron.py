@@ -129,9 +129,8 @@ def _complete(loss: WorkingLoss) -> Longs:
 
 def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
     """Call the kernel; theta and moves, [K], are changed."""
-    tables = loss.sequences, loss.unigrams, loss.pairs.bigrams, loss.context_rows
     weights = Averaged(theta, moves)
-    return int(perceptron_pass(order, *tables, weights, count, _new_guess(loss)))
+    return int(perceptron_pass(order, loss.tables, weights, count, _new_guess(loss)))
 
 
 def _new_guess(loss: WorkingLoss) -> Guess:

@@ -13,7 +13,6 @@ from .base import (
     SolverState,
     StepReport,
     evaluate,
-    evaluate_start,
     needs,
     smallest_subgradient,
 )
@@ -69,12 +68,6 @@ class RPROP(BatchSolver):
     def columns(self) -> dict[str, float]:
         """Weights, widths, and the last moves; new weights have the first width."""
         return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
-
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        widths = np.full(len(theta), self.first_width)
-        return State(theta, gradient, value, widths, np.zeros_like(theta), np.zeros_like(theta))
 
     def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration; a point without finite objective halves all widths instead."""

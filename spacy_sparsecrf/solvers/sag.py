@@ -50,8 +50,8 @@ class State(SolverState):
     pairs: NDArray[Any]
     curvatures: Floats
     common: Floats
-    caution: float
-    n_passes: int
+    caution: float = 1.0
+    n_passes: int = 0
 
     @property
     def average(self) -> Average:
@@ -123,18 +123,9 @@ class SAG(BatchSolver):
         value, gradient = evaluate_start(loss, penalty, theta)
         memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
-        return State(
-            theta=theta.copy(),
-            gradient=gradient,
-            value=value,
-            total=np.zeros_like(theta),
-            nodes=nodes,
-            pairs=pairs,
-            curvatures=np.zeros(memory.n_sequences),
-            common=np.full(1, self.first_curvature),
-            caution=1.0,
-            n_passes=0,
-        )
+        stored = np.zeros_like(theta), nodes, pairs
+        curvatures, common = np.zeros(memory.n_sequences), np.full(1, self.first_curvature)
+        return State(theta.copy(), gradient, value, *stored, curvatures, common)
 
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
@@ -179,18 +170,6 @@ class SAG(BatchSolver):
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1
-        return memory.run(
-            draws,
-            Rules(
-                _MODES[self.sampling],
-                self.method == "saga",
-                self.fresh,
-                self.revisit,
-                self.grow,
-                self.least_norm,
-                state.caution,
-                penalty.l1,
-                penalty.l2 / n,
-            ),
-            state.average,
-        )
+        draw = _MODES[self.sampling], self.method == "saga", self.fresh, self.revisit
+        step = self.grow, self.least_norm, state.caution, penalty.l1, penalty.l2 / n
+        return memory.run(draws, Rules(*draw, *step), state.average)

@@ -13,7 +13,7 @@ from ..loss.working import WorkingLoss
 from ..parallel import cut
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, evaluate_start, needs
+from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
 
 
 class IterativeScaling(BatchSolver):
@@ -66,8 +66,8 @@ class SCGIS(IterativeScaling):
         RAISES: SparseCRFError also as `check`.
         """
         self.check(loss, penalty)
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return SolverState(theta, gradient, value)
+        state: SolverState = super().start(loss, penalty, theta)
+        return state
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""
@@ -98,11 +98,10 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
 
     theta: [K]. From the weights, not from the workspace, which may hold float32.
     """
-    space, lattice, unigrams = loss.space, loss.space.lattice, loss.unigrams
+    space, lattice = loss.space, loss.space.lattice
     loss.heads.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
-    space.workers.map(
-        lambda first, last: token_masses(first, last, space.n_labels, unigrams, theta, mass),
-        cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks),
-    )
+    chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
+    given = space.n_labels, loss.tables.unigrams, theta, mass
+    space.workers.map(token_masses, chunks, *given)
     return mass

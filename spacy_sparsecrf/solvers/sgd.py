@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.minibatch import SGD as RULE
-from ..loss.descent import Minibatches
+from ..kernels import minibatch
+from ..loss.examples import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -100,7 +100,7 @@ class SGD(StreamSolver):
         averaging = 0 < self.average_from <= state.epoch
         # Of arrays that were handed out, none is written to.
         state.iterate, total = state.iterate.copy(), np.zeros_like(state.iterate)
-        minibatches.run(order, RULE, etas, state.iterate, total, averaging)
+        minibatches.run(order, minibatch.SGD, etas, state.iterate, total, averaging)
         if averaging:
             before = state.n_averaged
             state.n_averaged += len(etas)
@@ -135,8 +135,8 @@ class SGD(StreamSolver):
         def loss_after(sample: Longs, eta: float) -> float:
             theta, unused = start.copy(), np.zeros_like(start)
             etas = np.full(minibatches.n_steps(sample), eta)
-            minibatches.run(sample, RULE, etas, theta, unused)
-            return minibatches.run(sample, RULE, 0.0 * etas, theta, unused)
+            minibatches.run(sample, minibatch.SGD, etas, theta, unused)
+            return minibatches.run(sample, minibatch.SGD, 0.0 * etas, theta, unused)
 
         return calibrate(order, loss_after)
 
@@ -182,7 +182,7 @@ class SGD(StreamSolver):
         averaging = self.average_from > 0 and seen >= (self.average_from - 1) * n
         theta = columns["theta"]
         total = columns.get("total", np.zeros_like(theta))
-        loss = minibatches.run(order, RULE, etas, theta, total, averaging)
+        loss = minibatches.run(order, minibatch.SGD, etas, theta, total, averaging)
         shrinkage = totals["shrinkage"] + np.cumsum(np.log1p(etas * minibatches.share.l2))
         totals["seen"] += len(order)
         totals["shrinkage"] = float(shrinkage[-1])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.descent import Paid, penalise
-from ..loss.descent import SequenceDescent
+from ..loss.examples import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.smd import catch_up_smd, step_smd
+from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
 from ..loss.examples import CurvedExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate_start, needs
+from .base import Floats, Longs, SolverState, StepReport, needs
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
@@ -22,7 +22,7 @@ class State(SolverState):
 
     gains: Floats
     v: Floats
-    epoch: int
+    epoch: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.SMD.v1")
@@ -63,12 +63,6 @@ class SMD(StreamSolver):
         """Weights, gains, and v; new weights have the first gain."""
         return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        gains = np.full(len(theta), self.eta0)
-        return State(theta, gradient, value, gains, np.zeros_like(theta), 0)
-
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         examples = CurvedExamples(loss)
@@ -77,25 +71,18 @@ class SMD(StreamSolver):
         # Of arrays that were handed out, none is written to.
         state.theta, state.gains, state.v = state.theta.copy(), state.gains.copy(), state.v.copy()
         l2 = penalty.l2 / -(-len(order) // self.batch)
-        self._run(examples, order, l2, state.theta, state.gains, state.v)
+        self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
         return self.end_pass(loss, penalty, state)
 
-    def _run(
-        self,
-        examples: CurvedExamples,
-        order: Longs,
-        l2: float,
-        theta: Floats,
-        gains: Floats,
-        v: Floats,
-    ) -> float:
+    def _run(self, examples: CurvedExamples, order: Longs, l2: float, weights: Gained) -> float:
         """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
+        theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
         gradient, product = np.zeros_like(theta), np.zeros_like(theta)
         loss = 0.0
         for first in range(0, len(order), self.batch):
             members = order[first : first + self.batch]
             loss += examples.add_product(members, theta, v, gradient, product)
-            step_smd(self.mu, self.decay, l2, gradient, product, theta, gains, v)
+            step_smd(meta, gradient, product, weights)
         return loss
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
@@ -108,13 +95,11 @@ class SMD(StreamSolver):
         l2 = terms.share(self.batch).l2
         if l2 > 0.0 or self.decay < 1.0:
             missed = (totals["steps"] - since["steps"]).astype(np.int64)
-            state = columns["theta"], columns["gains"], columns["v"]
-            catch_up_smd(missed, self.mu, self.decay, l2, *state)
+            catch_up_smd(missed, Meta(self.mu, self.decay, l2), Gained(**columns))
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
         examples = CurvedExamples(batch.loss)
         order = batch.in_order(examples.sequences)
         totals["steps"] += -(-len(order) // self.batch)
-        state = columns["theta"], columns["gains"], columns["v"]
-        return self._run(examples, order, terms.share(self.batch).l2, *state)
+        return self._run(examples, order, terms.share(self.batch).l2, Gained(**columns))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..loss.chain import ChainLoss
-from ..loss.descent import SequenceDescent
+from ..loss.examples import SequenceDescent
 from ..loss.parts import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet

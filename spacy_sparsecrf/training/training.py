@@ -13,11 +13,10 @@ from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.dropping import without_idle_tests
-from ..loss.limits import LIMITS, Limits
 from ..loss.local import corpus_of_kind, warn_of_pairs
-from ..loss.parts import Part, cluster_bounds, cluster_parts
+from ..loss.parts import Part, cluster_bounds, cluster_parts, without_idle_tests
 from ..loss.size import available_memory, check_fits, measure, total
+from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers

@@ -10,7 +10,7 @@ import spacy
 from spacy.training import Example
 
 import spacy_sparsecrf.corpus.arrays as arrays
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.training.training import Problem
 
 from ..toy import run_steps

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
-from spacy_sparsecrf.features.patterns import views
+from spacy_sparsecrf.features.patterns import macros
 from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
 DOC = Doc(spacy.blank("en").vocab, words=["a", "b"])
@@ -168,7 +168,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
 
 
 def test_expression_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (expressions, views):
+    for module in (expressions, macros):
         monkeypatch.setattr(module, "SECONDS", 0.05)
     features = WapitiPatterns(text='u:%t[0,0,"' + r"\a*" * 12 + r'\d"]')
     doc = Doc(DOC.vocab, words=["a" * 2000])

@@ -24,7 +24,7 @@ from spacy_sparsecrf.features.patterns.featurizer import (
     PatternFeaturizer,
     WapitiPatterns,
 )
-from spacy_sparsecrf.features.patterns.views import translate
+from spacy_sparsecrf.features.patterns.macros import translate
 from spacy_sparsecrf.registry import crf_features
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd import BCD

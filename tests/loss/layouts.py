@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.workspace import Limits
 
 # Shares of the tokens from which tests belong to matrices, by what they lead to.
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_observations, random_problem

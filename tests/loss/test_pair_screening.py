@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.kernels import screening as kernels
 from spacy_sparsecrf.loss import screening as pair_screening
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.limits import LIMITS, Limits
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.descent import SequenceDescent
-from spacy_sparsecrf.loss.examples import CurvedExamples, Examples
+from spacy_sparsecrf.loss.examples import CurvedExamples, Examples, SequenceDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem

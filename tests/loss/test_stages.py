@@ -5,8 +5,8 @@ import pytest
 
 from spacy_sparsecrf.kernels.descent import Paid, penalise
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.descent import SequenceDescent
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.examples import SequenceDescent
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN

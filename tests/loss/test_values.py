@@ -13,9 +13,9 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observa
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver

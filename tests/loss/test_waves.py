@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.lattice import Shard
-from spacy_sparsecrf.loss.limits import LIMITS, Limits
-from spacy_sparsecrf.loss.workspace import in_sequence, in_waves
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits, in_sequence, in_waves
 from spacy_sparsecrf.parallel import cut
 
 from .layouts import LAYOUTS, in_every_layout

@@ -11,8 +11,7 @@ import spacy_sparsecrf
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
 NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
-NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching"]
-NUMERICS += ["loss.chain", "solvers.line_search"]
+NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching", "loss.chain"]
 
 
 def run(code: str) -> None:

@@ -7,16 +7,16 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.limits import LIMITS, Limits
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers import trust_region
+from spacy_sparsecrf.solvers import newton_cg
 from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG, State
-from spacy_sparsecrf.solvers.trust_region import (
+from spacy_sparsecrf.solvers.newton_cg import (
+    NewtonCG,
+    State,
     adapted_radius,
-    first_point,
     point_at,
     truncated_newton_step,
 )
@@ -54,9 +54,9 @@ def run(
 
 
 def test_the_constants_are_those_of_the_paper():
-    accepted, poor, good = trust_region.ACCEPTED, trust_region.POOR, trust_region.GOOD
+    accepted, poor, good = newton_cg.ACCEPTED, newton_cg.POOR, newton_cg.GOOD
     assert (accepted, poor, good) == (1e-4, 0.25, 0.75)
-    factors = trust_region.LEAST, trust_region.SMALLER, trust_region.LARGER
+    factors = newton_cg.LEAST, newton_cg.SMALLER, newton_cg.LARGER
     assert factors == (0.25, 0.5, 4.0)
     assert NewtonCG().xi == 0.1
 
@@ -248,8 +248,8 @@ def test_points_without_a_finite_gradient_are_not_visited():
     loss, penalty = working_loss(problem), ElasticNet(0.0, 0.1)
     assert not np.isfinite(point_at(Damaged(loss, 0.0), penalty, problem.theta).value)
     with pytest.raises(SparseCRFError, match="SC307"):
-        first_point(Damaged(loss, 0.0), penalty, problem.theta)
-    point = first_point(Damaged(loss, ALL), penalty, problem.theta)
+        NewtonCG().start(Damaged(loss, 0.0), penalty, problem.theta)
+    point = NewtonCG().start(Damaged(loss, ALL), penalty, problem.theta)
     assert point.value == pytest.approx(problem.loss()[0] + penalty.value(problem.theta))
 
 

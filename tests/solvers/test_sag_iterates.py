@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels.rules import BALANCED, Rules
-from spacy_sparsecrf.loss.limits import Limits
 from spacy_sparsecrf.loss.stored import StoredGradients
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag import SAG
 

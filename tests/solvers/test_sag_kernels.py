@@ -18,9 +18,9 @@ from spacy_sparsecrf.kernels.rules import (
     set_leaves,
 )
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import new_visit, tables_of
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.examples import new_visit
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..kernels.kernel_functions import compiled
@@ -76,14 +76,13 @@ def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     working = everything(problem.corpus, 3, limits=limits)
     theta, lattice = problem.theta, working.space.lattice
     working.pairs.fill(theta[working.split :])
-    tables = tables_of(working)
-    visit = new_visit(working)._replace(potentials=working.pairs.potentials)
+    visit = new_visit(working)._replace(pairs=working.pairs.arrays)
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.
         (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
         for tests in {int(original), s}:
-            found = compiled(forward_loss)(tests, s, tables, theta, visit)
+            found = compiled(forward_loss)(tests, s, working.tables, theta, visit)
             # The copy has minus the weight of its sequence, and labels of neither.
             tokens = spans[int(np.flatnonzero(problem.corpus.weights == abs(weight))[0])]
             known = lattice.labels[lattice.offsets[s]] >= 0

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.updates import catch_up_adagrad
+from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Rule, catch_up_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.descent import SequenceDescent
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
@@ -249,7 +249,8 @@ def test_missed_proximal_steps_in_one(l2, missed):
     for _ in range(missed):
         expected = penalty.prox(expected, rate)
     squares = np.ones(5)
-    compiled(catch_up_adagrad)(0, 5, missed, 0.4, 0.5, 0.02, l2, weights, squares)
+    rule = Rule(ADAGRAD, 0.5, 0.02, l2)
+    compiled(catch_up_adagrad)(0, 5, missed, 0.4, rule, weights, squares)
     np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
 
 

@@ -19,10 +19,9 @@ from spacy_sparsecrf.solvers.base import BatchSolver, evaluate
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.line_search import inverse_hessian_product
 from spacy_sparsecrf.solvers.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN, State
+from spacy_sparsecrf.solvers.owlqn import OWLQN, State, inverse_hessian_product
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sag import SAG
 from spacy_sparsecrf.solvers.scgis import SCGIS

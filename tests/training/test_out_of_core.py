@@ -19,7 +19,7 @@ from spacy_sparsecrf.corpus.arrays import MEMORY, Files
 from spacy_sparsecrf.corpus.files import read_corpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.limits import Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training.training import Training

@@ -12,8 +12,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
 from spacy_sparsecrf.corpus.schedule import Descent, Kin, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.dropping import ReducedPart
-from spacy_sparsecrf.loss.parts import Part
+from spacy_sparsecrf.loss.parts import Part, ReducedPart
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality

@@ -27,8 +27,7 @@ from ..attributes import (
 from ..plan import Plan, annotations_of, by_kind, conjoin, seed_of
 from ..templates import parse_template
 from ..tokens import number_of
-from .macros import Dialect, Macro, Pattern
-from .views import View, text_of, value_of
+from .macros import Dialect, Macro, Pattern, View, text_of, value_of
 
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, View]
