@@ -182,9 +182,9 @@ class CellNames:
                     else:
                         value = self._inside(readings, int(at[i]), column)
                     same = _number(value) == number
+                    written = write_value(value, True) if is_class else self._write(value)
                 except KeyError:  # A string that the vocab no longer has.
-                    same = False
-                written = write_value(value, True) if is_class else self._write(value)
+                    same, written = False, ""
                 known[number] = written if same else None
         return [known[number] for number in numbers]
 
