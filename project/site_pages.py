@@ -75,4 +75,7 @@ def _link(found: re.Match[str], source: str) -> str:
 def _formula(found: re.Match[str]) -> str:
     """A formula as MathML, which browsers show without a script."""
     block, inline = found.groups()
-    return convert(block or inline, display="block" if block else "inline")
+    if block:
+        return f'<div style="margin: 1.5em 0">{convert(block, display="block")}</div>'
+    # Markdown ends a paragraph before a line that begins with <math>.
+    return f"<span>{convert(inline)}</span>"

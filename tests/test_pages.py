@@ -154,6 +154,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     shown = (tmp_path / "mathematics" / "index.html").read_text(encoding="utf-8")
     assert shown.count("<math") > 20 and "$" not in re.sub(r"<script.*?</script>", "", shown)
+    assert not re.search(r"</p>\s*<math", shown)  # no formula stands apart from its sentence
 
 
 def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
