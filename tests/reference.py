@@ -239,3 +239,16 @@ def random_problem(
     corpus = builder.build()
     theta = scale * rng.normal(size=corpus.n_potential(n_labels))
     return Problem(corpus, n_labels, theta), observations
+
+
+def bfgs_inverse(steps: np.ndarray, changes: np.ndarray, metric: np.ndarray) -> np.ndarray:
+    """The inverse Hessian that BFGS makes of pairs [m, K], oldest first, as a matrix."""
+    pairs = [(s, y) for s, y in zip(steps, changes, strict=True) if s @ y > 1e-10 * (y @ y)]
+    inverse = np.diag(metric)
+    if pairs:
+        s, y = pairs[-1]
+        inverse = inverse * (s @ y) / (y @ (metric * y))
+    for s, y in pairs:
+        left = np.eye(len(s)) - np.outer(s, y) / (s @ y)
+        inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+    return inverse

@@ -99,19 +99,32 @@ def _sections(
     yield Section(_TARGETS, (render_targets(records, targets),))
     for one in SECTIONS:
         if one.name in records:
-            yield section_of(one, records[one.name], plots)
+            yield section_of(one, records[one.name], plots, kept.sections.get(one.title, ""))
         elif one.title in kept.sections:
             yield kept.sections[one.title]
 
 
-def section_of(one: Benchmark, record: Record, plots: Sequence[str]) -> Section:
-    """Text, tables, remarks, plots."""
+def with_kept_rows(body: str, published: str, row_names: int) -> str:
+    """A table, with the rows of a published one where they are not measured again.
+
+    row_names: cells that name a row.
+    """
+    rows = {tuple(row[:row_names]): row for row in read_rows(published)}
+    rows |= {tuple(row[:row_names]): row for row in read_rows(body)}
+    header = body.splitlines()[:2]
+    return "\n".join([*header, *("| " + " | ".join(row) + " |" for row in rows.values())])
+
+
+def section_of(one: Benchmark, record: Record, plots: Sequence[str], kept: str = "") -> Section:
+    """Text, tables, remarks, plots; kept: the section as it is published."""
     absent = [name for name in one.peers if name in absent_peers(record)]
     settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
     told = [f"Settings: {settings}."] if settings else []
     pictures = plots if one.name == "objective" else ()
     pictures = [DOCUMENT.picture(name.removesuffix(".svg")) for name in pictures]
     body = body_of(one, record, absent)
+    if one.row_names:
+        body = with_kept_rows(body, kept, one.row_names)
     return Section(one.title, (one.text, body, *record.remarks, *told, *pictures))
 
 

@@ -195,6 +195,39 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
             total[y] += residual[t, y]
 
 
+@inner
+def variance(residual: float, weight: float) -> float:
+    """W p (1 - p) from a residual, w p or, of the gold label, w p - w; weight: w > 0."""
+    mass = abs(residual)
+    # Rounding may leave a certain label a little more than its weight.
+    return max(mass * (1.0 - mass / weight), 0.0)
+
+
+@kernel
+def head_curvature(
+    first: int,
+    last: int,
+    sequences: Sequences,
+    unigrams: Unigrams,
+    residual: Floats,
+    row: Floats,
+    head_sums: Floats,
+) -> None:
+    """Add the variances of the labels of sequences first:last to the sums of their tokens' heads.
+
+    Constrained copies, of negative weight, are left out. residual: [N, Yp]; row: [Yp] float64, a
+    workspace; head_sums: [H, Yp] float64, added to.
+    """
+    for s in range(first, last):
+        weight = sequences.weights[s]
+        if weight <= 0.0:
+            continue
+        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
+            for y in range(len(row)):
+                row[y] = variance(residual[t, y], weight)
+            add_to_heads(t, row, unigrams, head_sums)
+
+
 @kernel
 def unigram_curvature(
     first: int, last: int, tables: Tables, columns: Columns, residual: Floats, curvature: Floats
@@ -204,9 +237,9 @@ def unigram_curvature(
     This leaves out what two tokens of a test in one sequence have in common. Tokens of negative
     weight, of constrained copies, are left out as well.
 
-    residual: [N, Yp], w p(y_t) minus w where gold; curvature: [K] float64, added to.
+    residual: [N, Yp]; curvature: [K] float64, added to.
     """
-    labels, token_weight = tables.sequences.labels, tables.sequences.token_weight
+    token_weight = tables.sequences.token_weight
     row_ptr, row_labels = tables.unigrams.row_ptr, tables.unigrams.row_labels
     col_ptr = columns.col_ptr
     for row in range(first, last):
@@ -216,13 +249,9 @@ def unigram_curvature(
         for j in range(col_ptr[column], col_ptr[column + 1]):
             t = columns.col_tokens[j]
             weight = token_weight[t]
-            if weight <= 0.0:
-                continue
-            for k in range(row_ptr[row], row_ptr[row + 1]):
-                y = row_labels[k]
-                mass = residual[t, y] + (weight if labels[t] == y else 0.0)
-                # Rounding may leave a certain label a little more than its weight.
-                curvature[k] += max(mass * (1.0 - mass / weight), 0.0)
+            if weight > 0.0:
+                for k in range(row_ptr[row], row_ptr[row + 1]):
+                    curvature[k] += variance(residual[t, row_labels[k]], weight)
 
 
 @kernel

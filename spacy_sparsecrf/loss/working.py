@@ -6,7 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..kernels.expectations import count_gold, gather_unigrams, infer_chunk, unigram_curvature
+from ..kernels.expectations import (
+    count_gold,
+    gather_unigrams,
+    head_curvature,
+    infer_chunk,
+    unigram_curvature,
+)
 from ..kernels.layout import Columns, ContextRows, Sequences, Tables, Unigrams, Vectors, Walk
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
@@ -174,13 +180,30 @@ class WorkingLoss:
         sections: Iterable[int] = (0,)
         if space.by_shard and space.contents is not None:
             sections = space.contents.visit()
+        sums = np.zeros(self.heads.table.shape)
         for i in sections:
             section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
-            space.workers.map(unigram_curvature, self._row_chunks, *section)
+            space.workers.map(unigram_curvature, self._tail_chunks, *section)
+            for shard in (i,) if space.by_shard else range(len(space.shards)):
+                for of_chunk in self._head_curvature(shard):
+                    sums += of_chunk
+        curvature[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
+
+    def _head_curvature(self, i: int) -> list[Floats]:
+        """Of each chunk of shard i the variances of labels, summed by head: [H, Yp]."""
+        space, tables = self.space, self.shard(i)
+        residual = space.residual_of(space.shards[i])
+
+        def run(first: int, last: int) -> Floats:
+            sums, row = np.zeros(self.heads.table.shape), np.zeros(space.padded)
+            head_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
+            return sums
+
+        return space.workers.map(run, space.chunks[i])
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
         """Visit the shards, each with its residuals at the point evaluated last in the workspace.

@@ -111,9 +111,11 @@ class Hybrid(BatchSolver):
             state.metric,
             state.steps,
             state.changes,
+            n_pairs=state.n_pairs,
         )
         report = self._whole().step(sample, penalty, inner)
-        state.theta, state.steps, state.changes = inner.theta, inner.steps, inner.changes
+        state.theta, state.n_pairs = inner.theta, inner.n_pairs
+        state.steps, state.changes = inner.steps, inner.changes
         state.partial = (inner.gradient - penalty.l2 * inner.theta) / sample.scale
         state.partial_value = (inner.value - penalty.value(inner.theta)) / sample.scale
         return visits + int(report.passes) * state.size

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).resolve().parents[2] / "project"
 brown = importlib.import_module("bench.brown")
 crfsuite = importlib.import_module("bench.crfsuite")
 crfsuite_features = importlib.import_module("bench.crfsuite_features")
+script = importlib.import_module("bench.crfsuite_script")
 data = importlib.import_module("bench.data")
 follow = importlib.import_module("bench.follow")
 objective = importlib.import_module("bench.objective")
@@ -248,3 +249,22 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
         objective.draw(race, 10.0, "title", tmp_path / name)
     assert (tmp_path / "a.png").stat().st_size > 1000
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("kind", list(script.Kind))
+def test_a_users_program_trains_and_labels(kind, tmp_path: Path) -> None:
+    pytest.importorskip("pycrfsuite")
+    data = tmp_path / "data.tsv"
+    lines = ["\n".join("\t".join(row) for row in rows) for rows in SENTENCES * 9]
+    data.write_text("\n\n".join(lines) + "\n\n", encoding="utf8")
+    assert list(script.read(data)) == SENTENCES * 9
+    paths = data, tmp_path / "model", tmp_path / "labels"
+    script.train(kind, *paths[:2], 0.1, 0.1, 20)
+    script.label(kind, *paths)
+    found = [line.split("\t") for line in paths[2].read_text().splitlines()]
+    assert found == [[row[-1] for row in rows] for rows in SENTENCES * 9]
+
+
+def test_shapes_of_a_users_program() -> None:
+    assert script.shape("McDonalds-1234567") == "XxXxxxx-dddd"
+    assert script.short_shape("McDonalds-1234567") == "XxXx-d"

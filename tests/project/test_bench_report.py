@@ -2,6 +2,7 @@
 
 import importlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,26 @@ def test_a_trial_neither_reads_nor_changes_what_is_published(places: tuple[Path,
     trial = (metrics / report.DOCUMENT.name).read_text()
     assert trial.count("\n## ") == 2 and "| commit | abcdef0 |" in trial
     assert "Doc to labels in batches, spaCy's tokenizer |  | 1x | 1x | not measured |" in trial
+
+
+def test_rows_of_whole_runs_that_are_not_measured_again_stay(tmp_path: Path) -> None:
+    whole = importlib.import_module("bench.whole")
+    runs = {
+        whole.OURS: [whole.Training(30.0, 20.0, 9.0, 500.0, 2.0, {"dev": 94.5, "test": 94.25})],
+        whole.SAME: [whole.Training(90.0, 80.0, 3.0, 900.0, 4.0, {"dev": 94.0, "test": 94.0})],
+    }
+    record = measurements.Record("whole", False, machine=MACHINE)
+    whole.add(record, "EWT", runs)
+    (section,) = (one for one in report.SECTIONS if one.name == "whole")
+    published = str(report.section_of(section, record, []))
+    assert "| EWT | sparsecrf | 94.25 | 94.50 | 20 | 30 | 9 | 500 | 2 |  |" in published
+    assert (
+        "| EWT | CRFsuite, our penalties | 94.00 | 94.00 | 80 | 90 | 3 | 900 | 4 | 4.0x |"
+        in published
+    )
+    again = measurements.Record("whole", False, machine=MACHINE)
+    whole.add(again, "EWT", {whole.OURS: [replace(runs[whole.OURS][0], cpu=10.0)]})
+    text = str(report.section_of(section, again, [], published))
+    assert "| EWT | sparsecrf | 94.25 | 94.50 | 10 | 30 | 9 | 500 | 2 |  |" in text
+    assert "| EWT | CRFsuite, our penalties | 94.00 | 94.00 | 80 |" in text
+    assert text.count("| EWT |") == 2

@@ -15,7 +15,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver, evaluate
+from spacy_sparsecrf.solvers.base import BatchSolver, Point, evaluate
 from spacy_sparsecrf.solvers.bcd import BCD
 from spacy_sparsecrf.solvers.gis import GIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
@@ -29,7 +29,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..data import ORACLE, needs, read_oracle
 from ..oracle_cases import oracle_corpus, oracle_training
-from ..reference import Problem, local_loss, random_problem
+from ..reference import Problem, bfgs_inverse, local_loss, random_problem
 
 # Batch solvers, as functions of the settings that all of them have.
 SOLVERS = {
@@ -290,18 +290,31 @@ def test_weights_are_carried_over_by_the_names_of_labels():
     assert first.model().n_active > 0
 
 
-@pytest.mark.parametrize("metric", [1.0, np.array([0.1, 1.0, 2.0, 9.0])])
-def test_inverse_hessian_product_is_exact_on_a_quadratic(metric):
-    rng = np.random.default_rng(3)
-    root = rng.normal(size=(4, 4))
-    hessian = root @ root.T + np.eye(4)
-    # Conjugate directions determine the inverse exactly.
-    _, steps = np.linalg.eigh(hessian)
-    steps = steps.T.copy()
-    changes = steps @ hessian
-    vector = rng.normal(size=4)
-    got = inverse_hessian_product(steps, changes, metric, vector)
-    np.testing.assert_allclose(got, np.linalg.solve(hessian, vector), rtol=1e-9)
+@pytest.mark.parametrize("n_pairs", [0, 3, 4, 11])
+def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
+    rng = np.random.default_rng(n_pairs)
+    root = rng.normal(size=(9, 9))
+    steps = rng.normal(size=(max(4, n_pairs), 9))
+    # The Hessian is not positive definite: some pairs are left out.
+    changes = steps @ (root @ root.T - 2.0 * np.eye(9))
+    metric, free = rng.uniform(0.1, 9.0, 9), rng.random(9) < 0.7
+    state = State(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
+    for i in range(n_pairs):
+        state.steps[i % 4], state.changes[i % 4] = steps[i], changes[i]
+    vector = np.where(free, rng.normal(size=9), 0.0)
+    got = inverse_hessian_product(state, metric, free, vector)
+    last = slice(max(0, n_pairs - 4), n_pairs)
+    inverse = bfgs_inverse(steps[last][:, free], changes[last][:, free], metric[free])
+    np.testing.assert_allclose(got[free], inverse @ vector[free], rtol=1e-9)
+    assert not got[~free].any()
+
+
+def test_pairs_of_earlier_checkpoints_are_gone_on_with():
+    empty = State(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
+    assert empty.n_pairs == 3
+    solver = OWLQN(history=4)
+    solver._accept(empty, Point(np.full(2, 2.0), -1.0, np.full(2, 3.0)))
+    assert empty.n_pairs == 4 and empty.steps.tolist() == [[1, 1], [1, 1], [1, 1], [2, 2]]
 
 
 @pytest.mark.parametrize(
@@ -387,10 +400,9 @@ class Overflowing:
 def test_no_step_leads_where_the_gradient_is_not_finite():
     penalty, solver = ElasticNet(0.1, 0.0), OWLQN(tolerance=1e-6)
     start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
-    nothing = np.empty((0, 1))
     # A metric that makes the first steps go too far.
-    state = State(np.array([1.0]), gradient, start, np.full(1, 100.0), nothing, nothing)
-    state.steps, state.changes = np.array([[1.0]]), np.array([[0.01]])
+    pair = np.array([[1.0]]), np.array([[0.01]])
+    state = State(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
     for _ in range(30):
         if solver.step(Overflowing(), penalty, state).converged:
             break

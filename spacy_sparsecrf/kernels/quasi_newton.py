@@ -1,0 +1,76 @@
+"""The model of the inverse Hessian of L-BFGS, among weights that are free to move."""
+
+from .compiled import inner, kernel
+from .layout import Flags, Floats
+
+# Pairs with less curvature than this share of a change's square would spoil the model.
+_LEAST_CURVATURE = 1e-10
+
+
+@inner(fastmath={"reassoc", "contract"})
+def _measure(
+    step: Floats, change: Floats, metric: Floats, free: Flags, q: Floats
+) -> tuple[float, float, float, float]:
+    """Sums over free weights: s . y, y . y, y . metric y, s . q, of a pair s, y."""
+    sy, yy, scaled, sq = 0.0, 0.0, 0.0, 0.0
+    for k in range(len(q)):
+        y = change[k] if free[k] else 0.0
+        sy += step[k] * y
+        yy += y * y
+        scaled += metric[k] * y * y
+        sq += step[k] * q[k]
+    return sy, yy, scaled, sq
+
+
+@inner(fastmath={"reassoc", "contract"})
+def _inner_product(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total
+
+
+@inner
+def _add(factor: float, row: Floats, free: Flags, q: Floats) -> None:
+    """Add factor times a row to q, where weights are free."""
+    for k in range(len(q)):
+        q[k] += factor * row[k] if free[k] else 0.0
+
+
+@kernel
+def two_loops(
+    n_pairs: int,
+    steps: Floats,
+    changes: Floats,
+    metric: Floats,
+    free: Flags,
+    rho: Floats,
+    factors: Floats,
+    q: Floats,
+) -> None:
+    """Multiply a vector by the model (Nocedal & Wright 2006, algorithm 7.4), newest pair first.
+
+    H0 = metric * (s . y) / (y . metric y) of the newest pair (equation 7.20 where metric = 1).
+    Pairs are cut to the free weights, and left out where no positive curvature remains: the
+    model would no longer be positive definite.
+
+    n_pairs: how many there have been; steps, changes: [m, K], pair i in row i mod m; metric: [K];
+    free: [K]; rho, factors: [m], workspaces; q: [K], in and out, zero where a weight is not free.
+    """
+    m, scale = len(steps), 0.0
+    first = max(0, n_pairs - m)
+    for i in range(n_pairs - 1, first - 1, -1):
+        row = i % m
+        sy, yy, scaled, sq = _measure(steps[row], changes[row], metric, free, q)
+        rho[row] = 1.0 / sy if sy > _LEAST_CURVATURE * yy else 0.0
+        factors[row] = rho[row] * sq
+        if rho[row] > 0.0:
+            _add(-factors[row], changes[row], free, q)
+            scale = sy / scaled if scale == 0.0 else scale
+    for k in range(len(q)):
+        q[k] *= metric[k] * (scale if scale > 0.0 else 1.0)
+    for i in range(first, n_pairs):
+        row = i % m
+        if rho[row] > 0.0:
+            factor = factors[row] - rho[row] * _inner_product(changes[row], q)
+            _add(factor, steps[row], free, q)
