@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from ..schema import Field, check, check_json, parse, told
-from .arrays import Array, Files, Memory
+from .arrays import Array, Files, Memory, npy_header
 from .encoded import (
     MISSING,
     CorpusBuilder,
@@ -37,11 +37,11 @@ from .encoded import (
     without_rare,
 )
 
-VERSION = 2
+VERSION = 1
 NAME = "encoded"
 _UNFINISHED = ".part"
 _META = "corpus.json"
-_META_FORM = {"version": int, "start_label": bool, "n_labels": int}
+_META_FORM = {"version": int, "start_label": bool}
 # Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
 # C contexts, U tests of labels and B of pairs.
 _MAPPED = {
@@ -206,7 +206,7 @@ class FileCorpusBuilder:
             _replace(self._unfinished, self._files.directory / NAME)
         except OSError as error:
             raise self._files.failure(error) from error
-        return read_corpus(self._files)
+        return read_corpus(self._files, self._n_labels)
 
     def _write(self, min_freq: int, contexts: RowIndex) -> None:
         """Write the arrays with their final numbers, and then what tells that they are there."""
@@ -226,11 +226,7 @@ class FileCorpusBuilder:
         self._rewrite("labels", n_tokens, self._count_labels)
         self._rewrite("weights", n_sequences)
         self._rewrite("offsets", n_sequences + 1)
-        meta = {
-            "version": VERSION,
-            "start_label": self._start_label,
-            "n_labels": self._n_labels,
-        }
+        meta = {"version": VERSION, "start_label": self._start_label}
         (self._unfinished / _META).write_text(json.dumps(meta), encoding="utf8")
 
     def _write_tests(self, number: Ints, n_tokens: int, n_kept: int) -> None:
@@ -270,8 +266,7 @@ class FileCorpusBuilder:
     def _begin(self, name: str, n: int) -> IO[bytes]:
         """Open the file of an array [n] that is written piece by piece."""
         stream = self._open(f"{name}.npy")
-        header = {"descr": _MAPPED[name].dtypes, "fortran_order": False, "shape": (n,)}
-        np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(npy_header(_MAPPED[name].dtypes, n))
         return stream
 
 
@@ -336,9 +331,10 @@ def _replace(new: Path, path: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def read_corpus(files: Files) -> EncodedCorpus:
+def read_corpus(files: Files, n_labels: int) -> EncodedCorpus:
     """Map the corpus that is in a directory; it has no sets, and its index is read.
 
+    n_labels: Y, of which its labels must be.
     RAISES: SparseCRFError where there is none, or it is damaged or of another version.
     """
     directory = files.directory / NAME
@@ -348,9 +344,12 @@ def read_corpus(files: Files) -> EncodedCorpus:
             check_json(meta, _META_FORM, _META)
             if meta["version"] != VERSION:
                 raise ValueError(f"{_META} is not of version {VERSION}")
-            arrays = {name: files.opened(directory / f"{name}.npy") for name in _FIELDS}
+            arrays = {
+                name: files.opened(directory / f"{name}.npy", field.dtypes)
+                for name, field in _FIELDS.items()
+            }
         except OSError as error:
             raise ValueError(error) from error
-        check(arrays, _FIELDS, {"Y": meta["n_labels"]}, files.release)
+        check(arrays, _FIELDS, {"Y": n_labels}, files.release)
         arrays |= {name: arrays[name].copy() for name in _INDEX}
     return EncodedCorpus(**arrays, start_label=meta["start_label"], store=files)

@@ -124,6 +124,7 @@ def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
         raise ValueError(f"{name} has numbers that are none of the dtype {dtype}")
     if scalar is None:
         return array
+    check_json(scalar, str, name)
     if scalar not in _SCALARS or shape or np.dtype(dtype).kind != scalar[0]:
         raise ValueError(f"{name} is no {scalar!r:.50}")
     return _SCALARS[scalar](array[()])
