@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -177,25 +178,23 @@ class Files(Memory):
         """Runs of sequences with at most CHUNK tokens, longer sequences apart."""
         return runs_of_tokens(offsets, CHUNK)
 
-    def opened(self, path: Path) -> Array:
-        """The array of a .npy file; what is written to it never reaches the file.
+    def opened(self, path: Path, dtype: str) -> Array:
+        """The array [n] of a .npy file; what is written to it never reaches the file.
 
-        RAISES: ValueError where it is no such file, or is cut off; OSError.
+        RAISES: ValueError where the file is another; OSError.
         """
         with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            if version != (1, 0):
-                raise ValueError(f"{path.name}: version {version}")
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-            begin = file.tell()
             size = file.seek(0, os.SEEK_END)
-            n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            if fortran or size != begin + n_bytes:
-                raise ValueError(f"{path.name}: {size} bytes, not {begin + n_bytes}")
-            if n_bytes == 0:
-                return np.zeros(shape, dtype)
+            n = max(size - len(npy_header(dtype, 0)), 0) // np.dtype(dtype).itemsize
+            expected = npy_header(dtype, n)
+            file.seek(0)
+            is_such = file.read(len(expected)) == expected
+            if not is_such or size != len(expected) + n * np.dtype(dtype).itemsize:
+                raise ValueError(f"{path.name} is no .npy file of {dtype}, or is cut off")
+            if n == 0:
+                return np.zeros(0, dtype)
             found = self._mapped(file, size, mmap.ACCESS_COPY)
-        return np.ndarray(shape, dtype, found, begin)
+        return np.ndarray(n, dtype, found, len(expected))
 
     def release(self) -> None:
         """Let go of the pages of arrays, which then do not count as memory of the process."""
@@ -241,6 +240,14 @@ class Files(Memory):
         with self._lock:
             self._maps.add(found)
         return found
+
+
+def npy_header(dtype: str, n: int) -> bytes:
+    """The beginning of a .npy file of an array [n]."""
+    header = BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": (n,)}
+    np.lib.format.write_array_header_1_0(header, described)
+    return header.getvalue()
 
 
 def _resident_of_files() -> int:

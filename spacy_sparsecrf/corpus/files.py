@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .arrays import Array, Files, Memory
+from ..schema import Field, check, check_json, parse, told
+from .arrays import Array, Files, Memory, npy_header
 from .encoded import (
     MISSING,
     CorpusBuilder,
@@ -40,27 +41,30 @@ VERSION = 1
 NAME = "encoded"
 _UNFINISHED = ".part"
 _META = "corpus.json"
-# Arrays of a corpus: those that are as long as it, and the rest.
-_MAPPED: dict[str, type] = {
-    "offsets": np.int64,
-    "labels": np.int32,
-    "weights": np.float64,
-    "uni_indptr": np.int64,
-    "uni_indices": np.int32,
-    "context": np.int32,
+_META_FORM = {"version": int, "start_label": bool}
+# Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
+# C contexts, U tests of labels and B of pairs.
+_MAPPED = {
+    "offsets": Field("<i8", "S+1", cuts="N"),
+    "labels": Field("<i4", "N", low=MISSING, below="Y"),
+    "weights": Field("<f8", "S"),
+    "uni_indptr": Field("<i8", "N+1", cuts="I"),
+    "uni_indices": Field("<i4", "I", below="U"),
+    "context": Field("<i4", "N", below="C"),
 }
-_INDEX: dict[str, type] = {
-    "ctx_indptr": np.int64,
-    "ctx_indices": np.int32,
-    "unigram_keys": np.uint64,
-    "bigram_keys": np.uint64,
+_INDEX = {
+    "ctx_indptr": Field("<i8", "C+1", cuts="J"),
+    "ctx_indices": Field("<i4", "J", below="B"),
+    "unigram_keys": Field("<u8", "U"),
+    "bigram_keys": Field("<u8", "B"),
 }
+_FIELDS = _MAPPED | _INDEX
 _REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 # Numbers that are read, renumbered and written at once.
 _CHUNK = 1 << 20
 # Arrays as long as the corpus, as they arrive.
-_ARRIVING: dict[str, type] = {"n_tests": np.int32, "tests": np.int32} | {
-    name: _MAPPED[name] for name in ("offsets", "context", "labels", "weights")
+_ARRIVING = {"n_tests": "<i4", "tests": "<i4"} | {
+    name: _MAPPED[name].dtypes for name in ("offsets", "context", "labels", "weights")
 }
 
 
@@ -125,7 +129,7 @@ class FileCorpusBuilder:
         self._start_label = True
         self._unigrams = RowIndex(1)
         self._contexts: RowIndex | None = None
-        self._n_tokens = 0
+        self._n_tokens = self._n_labels = 0
         try:
             self._unfinished = Path(tempfile.mkdtemp(_UNFINISHED, "corpus-", files.directory))
             self._streams = {name: self._open(f"{name}.raw") for name in _ARRIVING}
@@ -202,7 +206,7 @@ class FileCorpusBuilder:
             _replace(self._unfinished, self._files.directory / NAME)
         except OSError as error:
             raise self._files.failure(error) from error
-        return read_corpus(self._files)
+        return read_corpus(self._files, self._n_labels)
 
     def _write(self, min_freq: int, contexts: RowIndex) -> None:
         """Write the arrays with their final numbers, and then what tells that they are there."""
@@ -219,7 +223,7 @@ class FileCorpusBuilder:
         self._write_tests(number, n_tokens, int(self._unigrams.counts[order].sum()))
         n_sequences = (self._unfinished / "weights.raw").stat().st_size // 8
         self._rewrite("context", n_tokens, lambda piece: context_number[piece])
-        self._rewrite("labels", n_tokens)
+        self._rewrite("labels", n_tokens, self._count_labels)
         self._rewrite("weights", n_sequences)
         self._rewrite("offsets", n_sequences + 1)
         meta = {"version": VERSION, "start_label": self._start_label}
@@ -230,8 +234,8 @@ class FileCorpusBuilder:
         with (
             (self._unfinished / "n_tests.raw").open("rb") as lengths,
             (self._unfinished / "tests.raw").open("rb") as tests,
-            self._begin("uni_indptr", np.int64, n_tokens + 1) as indptr,
-            self._begin("uni_indices", np.int32, n_kept) as indices,
+            self._begin("uni_indptr", n_tokens + 1) as indptr,
+            self._begin("uni_indices", n_kept) as indices,
         ):
             total = 0
             indptr.write(np.zeros(1, np.int64).tobytes())
@@ -249,16 +253,20 @@ class FileCorpusBuilder:
     def _rewrite(self, name: str, n: int, change: Callable[[Array], Array] | None = None) -> None:
         """Write an array [n] from what has arrived, or from what that is changed to."""
         path, dtype = self._unfinished / f"{name}.raw", _ARRIVING[name]
-        with path.open("rb") as raw, self._begin(name, dtype, n) as stream:
+        with path.open("rb") as raw, self._begin(name, n) as stream:
             while len(piece := np.fromfile(raw, np.dtype(dtype), _CHUNK)):
                 stream.write((change(piece) if change else piece).astype(dtype).tobytes())
         path.unlink()
 
-    def _begin(self, name: str, dtype: Any, n: int) -> IO[bytes]:
+    def _count_labels(self, labels: Array) -> Array:
+        """Look how many labels there are. RETURNS: the labels [n], n > 0, as they are."""
+        self._n_labels = max(self._n_labels, int(labels.max()) + 1)
+        return labels
+
+    def _begin(self, name: str, n: int) -> IO[bytes]:
         """Open the file of an array [n] that is written piece by piece."""
         stream = self._open(f"{name}.npy")
-        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (n,)}
-        np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(npy_header(_MAPPED[name].dtypes, n))
         return stream
 
 
@@ -293,7 +301,7 @@ def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
 def check_directory(directory: Path) -> None:
     """Refuse to replace what is no corpus, or cannot be read. RAISES: SparseCRFError."""
     path = directory / NAME
-    own = {_META, *(f"{name}.npy" for name in (*_MAPPED, *_INDEX))}
+    own = {_META, *(f"{name}.npy" for name in _FIELDS)}
     try:
         found = {entry.name for entry in path.iterdir()}
     except FileNotFoundError:
@@ -323,39 +331,25 @@ def _replace(new: Path, path: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def read_corpus(files: Files) -> EncodedCorpus:
+def read_corpus(files: Files, n_labels: int) -> EncodedCorpus:
     """Map the corpus that is in a directory; it has no sets, and its index is read.
 
+    n_labels: Y, of which its labels must be.
     RAISES: SparseCRFError where there is none, or it is damaged or of another version.
     """
     directory = files.directory / NAME
-    try:
-        meta = json.loads((directory / _META).read_text(encoding="utf8"))
-        if not isinstance(meta, dict) or meta.get("version") != VERSION:
-            raise ValueError(f"{_META} is not of version {VERSION}")
-        start_label = bool(meta["start_label"])
-        arrays = {name: files.opened(directory / f"{name}.npy") for name in _MAPPED}
-        arrays |= {name: files.opened(directory / f"{name}.npy").copy() for name in _INDEX}
-        corpus = EncodedCorpus(**arrays, start_label=start_label, store=files)
-        _check(corpus)
-    except (OSError, ValueError, LookupError) as error:
-        raise SparseCRFError(Errors.SC348.format(path=directory, reason=error)) from error
-    return corpus
-
-
-def _check(corpus: EncodedCorpus) -> None:
-    """Check that arrays fit each other. RAISES: ValueError."""
-    n, arrays = len(corpus.labels), corpus.arrays
-    lengths = {
-        "context": n,
-        "offsets": len(corpus.weights) + 1,
-        "uni_indptr": n + 1,
-        "uni_indices": int(corpus.uni_indptr[-1]),
-        "ctx_indices": int(corpus.ctx_indptr[-1]),
-    }
-    for name, dtype in (_MAPPED | _INDEX).items():
-        array, length = arrays[name], lengths.get(name, len(arrays[name]))
-        if array.dtype != dtype or array.shape != (length,):
-            raise ValueError(f"{name}.npy has {array.shape} {array.dtype}, not ({length},) {dtype}")
-    if int(corpus.offsets[-1]) != n:
-        raise ValueError(f"offsets.npy ends at {corpus.offsets[-1]}, not at {n}")
+    with told(Errors.SC348, path=directory):
+        try:
+            meta = parse((directory / _META).read_bytes())
+            check_json(meta, _META_FORM, _META)
+            if meta["version"] != VERSION:
+                raise ValueError(f"{_META} is not of version {VERSION}")
+            arrays = {
+                name: files.opened(directory / f"{name}.npy", field.dtypes)
+                for name, field in _FIELDS.items()
+            }
+        except OSError as error:
+            raise ValueError(error) from error
+        check(arrays, _FIELDS, {"Y": n_labels}, files.release)
+        arrays |= {name: arrays[name].copy() for name in _INDEX}
+    return EncodedCorpus(**arrays, start_label=meta["start_label"], store=files)

@@ -54,6 +54,10 @@ class NumericErrors:
         "The names of the labels take {size} bytes in the file of a model, which may be at most "
         "{most}. Give the labels shorter names."
     )
+    SC318 = (
+        "The checkpoint {path} cannot be read, or is damaged ({reason}). Copy it again, or remove "
+        "the file ([initialize.components.NAME] checkpoint) to begin anew."
+    )
     SC320 = (
         "Training would take about {needed} of memory, and {available} are available: with l1 = 0 "
         "all {n_potential} potential weights of {n_tests} tests and {n_labels} labels are in use. "

@@ -12,10 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors
+from ..schema import Field, check, check_distinct, check_json, parse, told
 
 _FORMAT = 1
 _BITS = frozenset("01")
+# What can be read again, see `schema.MAX_STRUCTURE`.
+_MOST_CLASSES = 1 << 17
+_WORDS = {
+    "lower": Field("<u8", "L", rises=True),
+    "others": Field("<u8", "M", rises=True),
+    "codes": Field("|u1 <u2 <u4", "W", below="C"),
+}
+_HEAD = {"n_words": int, "n_lower": int, "are_paths": bool, "code_bytes": int, "classes": [str]}
 
 
 class WordClasses:
@@ -146,15 +155,12 @@ def _check(
     are_paths: bool,
 ) -> None:
     """Check what lookups rely on. RAISES: ValueError."""
-    if not 0 <= n_lower <= len(hashes) or len(codes) != len(hashes):
-        raise ValueError("numbers of words do not fit each other")
-    for part in (hashes[:n_lower], hashes[n_lower:]):
-        if (part[1:] <= part[:-1]).any():
-            raise ValueError("hashes of words are not ascending")
-    if codes.max(initial=0) >= len(classes):
-        raise ValueError("a word has a class that is not there")
-    if classes[0] != "" or "" in classes[1:] or len(set(classes)) != len(classes):
-        raise ValueError("classes are empty or there twice")
+    parts = {"lower": hashes[:n_lower], "others": hashes[n_lower:], "codes": codes}
+    sizes = {"L": n_lower, "M": len(hashes) - n_lower, "W": len(hashes), "C": len(classes)}
+    check(parts, _WORDS, sizes)
+    check_distinct(classes, "classes")
+    if not classes or classes[0] != "" or len(classes) > _MOST_CLASSES:
+        raise ValueError(f"the first class is not empty, or there are more than {_MOST_CLASSES}")
     if are_paths and not all(_BITS.issuperset(name) for name in classes):
         raise ValueError("a path is not of bits")
 
@@ -184,38 +190,33 @@ def unpack(data: bytes) -> dict[str, WordClasses]:
 
     RAISES: SparseCRFError for anything else.
     """
-    try:
+    with told(Errors.SC148):
         at = data.index(b"\n") + 1
-        known = json.loads(data[:at])
-        if known["format"] != _FORMAT:
-            raise ValueError(f"format {known['format']!r} is not known")
+        head = parse(data[:at])
+        check_json(head, {"format": int, "lists": dict}, "it")
+        if head["format"] != _FORMAT:
+            raise ValueError(f"format {head['format']} is not known")
         lists = {}
-        for name, own in known["lists"].items():
+        for name, own in head["lists"].items():
             lists[name], at = _unpack(own, data, at)
         if at != len(data):
             raise ValueError("it is not as long as it says")
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-        raise SparseCRFError(Errors.SC148.format(reason=error)) from error
     return lists
 
 
-def _unpack(head: Mapping[str, Any], data: bytes, at: int) -> tuple[WordClasses, int]:
+def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
     """Read the classes that begin at a byte. RETURNS: them, and the byte behind them."""
-    n, n_lower, size = head["n_words"], head["n_lower"], head["code_bytes"]
-    classes, are_paths = head["classes"], head["are_paths"]
-    if not all(type(number) is int and number >= 0 for number in (n, n_lower, size)):
-        raise ValueError("a number of words is none")
-    if size not in (1, 2, 4) or type(are_paths) is not bool:
+    check_json(head, _HEAD, "a list")
+    n, size = head["n_words"], head["code_bytes"]
+    if n < 0 or size not in (1, 2, 4):
         raise ValueError("the kind of classes is not known")
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
-        raise ValueError("classes are no texts")
     end = at + (8 + size) * n
     if end > len(data):
         raise ValueError("it is cut off")
     # Copies are aligned, as what stands behind a line of text is not.
     hashes = np.frombuffer(data, "<u8", n, at).astype(np.uint64)
     codes = np.frombuffer(data, f"<u{size}", n, at + 8 * n).astype(f"u{size}")
-    return WordClasses(hashes, codes, classes, n_lower, are_paths), end
+    return WordClasses(hashes, codes, head["classes"], head["n_lower"], head["are_paths"]), end
 
 
 def values_by_list(

@@ -11,7 +11,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
-from .file import PACKED, TABLES, Arrays, check_arrays, check_meta, read, write
+from ..schema import told
+from .file import (
+    FORMAT_VERSION,
+    PACKED,
+    TABLES,
+    Arrays,
+    check_arrays,
+    check_meta,
+    read,
+    read_version,
+    write,
+)
 
 # A chain is normalised over paths; the others at each token, without or with the label before.
 KINDS = ("chain", "maxent", "memm")
@@ -184,11 +195,17 @@ class CRFModel:
         RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
         `file`; the model then stays as it is.
         """
-        meta, arrays = read(data)
-        check_meta(meta)
-        labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
-        kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
-        check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
+        version = read_version(data)
+        if version is None:
+            raise SparseCRFError(Errors.SC312)
+        if version > FORMAT_VERSION:
+            raise SparseCRFError(Errors.SC313.format(found=version, known=FORMAT_VERSION))
+        with told(Errors.SC314):
+            meta, arrays = read(data)
+            check_meta(meta)
+            labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
+            kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
+            check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
         unigram, bigram = (
             WeightTable.unpacked({name: arrays[f"{table}.{name}"] for name in PACKED})
             for table in TABLES

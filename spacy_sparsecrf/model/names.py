@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SparseCRFWarning, Warnings
+from ..schema import Field, check
 
 ALWAYS = "always"
 PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
@@ -42,6 +43,9 @@ _PART = re.compile(r"((?:\\.|[^\\|=])+)=((?:\\.|[^\\|=])+)(\||$)", re.DOTALL)
 _PIECE = re.compile(r"((?:\\.|[^\\|={}])*)([{}]|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
+# Unpacked, a file of names may take so many times its bytes, or these.
+_MOST_TIMES = 100
+_LEAST_LIMIT = 1 << 24
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
 
@@ -273,10 +277,23 @@ class Names:
         if data:
             # Names are no part of the model: nothing is lost but them if they cannot be read.
             try:
-                lines = gzip.decompress(data).decode("utf8").removesuffix("\n").split("\n")
-                pairs = (line.split("\t") for line in lines)
-                self.add({int(key, 16): name for key, name in pairs})
-            except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
+                self._keys, self._texts = _read_names(data)
+            except (zlib.error, ValueError) as error:
                 message = Warnings.SCW601.format(reason=error)
                 warnings.warn(message, SparseCRFWarning, stacklevel=3)
         return self._keys
+
+
+def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
+    """Hashes [O] and names [O] of a file. RAISES: ValueError or zlib.error for any other."""
+    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    unpacked = stream.decompress(data, max(_MOST_TIMES * len(data), _LEAST_LIMIT))
+    if not stream.eof or stream.unused_data:
+        raise ValueError("it is cut off, too long, or something is behind it")
+    lines = unpacked.decode("utf8").removesuffix("\n").split("\n")
+    if any(line[16:17] != "\t" for line in lines):
+        raise ValueError("a line is no hash and name")
+    shown = "".join(line[:16] for line in lines)
+    keys = np.frombuffer(bytes.fromhex(shown), ">u8").astype(np.uint64)
+    check({"hashes": keys}, {"hashes": Field("<u8", "O", rises=True)}, {"O": len(lines)})
+    return keys, np.fromiter((line[17:] for line in lines), object, len(lines))

@@ -4,8 +4,10 @@ A checkpoint holds the solver's state, never the corpus: it only fits the run th
 """
 
 import hashlib
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver
+from ..schema import Field, check, check_json, told
+from ..solvers.base import BatchSolver, fields_of
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
+_DTYPES = {np.dtype(code).str for code in "?bBhHiIlLqQefd"}
 _SCALARS = {"bool": bool, "int": int, "float": float}
 # Bytes that are hashed at once.
 _PIECE = 1 << 24
@@ -78,21 +82,91 @@ def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
     os.replace(unfinished, path)
 
 
-def load(path: Path, identity: dict[str, Any]) -> dict[str, Any]:
-    """Read what `save` wrote.
+@contextmanager
+def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Read what `save` wrote, for a body that goes on from it and raises ValueError if it cannot.
 
     RAISES: SparseCRFError for a damaged file, another kind of file, or another run's.
     """
-    meta, arrays = read(path.read_bytes())
-    found = meta.get("checkpoint")
-    if found is None:
-        raise SparseCRFError(Errors.SC315.format(path=path))
-    # What a version of before did not know was as if it were empty.
-    differing = sorted(key for key in identity if found.get(key, "") != identity[key])
-    if differing:
-        raise SparseCRFError(Errors.SC316.format(path=path, differing=", ".join(differing)))
-    values: dict[str, Any] = {}
-    for name, (dtype, shape, scalar) in meta["kinds"].items():
-        array = arrays[name].astype(dtype).reshape(shape)
-        values[name] = array if scalar is None else _SCALARS[scalar](array[()])
-    return values
+    with told(Errors.SC318, path=path):
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(error.strerror or error) from error
+        meta, arrays = read(data)
+        found = meta.get("checkpoint")
+        if found is None:
+            raise SparseCRFError(Errors.SC315.format(path=path))
+        check_json(meta, {"checkpoint": dict, "kinds": dict}, "it")
+        # What a version of before did not know was as if it were empty.
+        differing = sorted(key for key in identity if found.get(key, "") != identity[key])
+        if differing:
+            raise SparseCRFError(Errors.SC316.format(path=path, differing=", ".join(differing)))
+        if list(arrays) != list(meta["kinds"]):
+            raise ValueError("it does not tell of its arrays")
+        yield {name: _value(name, arrays[name], kind) for name, kind in meta["kinds"].items()}
+
+
+def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
+    """The value that an array stores, by what is told of it: dtype, shape, and type if a scalar."""
+    if type(kind) is not list or len(kind) != 3:
+        raise ValueError(f"{name} is {kind!r:.50}, not a dtype, a shape and a type")
+    dtype, shape, scalar = kind
+    check_json(dtype, str, name)
+    check_json(shape, [int], name)
+    if dtype not in _DTYPES or stored.dtype.str != _STORED[np.dtype(dtype).kind]:
+        raise ValueError(f"{name} has the dtype {dtype:.50}, stored as {stored.dtype.str}")
+    if min(shape, default=0) < 0 or math.prod(shape) != len(stored):
+        raise ValueError(f"{name} has {len(stored)} numbers, not those of {shape!r:.50}")
+    with np.errstate(all="ignore"):
+        array = stored.astype(dtype).reshape(shape)
+    if not np.array_equal(array.reshape(-1), stored, equal_nan=True):
+        raise ValueError(f"{name} has numbers that are none of the dtype {dtype}")
+    if scalar is None:
+        return array
+    check_json(scalar, str, name)
+    if scalar not in _SCALARS or shape or np.dtype(dtype).kind != scalar[0]:
+        raise ValueError(f"{name} is no {scalar!r:.50}")
+    return _SCALARS[scalar](array[()])
+
+
+def expect(
+    values: Mapping[str, Any], forms: Mapping[str, Field | type], sizes: Mapping[str, int]
+) -> None:
+    """Check values that were loaded.
+
+    forms: by name, fields of arrays and types of scalars; whole numbers are at least 0; sizes: of
+    the letters in the fields, see `schema.check`.
+    RAISES: ValueError that names what is wrong.
+    """
+    if values.keys() != forms.keys():
+        raise ValueError(f"it has {', '.join(values)}, not {', '.join(forms)}"[:500])
+    fields = {}
+    for name, form in forms.items():
+        if isinstance(form, Field):
+            if not isinstance(values[name], np.ndarray):
+                raise ValueError(f"{name} is no array")
+            fields[name] = form
+        elif type(values[name]) is not form or (form is int and values[name] < 0):
+            raise ValueError(f"{name} is {values[name]!r:.50}")
+    check({name: values[name] for name in fields}, fields, sizes)
+
+
+def expect_state(values: Mapping[str, Any], first: Any) -> None:
+    """Check the fields of a solver's state that were loaded, by those of its first state.
+
+    Arrays have the same dtypes and shapes, but for rows of which there were none at first.
+    RAISES: ValueError that names what is wrong.
+    """
+    forms: dict[str, Field | type] = {}
+    sizes: dict[str, int] = {}
+    for name, value in fields_of(first).items():
+        forms[name] = type(value)
+        if isinstance(value, np.ndarray):
+            letters = [f"{name}.{axis}" for axis in range(value.ndim)]
+            sizes.update(zip(letters, value.shape, strict=True))
+            if value.ndim > 1 and len(value) == 0:
+                letters[0] = "rows"
+            is_finite = name in ("theta", "gradient")
+            forms[name] = Field(value.dtype.str, " ".join(letters), finite=is_finite)
+    expect(values, forms, sizes)

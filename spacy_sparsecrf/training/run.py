@@ -18,10 +18,11 @@ from ..loss.parts import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..progress import followed, task
+from ..schema import Field
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from ..solvers.owlqn import OWLQN
 from ..solvers.streaming import calibrate
-from .checkpoint import prefixed, without_prefix
+from .checkpoint import expect, expect_state, prefixed, without_prefix
 
 # Decay of the step over one epoch: the value that Wapiti has.
 EPOCH_DECAY = 0.85
@@ -36,6 +37,15 @@ _WORTH_SHRINKING = 0.7
 _MAX_IDLE = 2
 # How often in an epoch weights are taken that a mean is of.
 _TAKEN = 4
+# What is saved of a run besides the solver's state.
+_SAVED: dict[str, Field | type] = {
+    "coordinates": Field("<i8", "K", below="potential", rises=True),
+    "violation": float,
+    "previous": float,
+    "n_idle": int,
+    "converged": bool,
+    "optimality": float,
+}
 
 
 class Run:
@@ -177,12 +187,18 @@ class Run:
         return own | prefixed("state.", fields_of(self._state))
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Go on where another run's `values` were taken."""
+        """Go on where another run's `values` were taken. RAISES: ValueError for other values."""
+        state = without_prefix("state.", values)
+        own = {name: value for name, value in values.items() if not name.startswith("state.")}
+        expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
         self._restrict(values["coordinates"])
+        theta: Any = state.get("theta")
+        expect({"theta": theta}, {"theta": Field("<f8", "K")}, {"K": len(values["coordinates"])})
+        expect_state(state, self._solver.start(self._working, self._penalty, theta))
         self._violation, self._previous = values["violation"], values["previous"]
         self._n_idle, self.converged = values["n_idle"], values["converged"]
         self._optimality = values["optimality"]
-        self._state = self._solver.state_type(**without_prefix("state.", values))
+        self._state = self._solver.state_type(**state)
 
     def change(self, penalty: ElasticNet) -> None:
         """Go on from the weights so far with another l1 > 0, of which all else is forgotten.

@@ -12,11 +12,20 @@ from ..corpus.schedule import Kin, Stage
 from ..errors import Errors, SparseCRFError
 from ..loss.parts import Part, ReducedPart, places_of, reduced, with_distinct_contexts
 from ..model.model import CRFModel
+from ..schema import Field
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
-from .checkpoint import digest
+from .checkpoint import digest, expect
 from .training import Training
 
 Mask = NDArray[np.bool_]
+
+# What is saved of a run in stages besides that of the present one.
+_SAVED: dict[str, Field | type] = {
+    "stage": int,
+    "n_steps": int,
+    "with_labels": Field("<i8", "M", below="pairs", rises=True),
+    "admitted": Field("|u1", "B"),
+}
 
 
 @dataclass(frozen=True)
@@ -209,14 +218,19 @@ class StagedTraining(Training):
         return {**values, **own, "admitted": np.packbits(self._admitted)}
 
     def _restore(self, values: dict[str, Any]) -> None:
-        self._number, self._n_steps = values["stage"], values["n_steps"]
-        n_tests = len(self._kin.stage)
-        admitted = np.unpackbits(values["admitted"], count=n_tests).astype(np.bool_)
+        n_tests, n_labels = len(self._kin.stage), len(self._labels)
+        own = {name: values[name] for name in _SAVED if name in values}
+        sizes = {"B": -(-n_tests // 8), "pairs": n_tests * n_labels}
+        expect(own, _SAVED, sizes)
+        if own["stage"] >= len(self._stages):
+            raise ValueError(f"there is no stage {own['stage']}")
+        self._number, self._n_steps = own["stage"], own["n_steps"]
+        admitted = np.unpackbits(own["admitted"], count=n_tests).astype(np.bool_)
         if (admitted != self._admitted).any():
-            self._admitted, self._with_labels = admitted, values["with_labels"]
+            self._admitted, self._with_labels = admitted, own["with_labels"]
             self._runs = []
             self._runs = self._make_runs()
-        super()._restore(values)
+        super()._restore({name: value for name, value in values.items() if name not in own})
 
     def _identity(self) -> dict[str, Any]:
         stages = [f"{stage.steps} {stage.require} {stage.admit}" for stage in self._stages]

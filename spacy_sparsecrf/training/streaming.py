@@ -18,7 +18,7 @@ from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs, lacks, refuse
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
-from .checkpoint import identity_of, load, prefixed, save, without_prefix
+from .checkpoint import expect, identity_of, loaded, prefixed, save, without_prefix
 from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
@@ -213,14 +213,20 @@ class Stream:
         """Go on where a run was saved: with the same batches to the same weights, bit for bit.
 
         path: of `save`, by a run with the same labels, settings and horizon.
-        RAISES: SparseCRFError for another file, or one of another run.
+        RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
-        values = load(path, self._identity())
-        self._totals = without_prefix("totals.", values)
-        self._n_updates = values["n_updates"]
-        self._stores = self._new_stores(None)
-        for i, store in enumerate(self._stores):
-            store.restore(without_prefix(f"{i}.", values))
+        with loaded(path, self._identity()) as values:
+            totals = without_prefix("totals.", values)
+            of_stores = [without_prefix(f"{i}.", values) for i in range(len(self._stores))]
+            expect(totals, {name: type(value) for name, value in self._totals.items()}, {})
+            n_updates = {"n_updates": values.pop("n_updates", None)}
+            expect(n_updates, {"n_updates": int}, {})
+            if len(totals) + sum(map(len, of_stores)) != len(values):
+                raise ValueError(f"it has {', '.join(values)}"[:500])
+            self._totals, self._n_updates = totals, n_updates["n_updates"]
+            self._stores = self._new_stores(None)
+            for store, own in zip(self._stores, of_stores, strict=True):
+                store.restore(own)
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""

@@ -22,7 +22,7 @@ from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
-from .checkpoint import digest, identity_of, load, prefixed, save, without_prefix
+from .checkpoint import digest, identity_of, loaded, prefixed, save, without_prefix
 from .run import Run
 
 
@@ -251,9 +251,10 @@ class Training:
         """Go on where a run was saved: to the same weights, bit for bit.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
-        RAISES: SparseCRFError for another file, or one of another run.
+        RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
-        self._restore(load(path, self._identity()))
+        with loaded(path, self._identity()) as values:
+            self._restore(values)
 
     def _values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
@@ -263,9 +264,12 @@ class Training:
         return found
 
     def _restore(self, values: dict[str, Any]) -> None:
-        """Go on where another run's `_values` were taken."""
-        for i, run in enumerate(self._runs):
-            run.restore(without_prefix(f"{i}.", values))
+        """Go on where another run's `_values` were taken. RAISES: ValueError for other values."""
+        of_runs = [without_prefix(f"{i}.", values) for i in range(len(self._runs))]
+        if sum(map(len, of_runs)) != len(values):
+            raise ValueError(f"it is not of {len(of_runs)} parts")
+        for run, own in zip(self._runs, of_runs, strict=True):
+            run.restore(own)
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from ..kernels.hashing import build_table, insert, lookup
 from ..kernels.indexing import follow, link
+from ..schema import Field
 from ..solvers.base import Floats, Longs
-from .checkpoint import prefixed, without_prefix
+from .checkpoint import expect, prefixed, without_prefix
 
 Keys = NDArray[np.uint64]
 
@@ -126,7 +127,18 @@ class WeightStore:
         return own | prefixed("mark.", marks) | prefixed("column.", columns)
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Fill an empty store with what `values` returned."""
+        """Fill an empty store with what `values` returned. RAISES: ValueError for others."""
+        forms: dict[str, Field | type] = {
+            "keys": Field("<u8", "O"),
+            "coordinates": Field("<i8", "K", below="potential"),
+            **prefixed("mark.", dict.fromkeys(self._marks, Field("<f8", "O"))),
+            **prefixed("column.", dict.fromkeys(self._columns, Field("<f8", "K"))),
+        }
+        n_tests = len(values.get("keys", ()))
+        expect(values, forms, {"potential": n_tests * self.width})
+        for name in ("keys", "coordinates"):
+            if len(np.unique(values[name])) < len(values[name]):
+                raise ValueError(f"{name} are not distinct")
         self._add_tests(values["keys"], dict.fromkeys(self._marks, 0.0))
         slots = self.add(*np.divmod(values["coordinates"], self.width))
         for name, mark in without_prefix("mark.", values).items():

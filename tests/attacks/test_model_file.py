@@ -1,20 +1,24 @@
 """Model files that were made to do harm: refused with a code, and with what is wrong."""
 
+import importlib
 import tracemalloc
-import warnings
-from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.file import MAX_HEADER, MAX_STRUCTURE
 from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
-from .model_files import MODELS, File, Mutator, model_of, sealed, taken_apart, use
+files = importlib.import_module("reliability.files")
+fuzzing = importlib.import_module("reliability.fuzz")
+kinds = importlib.import_module("reliability.kinds")
+File, sealed, taken_apart = files.File, files.sealed, files.taken_apart
+MODELS, model_of, predictions = kinds.MODELS, kinds.model_of, kinds.predictions
 
-Change = Callable[[File], object]
+Change = Callable[[Any], object]
 
 
 def array(name: str, values: list[float], dtype: str) -> Change:
@@ -35,7 +39,7 @@ def meta(**values: object) -> Change:
 def text(old: str, new: str) -> Change:
     """Write something else in the header."""
 
-    def change(file: File) -> None:
+    def change(file: Any) -> None:
         file.edit = lambda header: header.replace(old, new, 1)
 
     return change
@@ -80,7 +84,7 @@ ATTACKS: list[tuple[str, Change, str]] = [
     (
         "previous labels out of range",
         array("bigram.previous", [1, 4, 2], "<u2"),
-        "bigram.previous labels",
+        "bigram.previous are not all below 4",
     ),
     (
         "previous labels of no pairs",
@@ -90,7 +94,7 @@ ATTACKS: list[tuple[str, Change, str]] = [
     (
         "no previous labels",
         array("bigram.previous", [], "<u2"),
-        "bigram.previous has 0 entries, not 3",
+        "bigram.labels has 3 entries, not 0",
     ),
     (
         "signed counts",
@@ -100,14 +104,18 @@ ATTACKS: list[tuple[str, Change, str]] = [
     (
         "counts that come to another sum",
         array("unigram.counts", [2, 1, 3], "<u2"),
-        "unigram.counts are not",
+        "unigram.counts do not come to 5",
     ),
     (
         "counts that overflow",
         array("unigram.counts", [2**32 - 1, 2, 4], "<u4"),
-        "unigram.counts are not",
+        "unigram.counts do not come to 5",
     ),
-    ("a count of nothing", array("unigram.counts", [2, 0, 3], "<u2"), "unigram.counts are not"),
+    (
+        "a count of nothing",
+        array("unigram.counts", [2, 0, 3], "<u2"),
+        "unigram.counts do not come to 5",
+    ),
     ("fewer counts", array("unigram.counts", [3, 2], "<u2"), "unigram.counts has 2 entries, not 3"),
     ("keys that descend", array("unigram.keys", [9, 3, 11], "<u8"), "unigram.keys do not ascend"),
     ("a key twice", array("unigram.keys", [3, 3, 11], "<u8"), "unigram.keys do not ascend"),
@@ -134,11 +142,11 @@ ATTACKS: list[tuple[str, Change, str]] = [
     ),
     ("Python objects", told("unigram.keys", dtype="|O"), "has the dtype '|O'"),
     ("big-endian numbers", told("unigram.labels", dtype=">u2"), "has the dtype '>u2'"),
-    ("a dtype that is no text", told("unigram.labels", dtype=["<u2"]), "has the dtype ['<u2']"),
+    ("a dtype that is no text", told("unigram.labels", dtype=["<u2"]), "which is no text"),
     ("a length below zero", told("unigram.keys", length=-1), "has the length -1"),
-    ("a length that is no number", told("unigram.keys", length="3"), "has the length '3'"),
-    ("a truth value as length", told("unigram.keys", length=True), "has the length True"),
-    ("a broken length", told("unigram.keys", length=3.0), "has the length 3.0"),
+    ("a length that is no number", told("unigram.keys", length="3"), "which is no whole number"),
+    ("a truth value as length", told("unigram.keys", length=True), "which is no whole number"),
+    ("a broken length", told("unigram.keys", length=3.0), "which is no whole number"),
     ("a length beyond memory", told("unigram.keys", length=2**60), "'unigram.keys' is cut off"),
     (
         "a length that overflows",
@@ -148,17 +156,17 @@ ATTACKS: list[tuple[str, Change, str]] = [
     ("a shorter length", told("bigram.values", length=1), "there is something behind"),
     ("an unknown array", told("unigram.keys", name="unigram.key"), "its arrays are"),
     ("an array twice", told("bigram.keys", name="unigram.keys"), "'unigram.keys' is there twice"),
-    ("a name that is no text", told("bigram.keys", name=7), "not the name, dtype and length"),
-    ("more of an array", told("bigram.keys", offset=0), "not the name, dtype and length"),
+    ("a name that is no text", told("bigram.keys", name=7), "arrays"),
+    ("more of an array", told("bigram.keys", offset=0), "arrays"),
     (
         "less of an array",
         lambda file: file["bigram.keys"].told.pop("dtype"),
-        "not the name, dtype and",
+        "not name, dtype, length",
     ),
     ("arrays in another order", lambda file: file.entries.reverse(), "its arrays are"),
     ("a missing array", without("bigram.keys"), "its arrays are"),
     ("no arrays", lambda file: file.entries.clear(), "its arrays are"),
-    ("arrays that are none", frame(others={"arrays": {}}, entries=[]), "its arrays are not a list"),
+    ("arrays that are none", frame(others={"arrays": {}}, entries=[]), "not a list"),
     ("something between arrays", padded("unigram.counts", b"\1\0"), "there is something behind"),
     ("bytes left over", frame(rest=bytes(8)), "8 bytes are left over"),
     ("one byte left over", frame(rest=b"\0"), "1 bytes are left over"),
@@ -175,28 +183,28 @@ ATTACKS: list[tuple[str, Change, str]] = [
     (
         "a header that is a list",
         lambda file: vars(file).update(edit=lambda _: "[]"),
-        "parts meta and",
+        "not meta, arrays",
     ),
-    ("more in the header", frame(others={"__metadata__": {}}), "parts meta and arrays"),
+    ("more in the header", frame(others={"__metadata__": {}}), "its header"),
     ("nothing told", frame(meta={}), "it tells []"),
-    ("meta that is a list", frame(meta=[]), "parts meta and arrays"),
+    ("meta that is a list", frame(meta=[]), "its header"),
     (
         "a checkpoint",
         frame(meta={"checkpoint": {}, "kinds": {}}),
         "it tells ['checkpoint', 'kinds']",
     ),
     ("something else told", meta(more=1), "it tells"),
-    ("labels that are a text", meta(labels="AÜB"), "labels are not a list of texts"),
-    ("labels by name", meta(labels={"A": 0, "Ü": 1, "B": 2}), "labels are not a list of texts"),
-    ("labels that are numbers", meta(labels=[0, 1, 2]), "labels are not a list of texts"),
-    ("labels in lists", meta(labels=[["A"], ["Ü"], ["B"]]), "labels are not a list of texts"),
-    ("half a character", meta(labels=["A", "\ud800", "B"]), "labels are not a list of texts"),
-    ("a label twice", meta(labels=["A", "B", "B"]), "it has a label twice"),
-    ("fewer labels", meta(labels=["A", "Ü"]), "labels are not all among those"),
-    ("clusters that are a text", meta(bounds="03"), "the clusters are unsound"),
-    ("clusters that are nothing", meta(bounds=None), "the clusters are unsound"),
-    ("broken bounds", meta(bounds=[0, 3.0]), "the clusters are unsound"),
-    ("truth values as bounds", meta(bounds=[False, 3]), "the clusters are unsound"),
+    ("labels that are a text", meta(labels="AÜB"), "it: labels"),
+    ("labels by name", meta(labels={"A": 0, "Ü": 1, "B": 2}), "it: labels"),
+    ("labels that are numbers", meta(labels=[0, 1, 2]), "it: labels"),
+    ("labels in lists", meta(labels=[["A"], ["Ü"], ["B"]]), "it: labels"),
+    ("half a character", meta(labels=["A", "\ud800", "B"]), "it: labels"),
+    ("a label twice", meta(labels=["A", "B", "B"]), "its labels are not distinct"),
+    ("fewer labels", meta(labels=["A", "Ü"]), "are not all below 2"),
+    ("clusters that are a text", meta(bounds="03"), "bounds"),
+    ("clusters that are nothing", meta(bounds=None), "bounds"),
+    ("broken bounds", meta(bounds=[0, 3.0]), "bounds"),
+    ("truth values as bounds", meta(bounds=[False, 3]), "bounds"),
 ]
 
 
@@ -219,9 +227,8 @@ def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> 
     ("values", "code"),
     [
         ({"dtype": "float16"}, "SC310"),
-        ({"dtype": ["float32"]}, "SC310"),
         ({"kind": "semi"}, "SC342"),
-        ({"kind": {}}, "SC342"),
+        ({"kind": {}}, "SC314"),
         ({"bounds": [0, 3]}, "SC343"),
     ],
 )
@@ -243,7 +250,7 @@ def test_what_is_told_of_the_model_is_known(values: dict[str, object], code: str
         b'{"meta": "\\\\", "arrays": [' + b"{}," * MAX_STRUCTURE,
         '{"meta": {}, "arrays": []}'.encode("utf-16-le"),
         b'{"meta": "\xff"}',
-        b" " * (MAX_HEADER + 8),
+        b" " * (MAX_JSON + 8),
     ],
     ids=["lists", "objects", "many", "digits", "quotes", "escapes", "utf-16", "no utf-8", "long"],
 )
@@ -278,7 +285,7 @@ def test_loading_takes_less_memory_than_the_file() -> None:
 
 def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None:
     with pytest.raises(SparseCRFError, match="SC317"):
-        CRFModel(["x" * (MAX_HEADER + 1)]).to_bytes()
+        CRFModel(["x" * (MAX_JSON + 1)]).to_bytes()
     model = CRFModel(
         [f"{i}{'x' * 200}" for i in range(65_000)], kind="maxent", bounds=(0, 9, 65_000)
     )
@@ -287,45 +294,30 @@ def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None
 
 @pytest.mark.parametrize("model", MODELS)
 def test_files_that_are_taken_apart_and_put_together_load(model: CRFModel) -> None:
-    for before, after in zip(use(model), use(loaded(taken_apart(model.to_bytes()))), strict=True):
+    for before, after in zip(
+        predictions(model), predictions(loaded(taken_apart(model.to_bytes()))), strict=True
+    ):
         np.testing.assert_array_equal(before, after)
 
 
-def loaded(file: File) -> CRFModel:
+def loaded(file: Any) -> CRFModel:
     """A model from the parts of a file."""
     return CRFModel().from_bytes(file.to_bytes())
 
 
-def fuzz(seed: int, n: int) -> Counter[str]:
-    """Try mutated files: each is refused with a code, or loads, predicts, and is written again."""
-    mutator, found = Mutator(seed), Counter[str]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for _ in range(n):
-            data = mutator.mutated()
-            try:
-                model = CRFModel().from_bytes(data)
-            except SparseCRFError as error:
-                found[str(error)[1:6]] += 1
-                continue
-            found["accepted"] += 1
-            predicted = use(model)
-            again = CRFModel().from_bytes(model.to_bytes())
-            assert again.to_bytes() == model.to_bytes()
-            for before, after in zip(predicted, use(again), strict=True):
-                np.testing.assert_array_equal(before, after)
-    return found
-
-
 @pytest.mark.parametrize(
-    ("seed", "n"), [(1, 4_000), pytest.param(2, 100_000, marks=pytest.mark.slow)]
+    ("kind", "n"),
+    [("model", 3_000), ("names", 1_000), ("clusters", 1_000), ("corpus", 150), ("checkpoint", 150)],
 )
-def test_mutated_files_are_refused_with_a_code_or_harmless(seed: int, n: int) -> None:
-    found = fuzz(seed, n)
+def test_mutated_files_are_refused_with_a_code_or_harmless(kind: str, n: int) -> None:
+    found = fuzzing.fuzz(kind, 1, n)
     assert sum(found.values()) == n
-    assert set(found) <= {"accepted", "SC310", "SC312", "SC313", "SC314", "SC342", "SC343"}
+    codes = {"model": {"SC310", "SC313", "SC314", "SC342", "SC343"}, "names": {"SCW601"}}
+    codes |= {"clusters": {"SC148"}, "corpus": {"SC348"}}
+    codes["checkpoint"] = {"SC307", "SC315", "SC316", "SC318", "SC338"}
+    assert set(found) <= {"accepted"} | codes[kind]
     # Other weights or labels are no fault; that most are refused shows that faults are made.
-    assert 0.02 * n < found["accepted"] < 0.4 * n
+    assert 0.02 * n < found["accepted"] < 0.6 * n
 
 
 def test_the_header_is_told_in_short() -> None:

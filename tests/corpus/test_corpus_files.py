@@ -86,7 +86,7 @@ def test_the_corpus_is_the_one_in_memory(tmp_path_factory, seed, size, min_freq,
             assert n_missing == (whole[1] <= 0).sum()
             found.append(each.build(min_freq))
     assert_same(*found)
-    assert_same(found[1], read_corpus(Files(directory)))
+    assert_same(found[1], read_corpus(Files(directory), 3))
     assert os.listdir(directory) == ["encoded"]
 
 
@@ -101,7 +101,7 @@ def test_a_new_corpus_replaces_the_old_one(tmp_path: Path):
     old = write_corpus(tmp_path, 0)
     before = old.uni_indices.copy()
     new = write_corpus(tmp_path, 1)
-    assert_same(read_corpus(Files(tmp_path)), new)
+    assert_same(read_corpus(Files(tmp_path), 3), new)
     # Who still has the old one goes on with it.
     np.testing.assert_array_equal(old.uni_indices, before)
     assert sorted(os.listdir(tmp_path)) == ["encoded", "mine.txt"]
@@ -111,7 +111,7 @@ def test_what_is_mapped_is_never_written_to_the_files(tmp_path: Path):
     corpus = write_corpus(tmp_path)
     before = corpus.labels.copy()
     corpus.labels[:] = 7
-    np.testing.assert_array_equal(read_corpus(Files(tmp_path)).labels, before)
+    np.testing.assert_array_equal(read_corpus(Files(tmp_path), 3).labels, before)
 
 
 @pytest.mark.parametrize("min_freq", [1, 1000])
@@ -148,7 +148,7 @@ def test_a_damaged_corpus_is_refused(tmp_path: Path, damage: str):
     write_corpus(tmp_path)
     DAMAGES[damage](tmp_path / "encoded")
     with pytest.raises(SparseCRFError, match="SC348"):
-        read_corpus(Files(tmp_path))
+        read_corpus(Files(tmp_path), 3)
 
 
 @pytest.mark.parametrize("n_bytes", [0, 64, 300, 900])
@@ -156,7 +156,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, n_bytes: int):
     old = write_corpus(tmp_path, 0)
     with full_disk(n_bytes), pytest.raises(SparseCRFError, match="SC345"):
         write_corpus(tmp_path, 1)
-    assert_same(read_corpus(Files(tmp_path)), old)
+    assert_same(read_corpus(Files(tmp_path), 3), old)
     assert os.listdir(tmp_path) == ["encoded"]
 
 
@@ -186,7 +186,7 @@ def test_a_failed_renaming_leaves_the_old_corpus(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "rename", fail_second)
     with pytest.raises(SparseCRFError, match="made up"):
         write_corpus(tmp_path, 1)
-    assert_same(read_corpus(Files(tmp_path)), old)
+    assert_same(read_corpus(Files(tmp_path), 3), old)
 
 
 def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path):

@@ -136,7 +136,7 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
     run.save(tmp_path / "run")
     data = (tmp_path / "run").read_bytes()
     (tmp_path / "run").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(SparseCRFError, match="SC314"):
+    with pytest.raises(SparseCRFError, match="SC318.*digest"):
         make_run().resume(tmp_path / "run")
 
 
@@ -153,7 +153,8 @@ def test_values_come_back_as_they_were(tmp_path):
         "flag": True,
     }
     checkpoint.save(tmp_path / "deep" / "file", {}, values)
-    found = checkpoint.load(tmp_path / "deep" / "file", {})
+    with checkpoint.loaded(tmp_path / "deep" / "file", {}) as found:
+        pass
     assert found.keys() == values.keys()
     for name, value in values.items():
         assert type(found[name]) is type(value)

@@ -265,7 +265,7 @@ def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
     nlp = init_nlp(config)
     assert nlp.get_pipe("sparse_crf")._session.training is not None
     n_tokens = sum(len(words) for words, _ in corpus.train)
-    assert read_corpus(Files(tmp_path / "corpus")).n_tokens == n_tokens
+    assert read_corpus(Files(tmp_path / "corpus"), 3).n_tokens == n_tokens
 
 
 def test_pickles_and_copies_have_no_files(tmp_path: Path):

@@ -1,0 +1,168 @@
+"""Mutated files of all kinds: each is refused with a code, or is accepted and does no harm.
+
+    python -m reliability.fuzz --files 1000000 --seed 0
+
+Files are tried in a process of their own, in which numba checks all bounds. A file that ends it, or
+takes longer than ten seconds, counts as a crash, and the next process goes on behind it. Which file
+that was tell the kind, the seed and the number.
+"""
+
+import json
+import logging
+import multiprocessing
+import os
+import time
+import warnings
+from collections import Counter
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg
+
+from spacy_sparsecrf.errors import SparseCRFError
+
+from .kinds import KINDS, Kind
+from .mutations import Mutator
+
+_SECONDS = 10.0
+# Sound files are tried first, which compiles what they need.
+_FIRST_SECONDS = 900.0
+_NONE_YET = -1
+# Files by one seed; a process that goes on makes those before its first again.
+_CHUNK = 2_000
+# Chunks of kinds take turns so: checkpoints and corpora take twenty times as long as the others.
+_TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
+# Code that checks bounds is kept apart from other code.
+_CHECKED = {
+    "NUMBA_BOUNDSCHECK": "1",
+    "NUMBA_CACHE_DIR": str(Path(__file__).resolve().parents[1] / "metrics" / "checked-kernels"),
+}
+
+
+def attempt(kind: Kind, mutator: Mutator) -> str:
+    """Try one file. RETURNS: "accepted", the code of an error, or what else was raised."""
+    file, sound = mutator.mutated()
+    try:
+        kind.use(file, sound)
+    except SparseCRFError as error:
+        return str(error)[1:].partition("]")[0]
+    except Exception as error:
+        return f"uncoded: {type(error).__name__}: {error}"[:200]
+    return "accepted"
+
+
+def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counter[str]:
+    """Try mutated files of a kind, from the number `first` on; at: where the present one is put."""
+    kind, found = KINDS[name], Counter[str]()
+    mutator = Mutator(kind.sound(), seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for file in mutator.sound:
+            kind.use(file, file)
+        for i in range(n):
+            if i < first:
+                mutator.mutated()
+                continue
+            if at is not None:
+                at.value = i
+            found[attempt(kind, mutator)] += 1
+    return found
+
+
+def _child(jobs: Any, results: Any, at: "Synchronized[int]") -> None:
+    logging.disable()
+    while (job := jobs.recv()) is not None:
+        results.send(fuzz(*job, at=at))
+
+
+class Child:
+    """A process that tries files; another takes its place when a file ends it."""
+
+    def __init__(self) -> None:
+        os.environ.update(_CHECKED)
+        self._context = multiprocessing.get_context("spawn")
+        self._start()
+
+    def _start(self) -> None:
+        self._at = self._context.Value("q", 0)
+        theirs, self._jobs = self._context.Pipe(duplex=False)
+        self._results, ours = self._context.Pipe(duplex=False)
+        self._process = self._context.Process(target=_child, args=(theirs, ours, self._at))
+        self._process.start()
+
+    def fuzz(self, name: str, seed: int, n: int) -> Counter[str]:
+        """Try files of a kind; see the function `fuzz`."""
+        found, first = Counter[str](), 0
+        while first < n:
+            self._at.value = _NONE_YET
+            self._jobs.send((name, seed, n, first))
+            if self._waited():
+                return found + self._results.recv()
+            first = int(self._at.value) + 1
+            msg.fail(f"crash: --kind {name}, seed {seed}, file {first - 1}")
+            found["crashed"] += 1
+            self._process.kill()
+            self._process.join()
+            self._start()
+        return found
+
+    def _waited(self) -> bool:
+        """Wait for an answer; whether there is one."""
+        last, since = _NONE_YET, time.monotonic()
+        while not self._results.poll(0.2):
+            now = int(self._at.value)
+            if now != last:
+                last, since = now, time.monotonic()
+            late = time.monotonic() - since > (_FIRST_SECONDS if last == _NONE_YET else _SECONDS)
+            if late or not self._process.is_alive():
+                return bool(self._results.poll())
+        return True
+
+    def close(self) -> None:
+        """End the process."""
+        self._jobs.send(None)
+        self._process.join()
+
+
+def main(
+    files: Annotated[int, typer.Option(help="How many files, of all kinds together")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Of the changes")] = 0,
+    kind: Annotated[str, typer.Option(help="One kind only")] = "",
+    minutes: Annotated[float, typer.Option(help="Begin nothing after so long; 0: no end")] = 0.0,
+    output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
+) -> None:
+    """Try mutated files, and tell how many were refused, accepted, or did harm."""
+    turns = [kind] if kind else _TURNS
+    found = {name: Counter[str]() for name in KINDS if name in turns}
+    began, child, number = time.monotonic(), Child(), 0
+    while sum(sum(counts.values()) for counts in found.values()) < files:
+        if minutes and time.monotonic() - began > 60.0 * minutes:
+            break
+        name = turns[number % len(turns)]
+        found[name] += child.fuzz(name, seed * 1_000_003 + number, _CHUNK)
+        number += 1
+    child.close()
+    for name, counts in found.items():
+        msg.text(f"{name}: {_told(counts)}")
+    if output is not None:
+        output.write_text(json.dumps({name: dict(counts) for name, counts in found.items()}))
+    harm = sum(n for counts in found.values() for key, n in counts.items() if _is_harm(key))
+    if harm:
+        msg.fail(f"{harm} files did harm", exits=1)
+
+
+def _is_harm(result: str) -> bool:
+    return result.startswith(("uncoded", "crashed"))
+
+
+def _told(counts: Counter[str]) -> str:
+    n_accepted = counts["accepted"]
+    harm = {key: n for key, n in counts.items() if _is_harm(key)}
+    n_refused = sum(counts.values()) - n_accepted - sum(harm.values())
+    return f"{sum(counts.values())} files, {n_refused} refused, {n_accepted} accepted, {harm} harm"
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,287 @@
+"""Sound files of each kind, and what is done with a file that is accepted.
+
+What is done raises the package's coded error where a file is refused, and otherwise returns arrays:
+predictions, weights, names. It does it twice, the second time with what was written again.
+"""
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_sparsecrf.corpus.arrays import Files
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.files import NAME, corpus_builder, read_corpus
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.features.classes import WordClasses, pack, unpack
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.model.model import CRFModel, WeightTable
+from spacy_sparsecrf.model.names import Names
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.training.streaming import Stream
+from spacy_sparsecrf.training.training import Training
+
+from .files import ClassesFile, CorpusFiles, Entry, File, Json, NamesFile, taken_apart
+
+# The largest sums of such weights are beyond all numbers.
+QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
+LABELS = ["A", "Ü", "B"]
+Arrays = list[np.ndarray]
+
+
+class Kind(NamedTuple):
+    """A kind of file: sound ones, and what is done with one that may not be."""
+
+    sound: Callable[[], list[File]]
+    use: Callable[[File, File], Arrays]
+
+
+# Models
+
+
+def model_of(kind: str = "chain", dtype: str = "float32") -> CRFModel:
+    """A small model with weights of tests, of pairs, and, if maxent, of clusters."""
+    unigram = WeightTable(
+        keys=np.array([3, 9, 2**63 + 1], np.uint64),
+        indptr=np.array([0, 2, 3, 5], np.int64),
+        previous=np.empty(0, np.uint16),
+        labels=np.array([0, 1, 1, 0, 2], np.uint16),
+        values=np.array([0.5, -1.25, 1 / 3, 2.0, -2.0], dtype),
+    )
+    if kind == "maxent":
+        return CRFModel(LABELS, dtype, unigram, kind=kind, bounds=(0, 1, 3))
+    bigram = WeightTable(
+        keys=np.array([7, 11], np.uint64),
+        indptr=np.array([0, 2, 3], np.int64),
+        previous=np.array([1, 3, 2], np.uint16),
+        labels=np.array([0, 1, 2], np.uint16),
+        values=np.array([2.0, -0.1, 0.7], dtype),
+    )
+    return CRFModel(LABELS, dtype, unigram, bigram, kind)
+
+
+MODELS = [model_of(), model_of(dtype="float64"), model_of("memm"), model_of("maxent")]
+
+
+def _observations(model: CRFModel) -> Observations:
+    """Two sequences with all tests of a model, some of others, and a real-valued feature."""
+    keys = [*model.unigram.keys[:6].tolist(), 5, 0]
+    pairs = [*model.bigram.keys[:6].tolist(), 6, 0]
+    hashes = np.zeros((9, 4), np.uint64)
+    for n in range(9):
+        hashes[n] = [keys[n % len(keys)], keys[n * 3 % len(keys)], pairs[n % len(pairs)], 7]
+    return Observations(
+        hashes,
+        np.array([0, 4, 9]),
+        np.array([0, 1], np.int32),
+        np.array([2, 3], np.int32),
+        values=np.full((9, 1), 0.5, np.float32),
+        value_keys=np.array([keys[0]], np.uint64),
+    )
+
+
+def predictions(model: CRFModel) -> Arrays:
+    """Predict in several ways; what kernels write is in range."""
+    seen, decoder = _observations(model), Decoder(model)
+    with np.errstate(**QUIET):  # type: ignore[call-overload]
+        labels = decoder.viterbi(seen)
+        marginals = decoder.marginals(seen)
+    assert labels.shape == (9,) and ((labels >= 0) & (labels < len(model.labels))).all()
+    assert marginals.shape == (9, len(model.labels))
+    return [labels, marginals]
+
+
+def use_model(file: File, sound: File) -> Arrays:
+    """Load a model, predict, write it, load it again, and predict."""
+    model = CRFModel().from_bytes(file.to_bytes())
+    again = CRFModel().from_bytes(model.to_bytes())
+    assert again.to_bytes() == model.to_bytes()
+    found = predictions(model)
+    assert_same(found, predictions(again))
+    return found
+
+
+def assert_same(a: Arrays, b: Arrays) -> None:
+    """Check that arrays are the same, bit for bit but for what is no number."""
+    for before, after in zip(a, b, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+# Checkpoints
+
+
+@cache
+def corpus() -> EncodedCorpus:
+    """A small corpus in memory."""
+    builder = CorpusBuilder()
+    builder.add(*_gold())
+    return builder.build()
+
+
+def _gold() -> tuple[Observations, np.ndarray]:
+    rng = np.random.default_rng(0)
+    lengths = [4, 1, 6, 3, 5, 2]
+    hashes = rng.integers(0, 9, (sum(lengths), 4)).astype(np.uint64)
+    columns = np.array([0, 1], np.int32), np.array([2, 3], np.int32)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    return Observations(hashes, offsets, *columns), rng.integers(0, 3, len(hashes)).astype(np.int32)
+
+
+def run_of(solver: str) -> Training | Stream:
+    """A run of a solver, not begun."""
+    settings = {"inner_iterations": 1, "warm_start_epochs": 0}
+    if solver == "stream":
+        return Stream(corpus(), LABELS, SGDL1(horizon=6, **settings), l1=0.1, l2=0.1, whole=True)
+    made: Any = {"OWLQN": OWLQN, "SAG": SAG, "BCD": BCD, "SGDL1": SGDL1}[solver](**settings)
+    return Training(corpus(), LABELS, made, l1=0.1, l2=0.1, n_threads=1)
+
+
+def _stepped(run: Training | Stream) -> Arrays:
+    """Make a step. RETURNS: the weights."""
+    with np.errstate(**QUIET):  # type: ignore[call-overload]
+        if isinstance(run, Stream):
+            run.learn(corpus())
+        else:
+            run.step()
+        return list(run.weights)
+
+
+def checkpoints(*solvers: str) -> list[File]:
+    """Checkpoints after two steps of solvers, default all; their names are told beside."""
+    files = []
+    for solver in solvers or ("OWLQN", "SGDL1", "SAG", "BCD", "stream"):
+        run = run_of(solver)
+        _stepped(run)
+        _stepped(run)
+        with _file() as path:
+            run.save(path)
+            file = taken_apart(path.read_bytes())
+        file.note = solver
+        files.append(file)
+    return files
+
+
+@contextmanager
+def _file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        yield Path(folder) / "file"
+
+
+def use_checkpoint(file: File, sound: File) -> Arrays:
+    """Go on from a checkpoint, write it, go on from that, and make a step."""
+    run, again = run_of(sound.note), run_of(sound.note)
+    with _file() as path:
+        path.write_bytes(file.to_bytes())
+        run.resume(path)
+        run.save(path)
+        again.resume(path)
+    found = _stepped(run)
+    assert_same(found, _stepped(again))
+    return found
+
+
+# Names, word classes, corpora
+
+
+def names() -> list[File]:
+    """Names of tests, a line an entry."""
+    lines = [(7, "shape[0]=Xx"), (2**40, "lower[-1]=w|b=\\\\1"), (2**63 + 5, "always")]
+    entries = [
+        Entry({"name": i}, f"{k:016x}\t{n}\n".encode(), b"") for i, (k, n) in enumerate(lines)
+    ]
+    return [NamesFile({}, entries)]
+
+
+def use_names(file: File, sound: File) -> Arrays:
+    """Read names, write them, and read them again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseCRFWarning)
+        try:
+            found = Names(file.to_bytes())
+            len(found)
+        except SparseCRFWarning as warning:
+            raise SparseCRFError(str(warning)) from warning
+    keys = np.array([7, 2**40, 2**63 + 5], np.uint64)
+    again = Names(found.to_bytes(keys))
+    texts = np.array([found[key] for key in keys.tolist()])
+    assert_same([texts], [np.array([again[key] for key in keys.tolist()])])
+    return [texts]
+
+
+def classes() -> list[File]:
+    """Word classes: of paths, of numbers, and of more words."""
+    words = {"the": "0110", "The": "0111", "cat": "10", "Cat": "11", "dog": "0"}
+    many = {f"w{i}": str(i % 300) for i in range(400)}
+    files = []
+    for lists in ({"a": WordClasses.of(words, True)}, {"b": WordClasses.of(many, False)}):
+        data = pack(lists)
+        head, _, rest = data.partition(b"\n")
+        meta: Json = json.loads(head)
+        (own,) = lists.values()
+        entries = [Entry.of("hashes", own.hashes), Entry.of("codes", own.codes)]
+        assert rest == b"".join(entry.data for entry in entries)
+        files.append(ClassesFile(meta, entries))
+    return files
+
+
+def use_classes(file: File, sound: File) -> Arrays:
+    """Read word classes, look words up, write them and read them again."""
+    lists = unpack(file.to_bytes())
+    again = unpack(pack(lists))
+    words = ["the", "The", "CAT", "dog", "w7", "W399", "", "x" * 100, "Ü"]
+    found = [np.array([own.find(word) for word in words]) for own in lists.values()]
+    assert_same(found, [np.array([own.find(w) for w in words]) for own in again.values()])
+    for own, codes in zip(lists.values(), found, strict=True):
+        assert (codes < len(own.classes)).all()
+    return found
+
+
+def corpora() -> list[File]:
+    """A corpus in files."""
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        with corpus_builder(Files(Path(folder))) as builder:
+            builder.add(*_gold())
+            built = builder.build()
+        names = {path.stem for path in (Path(folder) / NAME).glob("*.npy")}
+        meta = json.loads((Path(folder) / NAME / "corpus.json").read_text())
+        entries = [Entry.of(name, built.arrays[name]) for name in sorted(names)]
+    return [CorpusFiles(meta, entries)]
+
+
+def use_corpus(file: File, sound: File) -> Arrays:
+    """Read a corpus, and compute value and gradient at weights of 0.1."""
+    assert isinstance(file, CorpusFiles)
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        (Path(folder) / NAME).mkdir()
+        for name, data in file.to_files().items():
+            (Path(folder) / NAME / name).write_bytes(data)
+        found = read_corpus(Files(Path(folder)), len(LABELS))
+        if not found.n_tokens or not found.n_sequences:
+            raise SparseCRFError(Errors.SC305)
+        loss = ChainLoss(found, len(LABELS), Workers(1))
+        coordinates = loss.all_coordinates()
+        with np.errstate(**QUIET):  # type: ignore[call-overload]
+            value, gradient = loss.restrict(coordinates).value_and_grad(
+                np.full(len(coordinates), 0.1)
+            )
+    return [np.array([value]), gradient]
+
+
+KINDS = {
+    "model": Kind(lambda: [taken_apart(model.to_bytes()) for model in MODELS], use_model),
+    "checkpoint": Kind(checkpoints, use_checkpoint),
+    "names": Kind(names, use_names),
+    "clusters": Kind(classes, use_classes),
+    "corpus": Kind(corpora, use_corpus),
+}

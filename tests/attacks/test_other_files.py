@@ -1,0 +1,311 @@
+"""Checkpoints, names, word classes and corpora that were made to do harm: refused with a code."""
+
+import gzip
+import importlib
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.features.classes import unpack
+from spacy_sparsecrf.model.names import Names
+from spacy_sparsecrf.schema import MAX_STRUCTURE, Field, check, check_json, parse
+
+from .test_model_file import ATTACKS, Change, array, frame, meta, text, told, without
+
+kinds = importlib.import_module("reliability.kinds")
+
+
+def kind_of(array_name: str, /, kind: Any) -> Change:
+    """Tell something else of how a checkpoint stores a value."""
+    return lambda file: file.meta["kinds"].update({array_name: kind})
+
+
+def both(*changes: Change) -> Change:
+    """Make several changes."""
+    return lambda file: [change(file) for change in changes]
+
+
+def renamed(old: str, new: str) -> Change:
+    """Call a value of a checkpoint otherwise."""
+
+    def change(file: Any) -> None:
+        file[old].told["name"] = new
+        found = file.meta["kinds"]
+        file.meta["kinds"] = {new if name == old else name: found[name] for name in found}
+
+    return change
+
+
+K = 10**6
+COORDINATES, THETA = "0.coordinates", "0.state.theta"
+
+
+def rows(file: Any) -> None:
+    """Two rows of what has none: of steps, and not of what belongs to them."""
+    n = file[THETA].told["length"]
+    file.put("0.state.steps", np.zeros(5 * n))
+    file.meta["kinds"]["0.state.steps"] = ["<f8", [5, n], None]
+
+
+def changed(name: str, at: int, value: float) -> Change:
+    """Put one number in the place of another."""
+
+    def change(file: Any) -> None:
+        dtype = file[name].told["dtype"]
+        values = np.frombuffer(file[name].data, dtype).copy()
+        values[at] = value
+        file.put(name, values)
+
+    return change
+
+
+CHECKPOINTS: list[tuple[str, Change, str]] = [
+    ("places outside of the weights", changed(COORDINATES, -1, 2**40), "are not all below"),
+    ("places below all weights", changed(COORDINATES, 0, -1), "are not all at least 0"),
+    ("places that descend", changed(COORDINATES, 1, 0), "do not ascend"),
+    ("weights that are no numbers", changed(THETA, 0, np.nan), "theta are not all finite"),
+    (
+        "fewer weights",
+        both(array(THETA, [1.0], "<f8"), kind_of(THETA, ["<f8", [1], None])),
+        "theta",
+    ),
+    ("fewer numbers than told", array(THETA, [1.0], "<f8"), "1 numbers, not those of"),
+    ("more rows of some", rows, "0.state.changes|has . entries|changes"),
+    ("a shape that overflows", kind_of(THETA, ["<f8", [2**32, 2**32], None]), "numbers, not those"),
+    ("a shape below zero", kind_of(THETA, ["<f8", [-1, -4], None]), "numbers, not those of"),
+    ("a shape that is a text", kind_of(THETA, ["<f8", "4", None]), "not a list"),
+    ("Python objects", kind_of(THETA, ["|O", [4], None]), "has the dtype"),
+    ("a dtype that is a list", kind_of(THETA, [["<f8"], [4], None]), "which is no text"),
+    ("an unknown scalar", kind_of("0.n_idle", ["<i8", [], "eval"]), "is no 'eval'"),
+    ("a scalar of another type", kind_of("0.n_idle", ["<i8", [], "float"]), "is no 'float'"),
+    ("a scalar that is a list", kind_of("0.n_idle", ["<i8", [], ["int"]]), "which is no text"),
+    ("a count below zero", changed("0.n_idle", 0, -1), "n_idle is -1"),
+    ("a truth value of 7", changed("0.converged", 0, 7), "none of the dtype"),
+    ("another name of a state", renamed("0.state.metric", "0.state.gauge"), "it has"),
+    ("a part more", renamed("0.n_idle", "1.n_idle"), "it is not of 1 parts"),
+    ("no kinds", meta(kinds={}), "does not tell of its arrays"),
+    ("kinds that are a list", meta(kinds=[]), "which is no object"),
+    ("something told besides", meta(more=1), "it tells"),
+    ("a missing array", without("0.state.gradient"), "does not tell of its arrays"),
+    ("bytes left over", frame(rest=bytes(8)), "8 bytes are left over"),
+    ("a key twice", text('"kinds"', '"checkpoint"'), "a key is there twice"),
+    ("format 0", frame(version=0), "there is no format 0"),
+    ("a length beyond the file", told(THETA, length=2**60), "is cut off"),
+    ("another magic", frame(magic=b"\x89NUMPY\r\n"), "none of spacy-sparsecrf"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CHECKPOINTS]
+)
+def test_checkpoints_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+    sound = kinds.checkpoints("OWLQN")[0]
+    change(sound)
+    with pytest.raises(SparseCRFError, match=rf"SC318.*checkpoint .*({reason})"):
+        kinds.use_checkpoint(sound, sound)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (renamed("totals.eta", "totals.zeta"), "totals|it has"),
+        (changed("0.coordinates", 0, 2**40), "are not all below"),
+        (changed("0.keys", 0, 0), "keys are not distinct"),
+        (changed("n_updates", 0, -1), "n_updates"),
+        (kind_of("0.keys", ["<f8", [1], None]), "has the dtype"),
+    ],
+)
+def test_checkpoints_of_streams_are_refused(change: Change, reason: str) -> None:
+    sound = kinds.checkpoints("stream")[0]
+    changed("0.keys", 1, 0)(sound)
+    change(sound)
+    with pytest.raises(SparseCRFError, match=rf"SC318.*({reason})"):
+        kinds.use_checkpoint(sound, sound)
+
+
+@pytest.mark.parametrize("data", [b"", b"SPCRF", bytes(100), b"[]" * 100])
+def test_what_a_power_cut_may_leave_is_no_checkpoint(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "run").write_bytes(data)
+    with pytest.raises(SparseCRFError, match=r"SC318.*begin anew"):
+        kinds.run_of("OWLQN").resume(tmp_path / "run")
+
+
+def test_a_checkpoint_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SparseCRFError, match="SC318.*directory"):
+        kinds.run_of("OWLQN").resume(tmp_path)
+
+
+LINE = b"00000000000000aa\tlower[0]=a\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"no gzip", "incorrect header"),
+        (gzip.compress(LINE)[:-1], "cut off"),
+        (gzip.compress(LINE) + gzip.compress(LINE), "something is behind"),
+        (gzip.compress(LINE) + b"\0", "something is behind"),
+        (gzip.compress(LINE * 2), "do not ascend"),
+        (gzip.compress(b"00000000000000ab\tb\n" + LINE), "do not ascend"),
+        (gzip.compress(b"aa\tb\n"), "no hash and name"),
+        (gzip.compress(b" 0000000000000aa\tb\n"), "hexadecimal|size"),
+        (gzip.compress(b"0x000000000000aa\tb\n"), "hexadecimal"),
+        (gzip.compress(b"0000_000000000aa\tb\n"), "hexadecimal"),
+        (gzip.compress(LINE + b"\n"), "no hash and name"),
+        (gzip.compress(b"00000000000000aa\t\xff\n"), "utf-8"),
+    ],
+)
+def test_names_are_refused_with_what_is_wrong(data: bytes, reason: str) -> None:
+    names = Names(data)
+    with pytest.warns(SparseCRFWarning, match=rf"SCW601.*({reason})"):
+        assert len(names) == 0
+    assert names[0xAA] == "0x00000000000000aa"
+
+
+def test_names_that_grow_a_thousandfold_take_no_memory() -> None:
+    data = gzip.compress(b"00000000000000aa\t" + b"a" * (1 << 27))
+    tracemalloc.start()
+    try:
+        with pytest.warns(SparseCRFWarning, match="too long"):
+            len(Names(data))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+
+
+CLASSES: list[tuple[str, Change, str]] = [
+    ("a code out of range", array("codes", [1, 2, 3, 4, 200], "|u1"), "codes are not all below"),
+    ("hashes that descend", array("hashes", [5, 4, 3, 2, 1], "<u8"), "lower do not ascend"),
+    (
+        "more words than there are",
+        text('"n_words": 5', '"n_words": 2305843009213693952'),
+        "cut off",
+    ),
+    ("fewer words than nothing", text('"n_words": 5', '"n_words": -1'), "kind of classes"),
+    ("broken numbers of words", text('"n_words": 5', '"n_words": 5.0'), "no whole number"),
+    ("more lower-case words", text('"n_lower": 3', '"n_lower": 6'), "entries, not"),
+    ("fewer of them than nothing", text('"n_lower": 3', '"n_lower": -1'), "entries, not"),
+    ("wider codes", text('"code_bytes": 1', '"code_bytes": 8'), "kind of classes"),
+    ("a class twice", text('"0110"', '"0111"'), "classes are not distinct"),
+    ("half a character", text('"0110"', '"\\ud800"'), "no text"),
+    ("no path", text('"0110"', '"012"'), "not of bits"),
+    ("no first class", text('""', '"1"'), "first class is not empty"),
+    ("no classes", text('"classes": [', '"classes": [], "more": ['), "tells"),
+    ("another format", text('"format": 1', '"format": 2'), "format 2 is not known"),
+    ("a key twice", text('"n_words"', '"n_lower"'), "a key is there twice"),
+    ("bytes left over", frame(rest=b"\0"), "not as long as it says"),
+    ("lists that are none", meta(lists=[]), "no object"),
+    ("a list that is none", meta(lists={"a": []}), "a list tells"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CLASSES]
+)
+def test_word_classes_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+    file = kinds.classes()[0]
+    change(file)
+    with pytest.raises(SparseCRFError, match=f"SC148.*{reason}"):
+        unpack(file.to_bytes())
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"\n", b"[" * 100_000 + b"\n"])
+def test_what_is_no_file_of_word_classes_is_refused(data: bytes) -> None:
+    with pytest.raises(SparseCRFError, match="SC148"):
+        unpack(data)
+
+
+CORPORA: list[tuple[str, Change, str]] = [
+    ("a label that is not there", changed("labels", 0, 3), "labels are not all below 3"),
+    ("a label below missing", changed("labels", 0, -2), "labels are not all at least -1"),
+    ("a test that is not there", changed("uni_indices", 0, 10**6), "uni_indices are not all below"),
+    ("a test below all", changed("uni_indices", 0, -1), "uni_indices are not all at least 0"),
+    ("a test of pairs", changed("ctx_indices", 0, 10**6), "ctx_indices are not all below"),
+    ("a context", changed("context", 0, 10**6), "context are not all below"),
+    ("a context below all", changed("context", 3, -(10**8)), "context are not all at least 0"),
+    ("offsets that fall", changed("offsets", 1, 20), "offsets fall"),
+    ("offsets from elsewhere", changed("offsets", 0, 1), "offsets do not go from 0"),
+    ("offsets beyond the tokens", changed("offsets", -1, 22), "offsets do not go"),
+    ("tests beyond all", changed("uni_indptr", -1, 10**9), "uni_indptr do not go"),
+    ("contexts that fall", changed("ctx_indptr", 1, 10**9), "ctx_indptr fall"),
+    ("a weight that is no number", changed("weights", 0, np.nan), "weights are not all finite"),
+    ("wider labels", array("labels", [0] * 21, "<i8"), "labels.npy is no"),
+    ("big-endian labels", told("labels", dtype=">i4"), "labels.npy is no"),
+    ("Python objects", told("labels", dtype="|O"), "labels.npy is no"),
+    ("a longer header", frame(longer=64), "is no .npy file"),
+    ("bytes left over", frame(rest=b"\0"), "is no .npy file"),
+    ("a length beyond memory", told("labels", length=2**60), "labels.npy is no"),
+    ("a length below zero", told("labels", length=-1), "labels.npy is no"),
+    ("code as a length", told("labels", length="__import__('os')"), "labels.npy is no"),
+    ("a missing file", without("labels"), "No such file"),
+    ("another version", meta(version=2), "not of version 1"),
+    ("a number as a truth value", meta(start_label=1), "no truth value"),
+    ("a key twice", text('"start_label"', '"version"'), "a key is there twice"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CORPORA]
+)
+def test_corpora_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+    file = kinds.corpora()[0]
+    change(file)
+    with pytest.raises(SparseCRFError, match=f"SC348.*{reason}"):
+        kinds.use_corpus(file, file)
+
+
+def test_sound_files_are_accepted() -> None:
+    for kind in kinds.KINDS.values():
+        for file in kind.sound():
+            kind.use(file, file)
+
+
+# The schema
+
+
+def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.schema._PIECE", 2)
+    fields = {"a": Field("<i8", "n", rises=True)}
+    assert check({"a": np.arange(7)}, fields, {}) == {"n": 7}
+    for at in range(1, 7):
+        values = np.arange(7)
+        values[at] = values[at - 1]
+        with pytest.raises(ValueError, match="do not ascend"):
+            check({"a": values}, fields, {})
+    cuts = {"a": Field("<i8", "n+1", cuts="m")}
+    assert check({"a": np.array([0, 2, 2, 5])}, cuts, {"m": 5}) == {"n": 3, "m": 5}
+    with pytest.raises(ValueError, match="a has 0 entries"):
+        check({"a": np.zeros(0, np.int64)}, cuts, {"m": 5})
+
+
+@pytest.mark.parametrize(
+    ("found", "form"),
+    [
+        (True, int),
+        (1, bool),
+        (1.0, int),
+        ("\udfff", str),
+        ({"a": 1, "b": 2}, {"a": int}),
+        ({}, {"a": int}),
+        ([1, "2"], [int]),
+        ((1,), [int]),
+    ],
+)
+def test_json_of_another_form_is_refused(found: Any, form: Any) -> None:
+    with pytest.raises(ValueError, match="it"):
+        check_json(found, form, "it")
+
+
+def test_json_that_is_mostly_structure_is_refused() -> None:
+    assert parse(b'["' + b"[" * MAX_STRUCTURE + b'"]') == ["[" * MAX_STRUCTURE]
+    with pytest.raises(ValueError, match="too many entries"):
+        parse(b"[" + b"[]," * MAX_STRUCTURE + b"[]]")
+
+
+def test_the_attacks_have_names() -> None:
+    for attacks in (ATTACKS, CHECKPOINTS, CLASSES, CORPORA):
+        assert len({name for name, _, _ in attacks}) >= len(attacks) - 1
