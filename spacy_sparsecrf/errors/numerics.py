@@ -212,6 +212,22 @@ class NumericErrors:
         "[components.{name}.learning] label_weights has the label {label!r} as a key, which is "
         "lost when the config is saved. Write a list of pairs: [[{label!r}, 2.0]]."
     )
+    SC363 = (
+        "[components.NAME.learning] entity_ratio is for models of whole sequences, not for those "
+        'of single labels, [components.NAME] model = {kind!r}. Set model = "chain", or '
+        "entity_ratio = {{}}."
+    )
+    SC364 = (
+        "[components.{name}.learning] entity_ratio tells how many tokens are in entities or spans, "
+        "but [components.{name}.target] has none. Set it to {{}}, or use sparse_crf_ner or "
+        "sparse_crf_spans."
+    )
+    SC365 = (
+        "The solver {solver} learns from sums over sequences, to which [components.NAME.learning] "
+        "entity_ratio, a term of the whole corpus, does not belong. Set entity_ratio = {{}}, or "
+        "choose another [components.NAME.solver]: spacy_sparsecrf.OWLQN.v1 or "
+        "spacy_sparsecrf.RPROP.v1."
+    )
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
         "fixed once training on batches has begun: {known}. Name all labels before: write them "

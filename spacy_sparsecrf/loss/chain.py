@@ -7,6 +7,7 @@ after all of those, (test * P + y') * Y + y for a bigram weight lam[o, y', y], w
 a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cached_property
 
@@ -28,6 +29,7 @@ from .lattice import (
     set_numbers,
     set_table,
 )
+from .ratio import EntityRatio, RatioLoss
 from .screening import PairScreening, screen_unigrams
 from .weights import screen_values
 from .working import WorkingLoss
@@ -49,7 +51,8 @@ class ChainLoss:
     `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
     find: [n] bool, None = all; also: coordinates [n] that count as observed for `observed_only`;
-    limits: on which no result depends but by rounding.
+    limits: on which no result depends but by rounding; ratio: a term of the loss, or None. With
+    one, sequences without gold labels count too, and vectors of all tokens are held at once.
     RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
@@ -64,11 +67,14 @@ class ChainLoss:
         permits: Callable[[Longs], Mask] | None = None,
         also: Longs | None = None,
         limits: Limits = LIMITS,
+        ratio: EntityRatio | None = None,
     ) -> None:
-        self._permits = permits
+        self._permits, self._ratio = permits, ratio
+        if ratio is not None:
+            limits = limits._replace(shard_bytes=sys.maxsize)
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels, legal)
+        self._lattice = build_lattice(corpus, n_labels, legal, ratio is not None)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # Nothing in it takes memory before it is written to.
@@ -90,9 +96,12 @@ class ChainLoss:
         """The loss as a function of some weights, all others being zero.
 
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
-        solver, which visits a sequence at a time.
+        solver, which visits a sequence at a time, and sees no term but those of sequences.
         """
-        return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic)
+        given = self.space, coordinates, self.n_unigram
+        if self._ratio is not None and not stochastic:
+            return RatioLoss(*given, self._ratio)
+        return WorkingLoss(*given, stochastic)
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""

@@ -57,10 +57,10 @@ class _PairSlopes:
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
         # Before the first token nothing changes.
-        self._add(i, _without_starts(tokens.by_matrix), forward, self._changes)
+        self._add(i, without_starts(tokens.by_matrix), forward, self._changes)
         self._add(i, tokens.by_matrix, backward, self._changes)
         by_context, changes = tokens.by_context, self._entry_changes
-        self._pairs.sum_entries(_without_starts(by_context), forward, changes)
+        self._pairs.sum_entries(without_starts(by_context), forward, changes)
         self._pairs.sum_entries(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
@@ -133,8 +133,17 @@ class HessianProduct:
         # What is evaluated from now on overwrites potentials.
         space.contents = Contents(self, self._theta)
 
-    def product(self, vector: Floats) -> Floats:
-        """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since."""
+    @property
+    def changes(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """How forward and backward vectors change along the last direction, in the last shard."""
+        return self._forward_change, self._backward_change
+
+    def product(self, vector: Floats, scores: Floats | None = None) -> Floats:
+        """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since.
+
+        scores: [Yp], by which scores of labels change besides, at all tokens but those of
+        constrained copies; None for zeros.
+        """
         working, space = self._working, self._working.space
         self.passes += 1.0
         contents = space.contents
@@ -149,7 +158,7 @@ class HessianProduct:
             tangents = Tangents(
                 beta, self._forward_change, self._backward_change, vectors.marginals
             )
-            for of_chunk in self._differentiate(i, vector, vectors, tangents):
+            for of_chunk in self._differentiate(i, vector, scores, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
             if space.by_shard:
@@ -194,7 +203,12 @@ class HessianProduct:
         )
 
     def _differentiate(
-        self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
+        self,
+        i: int,
+        vector: Floats,
+        scores: Floats | None,
+        vectors: Vectors,
+        tangents: Tangents,
     ) -> list[Floats]:
         """Run the recursions over shard i; `marginal_change` is in the place of its residuals.
 
@@ -208,6 +222,11 @@ class HessianProduct:
         def run(first: int, last: int) -> Floats:
             tokens = int(offsets[first]), int(offsets[last])
             scored = self._values.score(begin, *tokens, tangents.marginal_change)
+            if scores is not None:
+                own = tangents.marginal_change[slice(*tokens)]
+                extra = (tables.sequences.token_weight[slice(*tokens), None] > 0.0) * scores
+                own[:] = own + extra if scored else extra
+                scored = True
             sums = np.zeros(self._heads.table.shape)
             given = first, last, tables, pairs, vector, slopes
             differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
@@ -221,7 +240,7 @@ def _own(vectors: Vectors) -> Vectors:
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
 
 
-def _without_starts(tokens: TokensBy) -> TokensBy:
+def without_starts(tokens: TokensBy) -> TokensBy:
     """The same, without tokens that begin a sequence."""
     return tokens._replace(
         start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]

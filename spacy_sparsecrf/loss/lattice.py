@@ -221,13 +221,19 @@ class Lattice:
         return shards
 
 
-def build_lattice(corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None) -> Lattice:
+def build_lattice(
+    corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None, unlabelled: bool = False
+) -> Lattice:
     """Lay a corpus out for the loss; sequences without tokens, gold labels or weight drop out.
+
+    unlabelled: whether those without gold labels are kept, with a copy that takes their loss away.
 
     The order of sequences is the lattice's own. legal: [Y + 1, Y + 1], whether label b may follow
     label a; row Y: may begin a sequence; column Y: may end one; None = all. Gold labels are legal.
     """
     known, sure = corpus.with_labels()
+    if unlabelled:
+        known = (np.diff(corpus.offsets) > 0) & (corpus.weights > 0.0)
     used = _with_like_contexts_together(corpus, np.flatnonzero(known))
     partial = np.flatnonzero(known & ~sure)
     order = np.concatenate((used, partial))

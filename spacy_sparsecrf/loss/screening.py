@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.encoded import MISSING
 from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
@@ -180,6 +181,9 @@ class PairScreening:
         """Which pairs can have a gradient beyond a threshold."""
         space, n_labels = self._space, self._space.n_labels
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
+        if not working.is_bounded:
+            # Any pair can.
+            threshold = -1.0
 
         def choose(first: int, last: int, counts: Floats) -> tuple[NDArray[Any], ...]:
             n_rows, n_columns = (np.zeros(last - first, np.int64) for _ in range(2))
@@ -231,8 +235,11 @@ class PairScreening:
         tests = ContextsOf(contexts.indptr, contexts.indices)
         given = chosen, tests, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta, vectors=True):
-            shard = self._of_shard[i], self._gold(i), working.vectors(i)
-            space.workers.map(add_chosen_pairs, chunks, *given, *shard, totals)
+            gold = self._gold(i)
+            without = Gold(np.full_like(gold.labels, MISSING), gold.token_weight)
+            for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
+                term = tokens, gold if has_gold else without, vectors, totals
+                space.workers.map(add_chosen_pairs, chunks, *given, *term)
         return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(

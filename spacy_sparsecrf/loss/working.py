@@ -13,7 +13,16 @@ from ..kernels.expectations import (
     infer_chunk,
     unigram_curvature,
 )
-from ..kernels.layout import Columns, ContextRows, Sequences, Tables, Unigrams, Vectors, Walk
+from ..kernels.layout import (
+    Columns,
+    ContextRows,
+    Sequences,
+    Tables,
+    TokensBy,
+    Unigrams,
+    Vectors,
+    Walk,
+)
 from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
@@ -241,6 +250,19 @@ class WorkingLoss:
         scratch = np.empty(psi.shape[1:], space.dtype)
         marginals = space.residual_of(shard)
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a gradient is expected less observed counts, by which it is bounded."""
+        return True
+
+    def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
+        """What gradients of pairs are sums of, products alpha_{t-1} (x) backward_t, of shard i.
+
+        tokens: of the shard, by context.
+        YIELDS: tokens, vectors, and whether gold pairs are to be subtracted.
+        """
+        yield tokens, self.vectors(i), True
 
     def _infer(
         self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import shake_128
 from itertools import compress
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..corpus.files import Builder, corpus_builder
 from ..errors import Errors, SparseCRFError
 from ..progress import followed, task
 from ..targets.base import Target, have_same_tokens
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
 from .settings import Features, Setup
 from .upstream import observed_cut
 
@@ -226,6 +229,25 @@ def compile_corpus(
             return reader.compiled()
 
 
+def with_negatives(
+    labels: Gold, example: Example, target: SpanTarget, rate: float, seed: int
+) -> Gold:
+    """Put "O" in place of a share of the labels that annotation leaves open.
+
+    Which these are is told by a hash of seed, words and place (Li, Liu & Shi 2021 draw such
+    negatives anew in each pass): the same however Docs are ordered, or threads share them.
+    labels: of the predicted tokens; rate: the share, from 0 to 1; seed: >= 0.
+    """
+    unknown = target.unknown(example)
+    if unknown is None:
+        return labels
+    words = example.predicted.to_array("ORTH").astype("<u8").tobytes()
+    stream = shake_128(seed.to_bytes(8 + seed.bit_length() // 8, "little") + words)
+    draws = np.frombuffer(stream.digest(4 * len(unknown)), "<u4") < rate * 2.0**32
+    chosen = (unknown & draws).tolist()
+    return [OUTSIDE if is_chosen else own for is_chosen, own in zip(chosen, labels, strict=True)]
+
+
 class _Reader:
     """Reads examples a batch at a time; see `compile_corpus`."""
 
@@ -252,9 +274,12 @@ class _Reader:
 
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
         doc, target, found = example.predicted, self._setup.target, self._found
-        labels = target.gold(example)
-        gold = self._label_ids.encode(labels, doc)
+        learning, labels = self._setup.settings.learning, target.gold(example)
         found.aligned.add(example, labels, target)
+        if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
+            share = learning.negative_rate, learning.negative_seed
+            labels = with_negatives(labels, example, target, *share)
+        gold = self._label_ids.encode(labels, doc)
         found.n_tokens += len(gold)
         if self._setup.settings.learning.constrained:
             found.docs.append((found.n_tokens, doc.text[:60]))

@@ -21,6 +21,9 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "observed_only": False,
     "label_weights": {},
     "doc_weight": "",
+    "negative_rate": 0.1,
+    "negative_seed": 0,
+    "entity_ratio": {},
     "constrained": False,
     "schedule": [],
 }

@@ -11,6 +11,12 @@
                            weight 0 it is left out, and its labels and tests with it
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `gold.weighted`)
+    negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
+                           annotated Doc leaves open
+    negative_seed = 0      of which tokens these are
+    entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
+                           a section with `ratio`, that share, and if need be `margin`, by which it
+                           may be missed, and `strength`
     constrained = false    whether log Z is over legal sequences only
     schedule = []          stages in which groups of templates enter, see below
 
@@ -72,6 +78,8 @@ _DECODING: dict[str, Rule] = {
 _LEARNING: dict[str, Rule] = {
     "min_freq": (lambda n: type(n) is int and n >= 1, "a whole number that is at least 1"),
     "observed_only": _TRUTH,
+    "negative_rate": ((lambda x: _is_weight(x) and x <= 1), "a share, from 0 to 1"),
+    "negative_seed": (lambda n: type(n) is int and n >= 0, "a whole number that is not negative"),
     "constrained": _TRUTH,
     "doc_weight": (lambda x: isinstance(x, str), 'a name, or "" for none'),
 }
@@ -128,6 +136,9 @@ class LearningSettings:
     observed_only: bool = False
     label_weights: Mapping[str, float] = field(default_factory=dict)
     doc_weight: str = ""
+    negative_rate: float = 0.1
+    negative_seed: int = 0
+    entity_ratio: Mapping[str, float] = field(default_factory=dict)
     constrained: bool = False
     schedule: list[Stage] = field(default_factory=list)
     unknown: tuple[str, ...] = ()
@@ -148,6 +159,8 @@ class LearningSettings:
             warn(Warnings.SCW351.format(name=name, unknown=", ".join(gone)))
         if "label_weights" in given:
             given["label_weights"] = _weights_by_label(name, given["label_weights"])
+        if given.get("entity_ratio"):
+            given["entity_ratio"] = _read_ratio(name, given["entity_ratio"])
         schedule = given.pop("schedule", [])
         settings = cls(**given, unknown=gone)
         _check(name, Errors.SC352, settings, _LEARNING)
@@ -305,6 +318,17 @@ def _weights_by_label(name: str, given: Any) -> dict[str, float]:
             _refuse(name, "label_weights", given, expected)
         weights[pair[0]] = float(pair[1])
     return weights
+
+
+def _read_ratio(name: str, given: Any) -> dict[str, float]:
+    """The setting `entity_ratio` with its defaults; strength is in nats."""
+    defaults: dict[str, float] = {"margin": 0.0, "strength": 20.0}
+    own = defaults | dict(given) if isinstance(given, Mapping) else {}
+    fits = own.keys() == {"ratio", *defaults} and all(map(_is_weight, own.values()))
+    if not fits or own["ratio"] > 1.0 or own["strength"] == 0.0:
+        expected = "a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0"
+        _refuse(name, "entity_ratio", given, f"{expected} and `strength` > 0")
+    return {key: float(value) for key, value in own.items()}
 
 
 def _is_weight(value: object) -> bool:

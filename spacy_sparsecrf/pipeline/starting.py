@@ -1,13 +1,14 @@
 """The beginning of a training run: on a corpus that is read before, or on spaCy's batches."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from spacy.language import Language
 from spacy.util import logger
 
@@ -18,6 +19,8 @@ from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.model import CRFModel
 from ..solvers.base import refuse
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
 from .batchers import is_endless, is_on_batches, warn_of_rare_rows
 from .compiling import Compiled, LabelIds
 from .scorers import check_score_weights
@@ -25,6 +28,7 @@ from .session import Learner
 from .settings import Features, LearningSettings, Setup
 
 if TYPE_CHECKING:
+    from ..loss.ratio import EntityRatio
     from ..solvers.streaming import StreamSolver
     from ..training.training import Training
 
@@ -77,6 +81,7 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
         "training on batches": is_on_batches(setup, nlp),
         f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
         f"[components.{name}.learning] constrained = true": settings.learning.constrained,
+        f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
     }
     for setting, needs in needing.items():
         if needs:
@@ -142,12 +147,26 @@ def _start_training(
             observed_only=learning.observed_only,
             label_weights=learning.weights_of(name, labels),
             legal=legal,
+            ratio=_entity_ratio(setup, labels),
             init=start,
             **settings.problem,
         )
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
+
+
+def _entity_ratio(setup: Setup, labels: Sequence[str]) -> "EntityRatio | None":
+    """The term of the loss that the settings ask for. RAISES: SparseCRFError without spans."""
+    own = setup.settings.learning.entity_ratio
+    if not own:
+        return None
+    if not isinstance(setup.target, SpanTarget):
+        raise SparseCRFError(Errors.SC364.format(name=setup.name))
+    from ..loss.ratio import EntityRatio
+
+    in_spans = np.array([label != OUTSIDE for label in labels])
+    return EntityRatio(in_spans, own["ratio"], own["margin"], own["strength"])
 
 
 def _warn_of_gold(name: str, compiled: Compiled, *, lacking: bool) -> None:
@@ -199,7 +218,7 @@ def _start_learner(
     from ..training.streaming import Stream
 
     learning, defaults = setup.settings.learning, LearningSettings()
-    for key in ("min_freq", "observed_only", "constrained", "schedule"):
+    for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio"):
         value, needed = getattr(learning, key), getattr(defaults, key)
         if value != needed:
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}

@@ -35,9 +35,18 @@ class Loss(Function, Protocol):
 
 # What a solver may need of a problem: a penalty without l1; one with l2; sequences of one token,
 # as per-position models have them; log Z over all sequences, legal or not (see `ChainLoss`);
-# features that are 0 or 1; a corpus in memory and not in files; and a loss whose examples can be
-# visited one by one, for which it is laid out.
-Need = Literal["no l1", "l2", "single tokens", "all sequences", "indicators", "memory", "examples"]
+# features that are 0 or 1; a corpus in memory and not in files; a loss whose examples can be
+# visited one by one, for which it is laid out; and products with its Hessian.
+Need = Literal[
+    "no l1",
+    "l2",
+    "single tokens",
+    "all sequences",
+    "indicators",
+    "memory",
+    "examples",
+    "products",
+]
 
 # How the lack of what a solver needs is refused.
 _REFUSALS: dict[Need, str] = {
@@ -47,6 +56,8 @@ _REFUSALS: dict[Need, str] = {
     "indicators": Errors.SC393,
     "memory": Errors.SC347,
     "all sequences": Errors.SC359,
+    "examples": Errors.SC365,
+    "products": Errors.SC365,
 }
 
 
@@ -215,11 +226,13 @@ def lacks(
     values: bool = False,
     on_disk: bool = False,
     constrained: bool = False,
+    summed: bool = True,
 ) -> set[Need]:
     """What a problem does not have that a solver may need.
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
-    the corpus is in files; constrained: whether illegal sequences are left out.
+    the corpus is in files; constrained: whether illegal sequences are left out; summed: whether the
+    loss is a sum over sequences.
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
@@ -228,6 +241,8 @@ def lacks(
         "indicators": values,
         "memory": on_disk,
         "all sequences": constrained,
+        "examples": not summed,
+        "products": not summed,
     }
     return {need for need, is_lacking in lacking.items() if is_lacking}
 

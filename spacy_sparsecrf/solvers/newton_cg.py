@@ -66,7 +66,7 @@ class NewtonCG(BatchSolver):
     """
 
     state_type = State
-    requires = needs("no l1", "memory")
+    requires = needs("no l1", "memory", "products")
 
     stored: int = -1
     xi: float = 0.1

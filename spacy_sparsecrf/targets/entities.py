@@ -11,6 +11,7 @@ from .base import (
     Docs,
     Ids,
     Labels,
+    Mask,
     Scores,
     add_extension,
     add_strings,
@@ -64,6 +65,14 @@ class Entities(SpanTarget):
             start, end = entity.start, entity.end
             labels[start:end] = self.scheme.labels_for(end - start, entity.label_)
         return labels
+
+    def unknown(self, example: Example) -> Mask | None:
+        """Tokens of a Doc with entities, or tokens outside, that are neither; see `SpanTarget`."""
+        own = example.reference.to_array("ENT_IOB")
+        if not own.any() or own.all():
+            return None
+        aligned = own if have_same_tokens(example) else example.get_aligned("ENT_IOB")
+        return np.array([value == UNKNOWN for value in aligned], np.bool_)
 
     def present(self, doc: Doc) -> Present | None:
         """Entities that are set, and blocked tokens; None where there are none."""

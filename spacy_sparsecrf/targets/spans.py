@@ -51,6 +51,14 @@ class SpanTarget(Target):
     def present(self, doc: Doc) -> Present | None:
         """What is set in a Doc; None where nothing is."""
 
+    def unknown(self, example: Example) -> Mask | None:
+        """Tell the predicted tokens that annotation leaves open: [tokens]; None where it does not.
+
+        That is where some of a Doc is annotated, and of these tokens it is not said whether they
+        are in a span.
+        """
+        return None
+
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that does not tell spans."""
         if not self.scheme.is_label(label):

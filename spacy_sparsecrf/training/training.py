@@ -15,6 +15,7 @@ from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.local import corpus_of_kind, warn_of_pairs
 from ..loss.parts import Part, cluster_bounds, cluster_parts, without_idle_tests
+from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames
@@ -31,11 +32,12 @@ class Problem:
     """What is learnt of a corpus, apart from the penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
-    also, limits: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold labels
-    (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a per-position
-    model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0 for none.
-    RAISES: SparseCRFError for another kind, and for clusters or legal sequences where the kind
-        has none.
+    also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
+    labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
+    per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0
+    for none.
+    RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
+        kind has none.
     """
 
     n_threads: int = 0
@@ -48,15 +50,19 @@ class Problem:
     kind: str = "chain"
     clusters: int = 0
     limits: Limits = LIMITS
+    ratio: EntityRatio | None = None
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
+        if self.ratio is not None and self.kind != "chain":
+            raise SparseCRFError(Errors.SC363.format(kind=self.kind))
         if self.legal is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
         """What tells the problem from others, as JSON has it."""
         label_weights, legal, also = self.label_weights, self.legal, self.also
+        ratio = {} if self.ratio is None else {"ratio": self.ratio.identity()}
         return {
             "precision": self.precision,
             "observed_only": self.observed_only,
@@ -65,6 +71,7 @@ class Problem:
             "clusters": self.clusters,
             "label_weights": "" if label_weights is None else digest(label_weights),
             "legal": "" if legal is None else digest(legal),
+            **ratio,
         }
 
 
@@ -112,6 +119,7 @@ class Training:
             values=len(corpus.value_tests) > 0,
             on_disk=corpus.store.on_disk,
             constrained=problem.legal is not None,
+            summed=problem.ratio is None,
         )
         refuse(solver, lacking)
         if problem.legal is not None:
@@ -172,11 +180,12 @@ class Training:
         with self._corpus.store.bounded():
             parts = self._divide(self._corpus)
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-            if l1 > 0.0 and self._leaves_out:
+            # What a test has to do with the ratio is not bounded by its tokens.
+            if l1 > 0.0 and self._leaves_out and problem.ratio is None:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             for part in parts:
                 also = None if problem.also is None else _inner(part, problem.also)
-                options = part.permits, also, problem.limits
+                options = part.permits, also, problem.limits, problem.ratio
                 loss = ChainLoss(part.corpus, part.n_labels, *settings, *options)
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)

@@ -1,0 +1,157 @@
+"""Entities of which some are annotated: negatives that are sampled, and the expected ratio."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus, with_negatives
+from spacy_sparsecrf.pipeline.settings import LearningSettings
+from spacy_sparsecrf.targets.entities import Entities
+from spacy_sparsecrf.targets.spans import SpanGroups
+
+# That most tokens have no gold label is what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW201")
+
+WORDS = [f"w{i}" for i in range(200)]
+
+
+def pipeline(factory: str = "sparse_crf_ner", solver: str = "OWLQN", **learning) -> Language:
+    own = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"}
+    config = {"n_threads": 1, "l1": 0.1, "solver": own, "learning": learning}
+    nlp = spacy.blank("en")
+    nlp.add_pipe(factory, name="names", config=config)
+    return nlp
+
+
+def partial(nlp: Language, words=WORDS, starts=(3, 50), predicted=None) -> Example:
+    """Entities of two words begin at some of them; of all others nothing is said."""
+    reference = Doc(nlp.vocab, words=words)
+    entities = [Span(reference, i, i + 2, label="X") for i in starts]
+    reference.set_ents(entities, default="missing")
+    return Example(Doc(nlp.vocab, words=predicted or words), reference)
+
+
+def sampled(example: Example, rate: float, seed: int = 0) -> list[str | None]:
+    target = Entities()
+    return list(with_negatives(target.gold(example), example, target, rate, seed))
+
+
+def test_a_share_of_what_is_open_is_outside():
+    nlp = spacy.blank("en")
+    example = partial(nlp)
+    gold = Entities().gold(example)
+    found = {rate: sampled(example, rate) for rate in (0.0, 0.1, 0.5, 1.0)}
+    assert found[0.0] == gold
+    for labels in found.values():
+        assert [a for a, b in zip(labels, gold, strict=True) if b] == [x for x in gold if x]
+    counts = {rate: labels.count("O") for rate, labels in found.items()}
+    assert counts[1.0] == len(WORDS) - 4
+    assert 8 <= counts[0.1] <= 32 and 70 <= counts[0.5] <= 126
+    # With a higher rate those of a lower one stay.
+    assert all(b == "O" for a, b in zip(found[0.1], found[0.5], strict=True) if a == "O")
+    assert sampled(example, 0.5) == found[0.5] != sampled(example, 0.5, seed=1)
+
+
+def test_the_order_of_docs_does_not_matter():
+    nlp = pipeline(negative_rate=0.3)
+    examples = [partial(nlp), partial(nlp, WORDS[::-1])]
+    setup, found = nlp.get_pipe("names").setup, []
+    for chosen in (examples, examples[::-1]):
+        labels = LabelIds("names", ["O", "U-X", "B-X", "I-X", "L-X"], fixed=True)
+        compiled = compile_corpus(chosen, setup.features, setup, labels)
+        assert compiled.corpus is not None
+        found.append(compiled.corpus.labels.reshape(2, -1))
+    np.testing.assert_array_equal(found[0], found[1][::-1])
+    assert (found[0] == -1).any() and (found[0] == 0).any()
+
+
+def test_docs_that_are_annotated_throughout_or_not_at_all_are_left_alone():
+    nlp = spacy.blank("en")
+    nothing, everything = partial(nlp, starts=()), partial(nlp)
+    everything.reference.set_ents(list(everything.reference.ents), default="outside")
+    for example in (nothing, everything):
+        assert Entities().unknown(example) is None
+        assert sampled(example, 1.0) == Entities().gold(example)
+    assert SpanGroups().unknown(nothing) is None
+    quiet = pipeline(negative_rate=1.0)
+    quiet.initialize(lambda: [partial(quiet, starts=())])
+    with pytest.raises(SparseCRFError, match="SC203"):
+        quiet.update([partial(quiet, starts=())])
+
+
+def test_labels_that_alignment_loses_are_no_negatives():
+    nlp = spacy.blank("en")
+    # The entity "w3w4" is cut otherwise in the middle: neither part has a label.
+    words, predicted = ["a", "bc", "de", "f", "g"], ["a", "b", "cd", "e", "f", "g"]
+    reference = Doc(nlp.vocab, words=words, spaces=[True, False, True, True, False])
+    reference.set_ents([Span(reference, 1, 2, label="X")], default="missing")
+    spaces = [True, False, False, True, True, False]
+    example = Example(Doc(nlp.vocab, words=predicted, spaces=spaces), reference)
+    unknown = Entities().unknown(example)
+    assert unknown is not None and unknown.tolist() == [True, False, False, True, True, True]
+    assert sampled(example, 1.0)[1:3] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("learning", "message"),
+    [
+        ({"negative_rate": 1.5}, r"SC352.*negative_rate = 1\.5 .*from 0 to 1"),
+        ({"negative_rate": -0.1}, "SC352.*negative_rate"),
+        ({"negative_seed": -1}, "SC352.*negative_seed = -1 "),
+        ({"entity_ratio": 0.1}, r"SC352.*entity_ratio = 0\.1 .*`ratio`"),
+        ({"entity_ratio": {"margin": 0.1}}, "SC352.*entity_ratio"),
+        ({"entity_ratio": {"ratio": 1.1}}, "SC352.*entity_ratio"),
+        ({"entity_ratio": {"ratio": 0.1, "strength": 0.0}}, "SC352.*entity_ratio"),
+        ({"entity_ratio": {"ratio": 0.1, "gamma": 1.0}}, "SC352.*entity_ratio"),
+    ],
+)
+def test_bad_settings_are_refused(learning, message):
+    with pytest.raises(SparseCRFError, match=message):
+        LearningSettings.read("names", learning)
+
+
+RATIO = {"ratio": 0.1}
+
+
+def test_the_ratio_holds_what_is_predicted_in_bounds():
+    shares = []
+    for learning in ({}, {"entity_ratio": RATIO}):
+        nlp = pipeline(negative_rate=0.0, **learning)
+        examples = [partial(nlp), partial(nlp, WORDS[100:] + WORDS[:100], starts=(7,))]
+        nlp.initialize(lambda: examples)  # noqa: B023
+        pipe = nlp.get_pipe("names")
+        while not pipe.training_run().converged:
+            nlp.update(examples)
+        docs = [example.predicted.copy() for example in examples]
+        outside = [row[pipe.label_data.index("O")] for doc in docs for row in pipe.marginals(doc)]
+        shares.append(1.0 - float(np.mean(outside)))
+        losses = nlp.update(examples)
+        assert np.isfinite(losses["names"])
+    assert shares[0] > 0.5 and 0.02 < shares[1] < 0.13
+
+
+@pytest.mark.parametrize("solver", ["SGDL1", "BCD", "SAG", "Hybrid", "AdaGrad"])
+def test_solvers_that_sum_over_sequences_refuse_the_ratio(solver):
+    nlp = pipeline(solver=solver, entity_ratio=RATIO)
+    with pytest.raises(SparseCRFError, match=f"SC365.*{solver}.*OWLQN"):
+        nlp.initialize(lambda: [partial(nlp)])
+
+
+def test_the_ratio_needs_spans_of_a_chain(tmp_path):
+    nlp = pipeline("sparse_crf", entity_ratio=RATIO)
+    reference = Doc(nlp.vocab, words=["a", "b"], tags=["A", "B"])
+    example = Example(Doc(nlp.vocab, words=["a", "b"]), reference)
+    with pytest.raises(SparseCRFError, match="SC364.*names"):
+        nlp.initialize(lambda: [example])
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf_ner", config={"model": "maxent", "learning": {"entity_ratio": RATIO}})
+    with pytest.raises(SparseCRFError, match="SC363.*maxent"):
+        nlp.initialize(lambda: [partial(nlp)])
+    nlp = pipeline(entity_ratio=RATIO)
+    nlp.config["initialize"]["components"]["names"] = {"corpus_dir": str(tmp_path)}
+    with pytest.raises(SparseCRFError, match="SC346.*entity_ratio"):
+        nlp.initialize(lambda: [partial(nlp)])
