@@ -252,3 +252,92 @@ def bfgs_inverse(steps: np.ndarray, changes: np.ndarray, metric: np.ndarray) -> 
         left = np.eye(len(s)) - np.outer(s, y) / (s @ y)
         inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
     return inverse
+
+
+@dataclass
+class ToyGraph:
+    """A graph with numbers at nodes [n, F] and edges [m, G]; gold: labels that a node may have."""
+
+    nodes: np.ndarray
+    edges: list[tuple[int, int]]
+    numbers: np.ndarray
+    labels: np.ndarray
+    n_labels: int
+
+    @property
+    def paths(self) -> np.ndarray:
+        """All labellings [L, n]."""
+        return np.array(list(itertools.product(range(self.n_labels), repeat=len(self.nodes))))
+
+    def counts(self, paths: np.ndarray) -> np.ndarray:
+        """F(x, y) of labellings, [L, K]: of nodes [F, Y], then of edges [G, Y, Y]."""
+        labels = np.eye(self.n_labels)[paths]
+        unary = np.einsum("if,liy->lfy", self.nodes, labels)
+        pairs = np.zeros((len(paths), self.numbers.shape[1], self.n_labels, self.n_labels))
+        for (i, j), x in zip(self.edges, self.numbers, strict=True):
+            pairs += np.einsum("g,la,lb->lgab", x, labels[:, i], labels[:, j])
+        return np.hstack((unary.reshape(len(paths), -1), pairs.reshape(len(paths), -1)))
+
+    def agreeing(self) -> np.ndarray:
+        """Labellings that agree with the gold labels that are known."""
+        known = self.labels >= 0
+        return self.paths[(self.paths[:, known] == self.labels[known]).all(axis=1)]
+
+    def log_z(self, theta: np.ndarray, paths: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log of the sum over labellings, and the expected counts."""
+        counts = self.counts(paths)
+        log_z = float(logsumexp(counts @ theta))
+        return log_z, np.exp(counts @ theta - log_z) @ counts
+
+    def loss(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Negative log-likelihood of the gold labels, and its gradient."""
+        (all_z, expected), (gold_z, observed) = (
+            self.log_z(theta, paths) for paths in (self.paths, self.agreeing())
+        )
+        return all_z - gold_z, expected - observed
+
+    def pseudo_loss(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the log pseudo-likelihood (Vishwanathan 2006, equation 13), and its gradient."""
+        value, gradient = 0.0, np.zeros_like(theta)
+        gold = self.counts(self.labels[None])[0]
+        for i in range(len(self.nodes)):
+            others = np.repeat(self.labels[None], self.n_labels, axis=0)
+            others[:, i] = np.arange(self.n_labels)
+            log_z, expected = self.log_z(theta, others)
+            value += log_z - gold @ theta
+            gradient += expected - gold
+        return value, gradient
+
+    def marginals(self, theta: np.ndarray) -> np.ndarray:
+        """p(y_i), [n, Y]."""
+        scores = self.counts(self.paths) @ theta
+        p = np.exp(scores - logsumexp(scores))
+        return np.einsum("l,liy->iy", p, np.eye(self.n_labels)[self.paths])
+
+
+def random_graph(
+    rng: np.random.Generator,
+    n: int,
+    edges: list[tuple[int, int]],
+    n_labels: int,
+    missing: float = 0,
+) -> ToyGraph:
+    """A graph with two numbers at each node and each edge, of which one may be zero."""
+    labels = np.where(rng.random(n) < missing, -1, rng.integers(0, n_labels, n))
+    nodes, numbers = rng.normal(size=(n, 2)), rng.normal(size=(len(edges), 2))
+    return ToyGraph(nodes, edges, numbers * (rng.random(numbers.shape) < 0.8), labels, n_labels)
+
+
+def random_tree(rng: np.random.Generator, n: int) -> list[tuple[int, int]]:
+    """The edges of a tree, or of some, of n nodes in any order."""
+    names = rng.permutation(n)
+    found = [(names[i], names[rng.integers(0, i)]) for i in range(1, n) if rng.random() < 0.9]
+    return [(int(a), int(b)) for a, b in found]
+
+
+def lattice_edges(height: int, width: int) -> list[tuple[int, int]]:
+    """The edges of a lattice, rows being one after the other."""
+    place = np.arange(height * width).reshape(height, width)
+    across = zip(place[:, :-1].ravel().tolist(), place[:, 1:].ravel().tolist(), strict=True)
+    down = zip(place[:-1].ravel().tolist(), place[1:].ravel().tolist(), strict=True)
+    return [*across, *down]

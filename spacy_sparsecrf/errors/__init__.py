@@ -135,6 +135,11 @@ class Warnings(metaclass=_Coded):
         "[components.{name}.learning] has settings that are no longer known: {unknown}. What was "
         "trained with them predicts as before, but cannot be trained again: remove them."
     )
+    SCW370 = (
+        "The inference of {n} of {of} graphs has not converged after {limit} iterations (the "
+        "largest change was {change:.2g}): their log Z and probabilities are not those of a fixed "
+        "point. Raise damping (such as 0.5) or limit; very large weights may be the reason."
+    )
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): tests are called by their "
         "hashes. Copy it again; a component works without it."

@@ -228,6 +228,32 @@ class NumericErrors:
         "choose another [components.NAME.solver]: spacy_sparsecrf.OWLQN.v1 or "
         "spacy_sparsecrf.RPROP.v1."
     )
+    SC370 = (
+        "Graph {graph} cannot be encoded: tests, labels and edges must be as many as its nodes and "
+        "edges, and numbers finite. Correct what is given to GraphBuilder.add."
+    )
+    SC371 = (
+        "Edge {edge} of graph {graph} joins the nodes {nodes}, of which one is not in the graph. "
+        "Number its nodes from 0."
+    )
+    SC372 = (
+        "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it; what it tests "
+        "for can be a test of the node."
+    )
+    SC373 = "The inference of a graph has {key} = {value!r}, which must be {expected}. Change it."
+    SC374 = (
+        "A node of a graph has the label {label}, but there are {n} labels, numbered from 0. "
+        "Correct it, or give the number of labels."
+    )
+    SC375 = (
+        "Pseudo-likelihood needs the gold labels of all nodes, and {n} graphs have nodes without. "
+        'Annotate them, or choose method = "lbp" or "mean_field", which sum over them.'
+    )
+    SC376 = (
+        "The solver {solver} works on chains only. For graphs, choose another [components.NAME."
+        "solver]: OWLQN.v1, RPROP.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, SMD.v1 or Hybrid.v1 of "
+        "spacy_sparsecrf."
+    )
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
         "fixed once training on batches has begun: {known}. Name all labels before: write them "

@@ -132,6 +132,15 @@ def step_adagrad(
         theta[k] = _shrink(theta[k] - rate * g, 1, rate, rule.l1, rule.l2)
 
 
+@kernel
+def step_all(eta: float, rule: Rule, gradient: Floats, theta: Floats, extra: Floats) -> None:
+    """Step along the gradient [K] on all weights, and clear it; extra: see `minibatch_pass`."""
+    if rule.kind == SGD:
+        step_sgd(0, len(theta), eta, rule, gradient, theta, extra)
+    else:
+        step_adagrad(0, len(theta), eta, rule, gradient, theta, extra)
+
+
 @inner
 def _catch_up(
     rows: Ints, step: int, eta: float, rule: Rule, marks: RowMarks, theta: Floats, extra: Floats

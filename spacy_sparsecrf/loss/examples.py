@@ -1,4 +1,6 @@
-"""The chain loss an example at a time: gradients of some, and passes of stochastic descent."""
+"""A loss an example at a time: gradients of some, and passes of stochastic descent."""
+
+from functools import cached_property
 
 import numpy as np
 
@@ -7,6 +9,8 @@ from ..kernels.hessian import Turn
 from ..kernels.layout import Tangents, Vectors, Visit
 from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
 from ..penalty import ElasticNet
+from .graph import GraphLoss
+from .graph_examples import GraphExamples
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
@@ -45,6 +49,7 @@ class Examples:
         self.tables = working.tables
         self.visit = new_visit(working)
         self.split = working.split
+        self._working = working
         self._n_calls = 0
 
     def summed(self, gradient: Floats) -> Summed:
@@ -65,15 +70,11 @@ class Examples:
         call = members, self._n_calls, self.tables, theta, self.summed(gradient)
         return float(add_gradients(*call, self.visit))
 
-
-class CurvedExamples(Examples):
-    """Examples of which also the Hessian is evaluated, times a vector."""
-
-    def __init__(self, working: WorkingLoss) -> None:
-        super().__init__(working)
+    @cached_property
+    def _turn(self) -> Turn:
         shape = self.visit.vectors.alpha.shape
         tangents = [Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2)]
-        self._turn = Turn(working.pairs.new_slopes(np.float64), *tangents)
+        return Turn(self._working.pairs.new_slopes(np.float64), *tangents)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
@@ -87,6 +88,38 @@ class CurvedExamples(Examples):
         call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
         return float(add_gradient_and_product(*call, product, self.visit, self._turn))
 
+    def descend(
+        self,
+        order: Longs,
+        paid: tuple[Paid, Paid],
+        rates: tuple[float, float],
+        eta: float,
+        decay: float,
+    ) -> float:
+        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
+        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self.visit))
+
+    def descend_in_batches(
+        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+    ) -> float:
+        """Pass over examples once; see `Minibatches.run`."""
+        marks, summed = self._new_marks(), self.summed(np.zeros_like(theta))
+        pass_of = order, batch, etas, rule, self.tables, marks
+        return float(minibatch_pass(*pass_of, theta, extra, summed, self.visit))
+
+    def _new_marks(self) -> RowMarks:
+        """Marks of rows, of which none was visited."""
+        pair_ptr = self.split + self._working.bigram.ptr
+        weights_of = np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
+        n = len(weights_of) - 1
+        unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        return RowMarks(weights_of, unseen, nothing, nothing.copy())
+
+
+def examples_of(loss: WorkingLoss | GraphLoss) -> Examples | GraphExamples:
+    """The examples of a loss, which are visited one by one."""
+    return GraphExamples(loss) if isinstance(loss, GraphLoss) else Examples(loss)
+
 
 class Sample:
     """The loss of some of N examples as a function of the weights, scaled up to all of them.
@@ -95,7 +128,7 @@ class Sample:
     scale: N / b.
     """
 
-    def __init__(self, examples: Examples, members: Longs) -> None:
+    def __init__(self, examples: Examples | GraphExamples, members: Longs) -> None:
         self._examples = examples
         self._members = members
         self.scale = len(examples.sequences) / len(members)
@@ -118,10 +151,14 @@ class SequenceDescent:
     """
 
     def __init__(
-        self, working: WorkingLoss, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
+        self,
+        working: WorkingLoss | GraphLoss,
+        penalty: ElasticNet,
+        missing: bool = False,
+        n_examples: int = 0,
     ) -> None:
         self._working = working
-        self._examples = Examples(working)
+        self._examples = examples_of(working)
         known = self._examples.complete
         self.sequences: Longs = self._examples.sequences[known | missing]
         share = 1.0 / max(1, n_examples or len(self.sequences))
@@ -144,9 +181,7 @@ class SequenceDescent:
         order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
         RETURNS: the weighted sum of the losses of the examples, each before its update.
         """
-        unigram, bigram = self._paid()
-        tables, visit = self._examples.tables, self._examples.visit
-        return float(sgd_pass(order, tables, unigram, bigram, *self._rates, eta, decay, visit))
+        return self._examples.descend(order, self._paid(), self._rates, eta, decay)
 
     def _paid(self) -> tuple[Paid, Paid]:
         """The weights of each kind, and what they have received."""
@@ -184,17 +219,13 @@ class Minibatches:
     """
 
     def __init__(
-        self, working: WorkingLoss, penalty: ElasticNet, batch: int, n_examples: int = 0
+        self, working: WorkingLoss | GraphLoss, penalty: ElasticNet, batch: int, n_examples: int = 0
     ) -> None:
-        self._examples = Examples(working)
+        self._examples = examples_of(working)
         self.sequences: Longs = self._examples.sequences
         self.batch = batch
         share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
-        n_weights = len(working.coordinates)
-        pair_ptr = working.split + working.bigram.ptr
-        self._weights_of = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
-        self._gradient = np.zeros(n_weights)
 
     def n_steps(self, order: Longs) -> int:
         """How many minibatches an order [n] of examples is cut into."""
@@ -223,13 +254,4 @@ class Minibatches:
         if averaging:
             averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
         numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
-        marks = self._new_marks()
-        pass_of = order, self.batch, etas, numbers, self._examples.tables, marks
-        summed = self._examples.summed(self._gradient)
-        return float(minibatch_pass(*pass_of, theta, extra, summed, self._examples.visit))
-
-    def _new_marks(self) -> RowMarks:
-        """Marks of rows, of which none was visited."""
-        n = len(self._weights_of) - 1
-        unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
+        return self._examples.descend_in_batches(order, self.batch, etas, numbers, theta, extra)

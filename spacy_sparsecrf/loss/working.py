@@ -65,6 +65,11 @@ class WorkingLoss:
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
         self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, len(self.heads))
 
+    @property
+    def n_examples(self) -> int:
+        """Number of sequences with gold labels."""
+        return self.space.lattice.n_examples
+
     def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
         """What a solver makes of the loss, made once: it has nothing but settings and states."""
         if make not in self._derived:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..loss.examples import Examples, Sample
+from ..loss.examples import Examples, Sample, examples_of
+from ..loss.graph_examples import GraphExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -75,10 +76,10 @@ class Hybrid(BatchSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
-        n = loss.space.lattice.n_examples
+        n = loss.n_examples
         if state.size == n:
             return self._whole().step(loss, penalty, state)
-        examples = Examples(loss)
+        examples = examples_of(loss)
         order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
         while visits < n and state.size < n:
@@ -86,7 +87,9 @@ class Hybrid(BatchSolver):
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return self.report(penalty, state, visits / n)
 
-    def _iterate(self, examples: Examples, order: Longs, penalty: ElasticNet, state: State) -> int:
+    def _iterate(
+        self, examples: Examples | GraphExamples, order: Longs, penalty: ElasticNet, state: State
+    ) -> int:
         """Let the sample grow, and do one iteration on it unless it is the whole.
 
         RETURNS: how many visits of an example that took.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
-from ..loss.examples import CurvedExamples
+from ..loss.examples import Examples, examples_of
+from ..loss.graph_examples import GraphExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -65,7 +66,7 @@ class SMD(StreamSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
-        examples = CurvedExamples(loss)
+        examples = examples_of(loss)
         order = self.shuffled(examples.sequences, state.epoch)
         state.epoch += 1
         # Of arrays that were handed out, none is written to.
@@ -74,7 +75,9 @@ class SMD(StreamSolver):
         self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
         return self.end_pass(loss, penalty, state)
 
-    def _run(self, examples: CurvedExamples, order: Longs, l2: float, weights: Gained) -> float:
+    def _run(
+        self, examples: Examples | GraphExamples, order: Longs, l2: float, weights: Gained
+    ) -> float:
         """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
         theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
         gradient, product = np.zeros_like(theta), np.zeros_like(theta)
@@ -99,7 +102,7 @@ class SMD(StreamSolver):
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
-        examples = CurvedExamples(batch.loss)
+        examples = examples_of(batch.loss)
         order = batch.in_order(examples.sequences)
         totals["steps"] += -(-len(order) // self.batch)
         return self._run(examples, order, terms.share(self.batch).l2, Gained(**columns))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.examples import CurvedExamples, Examples, SequenceDescent
+from spacy_sparsecrf.loss.examples import Examples, SequenceDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
@@ -122,7 +122,7 @@ def test_examples_add_up_to_the_whole(case, limits):
     value = sums.add(sums.sequences, problem.theta, gradient)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    curved = CurvedExamples(working)
+    curved = Examples(working)
     gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
     direction = np.random.default_rng(3).normal(size=len(gradient))
     arguments = problem.theta, direction, gradient, product
