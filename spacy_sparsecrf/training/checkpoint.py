@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +156,16 @@ def expect(
 def expect_state(values: Mapping[str, Any], first: Any) -> None:
     """Check the fields of a solver's state that were loaded, by those of its first state.
 
-    Arrays have the same dtypes and shapes, but for rows of which there were none at first.
+    Arrays have the same dtypes and shapes, but for rows of which there were none at first. A field
+    with a default may be absent: an earlier version did not know it.
     RAISES: ValueError that names what is wrong.
     """
     forms: dict[str, Field | type] = {}
     sizes: dict[str, int] = {}
+    optional = {field.name for field in fields(first) if field.default is not MISSING}
     for name, value in fields_of(first).items():
+        if name in optional - values.keys():
+            continue
         forms[name] = type(value)
         if isinstance(value, np.ndarray):
             letters = [f"{name}.{axis}" for axis in range(value.ndim)]
