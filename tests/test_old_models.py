@@ -143,16 +143,22 @@ def test_weights_are_as_wide_as_they_were(name: str, dtype: str) -> None:
     assert pipe_of(load(name)).model.dtype == dtype
 
 
+# What is cut off goes on as it would have; from weights alone the solver may take other steps.
 @pytest.mark.parametrize(
-    ("name", "how"), [("cut_off", "checkpoint"), ("tags_float64", "init_weights")]
+    ("name", "how", "rtol"),
+    [("cut_off", "checkpoint", 1e-9), ("tags_float64", "init_weights", 4e-3)],
 )
-def test_training_goes_on_to_the_weights_of_then(name: str, how: str, tmp_path: Path) -> None:
+def test_training_goes_on_from_files_of_then(
+    name: str, how: str, rtol: float, tmp_path: Path
+) -> None:
     case, nlp = read(name), load(name)
     expected, pipe = case["continued"], pipe_of(nlp)
     examples = examples_of(nlp.vocab, case["train"])
     pipe.initialize(lambda: examples, nlp=nlp, **start_of(how, name, tmp_path))
     objectives = train(pipe, examples, len(expected["objectives"]))
-    np.testing.assert_allclose(objectives, expected["objectives"], rtol=1e-9)
+    np.testing.assert_allclose(objectives, expected["objectives"], rtol=rtol)
+    if how != "checkpoint":
+        return
     keys, weights = split(list(pipe.dump()))
     expected_keys, expected_weights = split(expected["weights"])
     assert keys == expected_keys
