@@ -1,7 +1,6 @@
 """`convert`: annotated text to .spacy files, and back to columns."""
 
 import gzip
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..convert.formats import SEPARATORS, Format, guess_format, open_source
 from ..convert.schemes import Scheme
 from ..errors import Errors, SparseCRFError
 from ..progress import followed
+from ..writing import write_files
 from .common import reported
 
 SPACY = ".spacy"
@@ -112,7 +112,7 @@ def _save(docs: Iterable[Doc], target: Path) -> int:
     packed = DocBin(attrs=STORED, store_user_data=True)
     for doc in followed(docs, "Converting", "docs"):
         packed.add(doc)
-    packed.to_disk(target)
+    write_files(target.parent, {target.name: packed.to_bytes()}, "the output")
     return len(packed)
 
 
@@ -121,19 +121,18 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
 
     source: for messages. RAISES: SparseCRFError if there are none.
     """
-    # What was there before is lost only once there is something in its place.
-    unfinished = target.with_name(f".{target.name}.unfinished")
     n = 0
-    try:
-        with _opened(unfinished, target.suffix == ".gz") as file:
+
+    def write(path: Path) -> None:
+        nonlocal n
+        with _opened(path, target.suffix == ".gz") as file:
             for text in followed(sentences, "Converting", "sentences"):
                 file.write(text.encode("utf8"))
                 n += 1
         if not n:
             raise SparseCRFError(Errors.SC612.format(path=source))
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+
+    write_files(target.parent, {target.name: write}, "the output")
     return n
 
 

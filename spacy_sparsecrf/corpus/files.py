@@ -11,7 +11,6 @@ replace those by final ones.
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from ..schema import Field, check, check_json, parse, told
+from ..writing import make_folder, replace_folder
 from .arrays import Array, Files, Memory, npy_header
 from .encoded import (
     MISSING,
@@ -39,7 +39,6 @@ from .encoded import (
 
 VERSION = 1
 NAME = "encoded"
-_UNFINISHED = ".part"
 _META = "corpus.json"
 _META_FORM = {"version": int, "start_label": bool}
 # Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
@@ -131,7 +130,7 @@ class FileCorpusBuilder:
         self._contexts: RowIndex | None = None
         self._n_tokens = self._n_labels = 0
         try:
-            self._unfinished = Path(tempfile.mkdtemp(_UNFINISHED, "corpus-", files.directory))
+            self._unfinished, self._held = make_folder(files.directory, "corpus-")
             self._streams = {name: self._open(f"{name}.raw") for name in _ARRIVING}
         except OSError as error:
             raise files.failure(error) from error
@@ -146,6 +145,7 @@ class FileCorpusBuilder:
             with suppress(OSError):
                 stream.close()
         shutil.rmtree(self._unfinished, ignore_errors=True)
+        self._held()
 
     def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch; see `CorpusBuilder.add`. RAISES: SparseCRFError for real values."""
@@ -181,7 +181,7 @@ class FileCorpusBuilder:
         try:
             self._streams["labels"].flush()
             with (self._unfinished / "labels.raw").open("r+b") as stream:
-                while len(piece := np.fromfile(stream, np.int32, _CHUNK)):
+                while len(piece := _read(stream, "<i4", _CHUNK)):
                     found = final(piece)
                     n_missing += int((found == MISSING).sum())
                     stream.seek(-piece.nbytes, os.SEEK_CUR)
@@ -203,7 +203,7 @@ class FileCorpusBuilder:
             for stream in self._streams.values():
                 stream.close()
             self._write(min_freq, self._contexts)
-            _replace(self._unfinished, self._files.directory / NAME)
+            replace_folder(self._unfinished, self._files.directory / NAME)
         except OSError as error:
             raise self._files.failure(error) from error
         return read_corpus(self._files, self._n_labels)
@@ -240,8 +240,8 @@ class FileCorpusBuilder:
             total = 0
             indptr.write(np.zeros(1, np.int64).tobytes())
             # Few enough tokens: each has many tests.
-            while len(sizes := np.fromfile(lengths, np.int32, _CHUNK >> 4)):
-                found = number[np.fromfile(tests, np.int32, int(sizes.sum()))]
+            while len(sizes := _read(lengths, "<i4", _CHUNK >> 4)):
+                found = number[_read(tests, "<i4", int(sizes.sum()))]
                 kept = found >= 0
                 counts = np.concatenate(([0], np.cumsum(kept)))
                 indptr.write((total + counts[np.cumsum(sizes)]).astype(np.int64).tobytes())
@@ -254,7 +254,7 @@ class FileCorpusBuilder:
         """Write an array [n] from what has arrived, or from what that is changed to."""
         path, dtype = self._unfinished / f"{name}.raw", _ARRIVING[name]
         with path.open("rb") as raw, self._begin(name, n) as stream:
-            while len(piece := np.fromfile(raw, np.dtype(dtype), _CHUNK)):
+            while len(piece := _read(raw, dtype, _CHUNK)):
                 stream.write((change(piece) if change else piece).astype(dtype).tobytes())
         path.unlink()
 
@@ -286,6 +286,11 @@ def corpus_builder(store: Memory) -> Iterator[Builder]:
         builder.close()
 
 
+def _read(stream: IO[bytes], dtype: str, n: int) -> Array:
+    """Read at most n numbers. RAISES: OSError, where `numpy.fromfile` would take it for the end."""
+    return np.frombuffer(stream.read(n * np.dtype(dtype).itemsize), dtype)
+
+
 def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """The tests that are not rare in their final order, and the final number of each, or -1.
 
@@ -313,22 +318,6 @@ def check_directory(directory: Path) -> None:
         raise SparseCRFError(message) from error
     if not found <= own:
         raise SparseCRFError(Errors.SC349.format(path=path))
-
-
-def _replace(new: Path, path: Path) -> None:
-    """Rename a directory, in the place of one that may be there."""
-    if not path.exists():
-        new.rename(path)
-        return
-    old = Path(tempfile.mkdtemp(_UNFINISHED, "old-", path.parent))
-    path.rename(old / path.name)
-    try:
-        new.rename(path)
-    except OSError:
-        (old / path.name).rename(path)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def read_corpus(files: Files, n_labels: int) -> EncodedCorpus:

@@ -58,6 +58,10 @@ class NumericErrors:
         "The checkpoint {path} cannot be read, or is damaged ({reason}). Copy it again, or remove "
         "the file ([initialize.components.NAME] checkpoint) to begin anew."
     )
+    SC319 = (
+        "{file} cannot be written: {reason}. What was in {folder} before is as it was. Make room "
+        "there, or change {setting}."
+    )
     SC320 = (
         "Training would take about {needed} of memory, and {available} are available: with l1 = 0 "
         "all {n_potential} potential weights of {n_tests} tests and {n_labels} labels are in use. "

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from ..schema import told
+from ..writing import write_files
 from .file import (
     FORMAT_VERSION,
     PACKED,
@@ -214,8 +215,8 @@ class CRFModel:
         return self
 
     def to_disk(self, path: str | Path) -> None:
-        """Write to a file."""
-        Path(path).write_bytes(self.to_bytes())
+        """Write to a file. RAISES: SparseCRFError where it cannot be written."""
+        write_files(Path(path).parent, {Path(path).name: self.to_bytes()}, "the path")
 
     def from_disk(self, path: str | Path) -> CRFModel:
         """Replace this model by one from a file; RAISES as `from_bytes`."""

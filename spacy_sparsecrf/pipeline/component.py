@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import srsly
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -331,10 +332,20 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write to a directory, with the weights of the training run so far."""
+        """Write to a directory, with the weights of the training run so far.
+
+        RAISES: SparseCRFError where it cannot be written; the files of the component are then as
+            they were.
+        """
         self._refresh()
-        super().to_disk(path, exclude=exclude)
-        storage.write_parts(path, self._parts(), exclude)
+        parts = {
+            "cfg": lambda: srsly.json_dumps(self.cfg, indent=2).encode("utf8"),
+            "model": self.model.to_bytes,
+            **self._parts(),
+        }
+        storage.write_parts(Path(path), parts, exclude)
+        if "vocab" not in exclude:
+            self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""

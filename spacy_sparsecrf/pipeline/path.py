@@ -19,6 +19,7 @@ from spacy.training.loop import (
 from spacy.util import get_sourced_components, load_model_from_config, registry, resolve_dot_names
 
 from ..errors import Errors, SparseCRFError
+from ..writing import replace_folder
 from .batchers import learners
 from .component import SparseCRF
 
@@ -143,9 +144,7 @@ class PipelinePath:
         fresh = path.with_name(f"{path.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
         modified.to_disk(fresh)
-        if path.exists():
-            shutil.rmtree(path)
-        fresh.rename(path)
+        replace_folder(fresh, path)
 
 
 def _check(nlp: Language, config: Config) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +15,7 @@ from ..features.classes import pack, unpack
 from ..features.featurizer import Featurizer
 from ..model.model import CRFModel
 from ..model.names import Names, read_test_parts
+from ..writing import write_files
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
 
 FORMAT = 1  # of `cfg`; a model file has its own
 NAMES = "names"
+_SETTING = "the directory that the pipeline is saved to"
 CLUSTERS = class_sources.FILE
 
 
@@ -100,17 +101,10 @@ def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
     return found[-1]
 
 
-def write_parts(path: str | Path, parts: Parts, exclude: Iterable[str]) -> None:
-    """Write what is stored beside a component; without any no file is left."""
-
-    def write(part: Callable[[], bytes], file: Path) -> None:
-        data = part()
-        if data:
-            file.write_bytes(data)
-        else:
-            file.unlink(missing_ok=True)
-
-    util.to_disk(path, {key: partial(write, part) for key, part in parts.items()}, exclude)
+def write_parts(path: Path, parts: Parts, exclude: Iterable[str]) -> None:
+    """Write the files of a component, all or none; what is empty has no file."""
+    found = util.to_dict(dict(parts), exclude)
+    write_files(path, {key: data or None for key, data in found.items()}, _SETTING)
 
 
 def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes:

@@ -5,7 +5,6 @@ A checkpoint holds the solver's state, never the corpus: it only fits the run th
 
 import hashlib
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
@@ -20,11 +19,13 @@ from ..model.file import Arrays, read, write
 from ..penalty import ElasticNet
 from ..schema import Field, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
+from ..writing import write_files
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
 _DTYPES = {np.dtype(code).str for code in "?bBhHiIlLqQefd"}
 _SCALARS = {"bool": bool, "int": int, "float": float}
+_SETTING = "[initialize.components.NAME] checkpoint"
 # Bytes that are hashed at once.
 _PIECE = 1 << 24
 
@@ -67,7 +68,7 @@ def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
     """Write arrays and scalars to a file, at once or not at all.
 
     identity: JSON-able, of the run, without floats, which JSON may round; values: arrays of
-    numbers, float, int and bool, by name.
+    numbers, float, int and bool, by name. RAISES: SparseCRFError where it cannot be written.
     """
     arrays: Arrays = {}
     kinds: dict[str, Any] = {}
@@ -77,10 +78,7 @@ def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
         scalar = None if isinstance(value, np.ndarray) else type(value).__name__
         kinds[name] = [array.dtype.str, list(array.shape), scalar]
     data = write({"checkpoint": identity, "kinds": kinds}, arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_bytes(data)
-    os.replace(unfinished, path)
+    write_files(path.parent, {path.name: data}, _SETTING)
 
 
 @contextmanager

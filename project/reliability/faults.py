@@ -1,0 +1,245 @@
+"""A fault at the k-th call, for every k: old files are whole, and a second try ends as if nothing.
+
+    python -m reliability.faults
+
+Each scenario runs with the k-th write, fsync, rename, link, truncate, reservation, mkdir or read of
+a file below its folder failing, or the k-th large allocation, for k = 1, 2, ... until none fails.
+The calls are those of the C library, of which `faults.c` has its own.
+"""
+
+import ctypes
+import errno
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from wasabi import msg
+
+SOURCE = Path(__file__).with_name("faults.c")
+_LIBRARY = "SPARSECRF_FAULTS"
+_MOST = 5_000
+
+
+class Fault(NamedTuple):
+    """What fails: calls with an error of the system, or allocations of so many bytes and more."""
+
+    error: int = errno.EIO
+    least_bytes: int = 0
+
+
+def build(folder: Path) -> Path:
+    """Compile the library. RAISES: OSError where there is no compiler."""
+    library = folder / "faults.so"
+    command = ["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"]
+    subprocess.run(command, check=True, capture_output=True)
+    return library
+
+
+def examples() -> list[Any]:
+    """A few tagged sentences."""
+    import spacy
+    from spacy.tokens import Doc
+    from spacy.training import Example
+
+    nlp, made = spacy.blank("xx"), []
+    for i in range(24):
+        words = [f"w{(i * 7 + j * j) % 13}" for j in range(2 + i % 6)]
+        tags = ["ABC"[(len(words) + j + i) % 3] for j in range(len(words))]
+        doc = Doc(nlp.vocab, words=words, tags=tags)
+        made.append(Example(Doc(nlp.vocab, words=words), doc))
+    return made
+
+
+def train(folder: Path, most: int = 1_000) -> bytes:
+    """Train with a checkpoint and the corpus in files, until that has converged.
+
+    most: steps. RETURNS: the component, saved.
+    """
+    import spacy
+
+    nlp, given = spacy.blank("xx"), examples()
+    solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1}
+    config = {"n_threads": 1, "l1": 0.5, "l2": 0.1, "solver": {**solver, "window": 0.02}}
+    pipe = nlp.add_pipe("sparse_crf", config=config)
+    places = {"checkpoint": folder / "run", "corpus_dir": folder / "corpus"}
+    pipe.initialize(lambda: given, nlp=nlp, **places)
+    while most and not pipe.training_run().converged:
+        pipe.update(given)
+        pipe.finish_update(None)
+        most -= 1
+    data: bytes = pipe.to_bytes(exclude=["vocab"])
+    return data
+
+
+def begin(folder: Path) -> None:
+    """Train as `train` does, and stop early."""
+    train(folder, 2)
+
+
+def filled(label: str) -> Any:
+    """A component with a weight for a label."""
+    import spacy
+
+    pipe = spacy.blank("xx").add_pipe("sparse_crf", config={"n_threads": 1})
+    pipe.cfg["labels"] = [label, "X"]
+    pipe.patch([f"u\tlower[0]=a\t#\t{label}\t1.5"])
+    return pipe
+
+
+def save(folder: Path) -> bytes:
+    """Save a component. RETURNS: nothing; what counts are its files."""
+    filled("NEW").to_disk(folder / "pipe", exclude=["vocab"])
+    return b""
+
+
+def save_old(folder: Path) -> None:
+    """Save another component."""
+    filled("OLD").to_disk(folder / "pipe", exclude=["vocab"])
+
+
+def _contents(folder: Path) -> bytes:
+    """All files below a folder, with their names."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)
+
+
+class Scenario(NamedTuple):
+    """What is prepared in a folder, what is done there, and whether that is all or nothing."""
+
+    prepare: Callable[[Path], None] | None
+    run: Callable[[Path], bytes]
+    is_whole: bool
+
+
+SCENARIOS = {
+    "training": Scenario(None, train, False),
+    "training that goes on": Scenario(begin, train, False),
+    "saving": Scenario(None, save, True),
+    "saving over another": Scenario(save_old, save, True),
+}
+
+
+class Faults:
+    """The preloaded library."""
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.faults_failed.restype = ctypes.c_char_p
+        self._library.faults_end.restype = ctypes.c_long
+
+    def arm(self, folder: Path, at: int, fault: Fault) -> None:
+        """Let the call number `at` fail."""
+        arguments = str(folder).encode(), ctypes.c_long(at), fault.error
+        self._library.faults_arm(*arguments, ctypes.c_long(fault.least_bytes))
+
+    def end(self) -> tuple[int, str]:
+        """How many calls there were, and which failed."""
+        n = int(self._library.faults_end())
+        return n, self._library.faults_failed().decode()
+
+
+def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected: bytes) -> str:
+    """Let one call fail, and try again. RETURNS: the call, or nothing where there was none.
+
+    RAISES: AssertionError that says what does not hold.
+    """
+    from spacy_sparsecrf.errors import SparseCRFError
+
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as name:
+        folder = Path(name)
+        if scenario.prepare is not None:
+            scenario.prepare(folder)
+        before, found, raised = _contents(folder), b"", ""
+        faults.arm(folder, at, fault)
+        try:
+            found = scenario.run(folder)
+        except SparseCRFError as error:
+            raised = str(error)
+        finally:
+            _, failed = faults.end()
+        left = [str(path) for path in folder.rglob("*") if path.suffix in (".part", ".old")]
+        assert not left, f"{failed} leaves {left}"
+        if not raised:
+            assert (found or _contents(folder)) == expected, f"{failed}: another result"
+            return failed
+        is_told = fault.least_bytes or (name in raised and ("[init" in raised or "saved" in raised))
+        assert raised.startswith("[SC") and is_told, f"{failed}: {raised}"
+        if scenario.is_whole:
+            assert _contents(folder) == before, f"{failed}: other files"
+        again = scenario.run(folder) or _contents(folder)
+        assert again == expected, f"{failed}: a second try ends otherwise"
+    return failed
+
+
+def try_all(name: str, fault: Fault) -> Counter[str]:
+    """Let each call of a scenario fail in turn. RETURNS: how often which."""
+    faults, scenario, found = Faults(os.environ[_LIBRARY]), SCENARIOS[name], Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
+        if scenario.prepare is not None:
+            scenario.prepare(Path(folder))
+        expected = scenario.run(Path(folder)) or _contents(Path(folder))
+    for at in range(1, _MOST):
+        try:
+            failed = attempt(faults, scenario, at, fault, expected)
+        except Exception as error:
+            found[f"harm: call {at}: {type(error).__name__}: {error}"[:300]] += 1
+            continue
+        if not failed:
+            break
+        found[failed] += 1
+    return found
+
+
+def preloaded(*arguments: str) -> dict[str, dict[str, int]]:
+    """Run this module with the library. RETURNS: what it has found."""
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
+        library = str(build(Path(folder)))
+        paths = [str(Path(__file__).resolve().parents[1]), *sys.path]
+        own = {"LD_PRELOAD": library, _LIBRARY: library, "PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, "-m", "reliability.faults", *arguments]
+        done = subprocess.run(
+            command, env={**os.environ, **own}, capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    found: dict[str, dict[str, int]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main(
+    scenario: Annotated[str, typer.Option(help="One scenario only")] = "",
+    allocations: Annotated[
+        int, typer.Option(help="Let allocations of so many bytes and more fail instead of calls")
+    ] = 0,
+    output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
+) -> None:
+    """Let each call fail in turn, and tell what came of it."""
+    arguments = ["--allocations", str(allocations)]
+    names = [scenario] if scenario else list(SCENARIOS)
+    if _LIBRARY not in os.environ:
+        found = {}
+        for name in names:
+            found |= preloaded("--scenario", name, *arguments)
+            msg.text(f"{name}: {sum(found[name].values())} faults: {found[name]}")
+        if output is not None:
+            output.write_text(json.dumps(found))
+        if any(key.startswith("harm") for counts in found.values() for key in counts):
+            msg.fail("Faults did harm", exits=1)
+        return
+    logging.disable()
+    warnings.simplefilter("ignore")
+    for name in names:
+        typer.echo(json.dumps({name: try_all(name, Fault(least_bytes=allocations))}))
+
+
+if __name__ == "__main__":
+    typer.run(main)
