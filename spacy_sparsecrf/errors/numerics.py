@@ -208,6 +208,31 @@ class NumericErrors:
         "[components.{name}.learning] label_weights has the label {label!r} as a key, which is "
         "lost when the config is saved. Write a list of pairs: [[{label!r}, 2.0]]."
     )
+    SC363 = (
+        "The templates of component '{name}' read {reads}, which a first model says, but there is "
+        'none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
+    )
+    SC364 = (
+        "[components.{name}.learning] stack asks for a first model, of which no template reads "
+        "anything. Add some to [components.{name}.features] templates, such as "
+        '"u:first[0]" and "u:doc_majority[0]"; or set stack = {{}}.'
+    )
+    SC365 = (
+        "[components.{name}.learning] stack and schedule cannot be combined. Set one of them to "
+        "its default: stack = {{}} or schedule = []."
+    )
+    SC366 = (
+        "The templates of component '{name}' read doc_entity, but its target has labels of tokens, "
+        "not entities or spans. Read doc_majority instead."
+    )
+    SC367 = (
+        "[components.{name}.learning] stack folds = {folds} needs as many training Docs, but there "
+        "are {n}. Give more Docs, or lower folds."
+    )
+    SC368 = (
+        "Either the model file of component '{name}' or [components.{name}.learning] stack tells "
+        "of two stages, but not both. Restore both from one saved pipeline."
+    )
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
         "fixed once training on batches has begun: {known}. Name all labels before: write them "

@@ -36,6 +36,7 @@ MAX_STRUCTURE = 1 << 20
 _DTYPES = ("<u8", "<i8", "<u2", "<u4", "<f4", "<f8")
 
 TABLES = ("unigram", "bigram")
+FIRST = "first."  # in front of the names of the tables of a first model
 # The arrays of a table, in the order of a file, and their dtypes; values are as wide as is told.
 PACKED = ("keys", "counts", "previous", "labels", "values")
 _PACKED_DTYPES = {
@@ -190,28 +191,38 @@ def check_meta(meta: dict[str, Any]) -> None:
         raise damaged("the clusters are unsound")
 
 
+def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
+    """What stands in front of the names of tables: of a first model, if there is one, and last "".
+
+    arrays: by name, of `check_arrays`, or not checked yet.
+    """
+    return (FIRST, "") if len(arrays) > len(TABLES) * len(PACKED) else ("",)
+
+
 def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> None:
     """Check the tables of weights; after that, everything in them can be taken for an index.
 
     dtype: of values; n_outcomes: labels and clusters of labels, which unigram weights are of.
     RAISES: SparseCRFError that names what is wrong.
     """
-    expected = [f"{table}.{name}" for table in TABLES for name in PACKED]
+    tables = [prefix + table for prefix in reversed(prefixes_of(arrays)) for table in TABLES]
+    expected = [f"{table}.{name}" for table in tables for name in PACKED]
     if list(arrays) != expected:
         raise damaged(f"its arrays are {repr(list(arrays))}, not {', '.join(expected)}")
-    for table in TABLES:
+    for table in tables:
+        is_unigram = table.endswith(TABLES[0])
         parts = {name: arrays[f"{table}.{name}"] for name in PACKED}
         for name, array in parts.items():
             if array.dtype.str not in _PACKED_DTYPES.get(name, _VALUES[dtype]):
                 raise damaged(f"{table}.{name} has the dtype {array.dtype.str}")
         n = len(parts["values"])
         sizes = {"counts": len(parts["keys"]), "labels": n, "previous": n}
-        if table == "unigram":
+        if is_unigram:
             sizes["previous"] = 0
         for name, size in sizes.items():
             if len(parts[name]) != size:
                 raise damaged(f"{table}.{name} has {len(parts[name])} entries, not {size}")
-        fault = _fault(parts, n_labels, n_outcomes if table == "unigram" else n_labels)
+        fault = _fault(parts, n_labels, n_outcomes if is_unigram else n_labels)
         if fault:
             raise damaged(f"{table}.{fault}")
 

@@ -23,6 +23,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "doc_weight": "",
     "constrained": False,
     "schedule": [],
+    "stack": {},
 }
 
 # What all factories share; see `settings`.

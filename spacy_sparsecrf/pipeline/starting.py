@@ -16,6 +16,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..solvers.base import refuse
 from .batchers import is_endless, is_on_batches, warn_of_rare_rows
@@ -23,6 +24,7 @@ from .compiling import Compiled, LabelIds
 from .scorers import check_score_weights
 from .session import Learner
 from .settings import Features, LearningSettings, Setup
+from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..solvers.streaming import StreamSolver
@@ -41,13 +43,18 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
 
 
 def start_run(
-    setup: Setup, read: Features, compiled: Compiled, start: CRFModel | None, nlp: Language | None
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    compiled: Compiled,
+    start: CRFModel | None,
+    nlp: Language | None,
 ) -> "Training | Learner | None":
     """Begin a training run. Imports numba.
 
-    setup: of the component; read: what has read its features, see `with_kin`; compiled: the corpus
-    or, where training is on batches, first examples; start: weights to continue from, or None;
-    nlp: the pipeline, or None.
+    setup: of the component; read: what has read its features, see `with_kin`; record: of what was
+    read, or None; compiled: the corpus or, where training is on batches, first examples; start:
+    weights to continue from, or None; nlp: the pipeline, or None.
     RETURNS: the run, or None where there is nothing to learn from.
     RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
     """
@@ -59,7 +66,7 @@ def start_run(
     if on_batches:
         return _start_learner(setup, corpus, compiled.labels, start, whole=not is_endless(nlp))
     warn_of_rare_rows(setup.name, nlp)
-    return _start_training(setup, read, corpus, compiled, start)
+    return _start_training(setup, read, record, corpus, compiled, start)
 
 
 def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None) -> Memory:
@@ -77,6 +84,7 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
         "training on batches": is_on_batches(setup, nlp),
         f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
         f"[components.{name}.learning] constrained = true": settings.learning.constrained,
+        f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
     }
     for setting, needs in needing.items():
         if needs:
@@ -112,9 +120,14 @@ def with_kin(setup: Setup, read: Features) -> Features:
 
 
 def _start_training(
-    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    corpus: EncodedCorpus,
+    compiled: Compiled,
+    start: CRFModel | None,
 ) -> "Training":
-    """Begin a run on a corpus; in stages, if there is a schedule."""
+    """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
     from ..features.lineage import KinRecord
     from ..training.staged import StagedTraining
     from ..training.training import Training
@@ -124,6 +137,13 @@ def _start_training(
     legal = setup.legal(labels) if learning.constrained else None
     if learning.constrained and legal is None:
         warn(Warnings.SCW350.format(name=name))
+    given = {
+        "n_threads": settings.n_threads,
+        "observed_only": learning.observed_only,
+        "label_weights": learning.weights_of(name, labels),
+        "legal": legal,
+        **settings.problem,
+    }
     make_training: Callable[..., Training] = Training
     if isinstance(read, KinRecord):
         report = partial(logger.info, "%s: %s", name)
@@ -134,17 +154,12 @@ def _start_training(
         }
         make_training = partial(StagedTraining, **stages)
     with _doc_named(compiled):
-        training = make_training(
-            corpus,
-            labels,
-            setup.solver,
-            n_threads=settings.n_threads,
-            observed_only=learning.observed_only,
-            label_weights=learning.weights_of(name, labels),
-            legal=legal,
-            init=start,
-            **settings.problem,
-        )
+        if learning.stack.folds and record is not None:
+            make = partial(
+                Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
+            )
+            corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
+        training = make_training(corpus, labels, setup.solver, init=start, **given)
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
@@ -199,7 +214,7 @@ def _start_learner(
     from ..training.streaming import Stream
 
     learning, defaults = setup.settings.learning, LearningSettings()
-    for key in ("min_freq", "observed_only", "constrained", "schedule"):
+    for key in ("min_freq", "observed_only", "constrained", "schedule", "stack"):
         value, needed = getattr(learning, key), getattr(defaults, key)
         if value != needed:
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}

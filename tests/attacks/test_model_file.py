@@ -12,7 +12,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.file import MAX_HEADER, MAX_STRUCTURE
 from spacy_sparsecrf.model.model import CRFModel
 
-from .model_files import MODELS, File, Mutator, model_of, sealed, taken_apart, use
+from .model_files import MODELS, File, Mutator, model_of, sealed, stacked, taken_apart, use
 
 Change = Callable[[File], object]
 
@@ -213,6 +213,23 @@ def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> 
     assert str(caught.value).startswith("[SC314]")
     assert reason in str(caught.value)
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (array("first.unigram.labels", [0, 1, 3, 0, 2], "<u2"), "first.unigram.labels are not all"),
+        (array("first.bigram.previous", [1, 4, 2], "<u2"), "first.bigram.previous labels"),
+        (without("first.bigram.keys"), "its arrays are"),
+        (told("first.unigram.keys", name="second.unigram.keys"), "its arrays are"),
+    ],
+)
+def test_a_first_model_is_checked_as_the_other(change: Change, reason: str) -> None:
+    file = taken_apart(stacked(model_of()).to_bytes())
+    change(file)
+    with pytest.raises(SparseCRFError, match="SC314") as caught:
+        CRFModel().from_bytes(file.to_bytes())
+    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(
