@@ -71,7 +71,14 @@ def model_of(kind: str = "chain", dtype: str = "float32") -> CRFModel:
     return CRFModel(LABELS, dtype, unigram, bigram, kind)
 
 
+def stacked(model: CRFModel) -> CRFModel:
+    """The same in two stages."""
+    own = model.unigram, model.bigram, model.kind, model.bounds
+    return CRFModel(model.labels, model.dtype, *own, first=model)
+
+
 MODELS = [model_of(), model_of(dtype="float64"), model_of("memm"), model_of("maxent")]
+MODELS += [stacked(MODELS[0]), stacked(MODELS[-1])]
 
 
 def _observations(model: CRFModel) -> Observations:
@@ -99,7 +106,7 @@ def predictions(model: CRFModel) -> Arrays:
         marginals = decoder.marginals(seen)
     assert labels.shape == (9,) and ((labels >= 0) & (labels < len(model.labels))).all()
     assert marginals.shape == (9, len(model.labels))
-    return [labels, marginals]
+    return [labels, marginals, *([] if model.first is None else predictions(model.first))]
 
 
 def use_model(file: File, sound: File) -> Arrays:

@@ -1,7 +1,7 @@
 """What templates read from tokens, before it is hashed: values of words and of annotations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -89,6 +89,15 @@ class Templates:
     start_label: bool
     value_seeds: Hashes = field(default_factory=lambda: _NONE)
     value_numbers: Hashes = field(default_factory=lambda: _NONE)
+
+    def select(self, columns: Sequence[int]) -> "Templates":
+        """Keep some of the tests, in the order given, and all real-valued features."""
+        unigram, bigram = (
+            np.flatnonzero(np.isin(columns, own)).astype(np.int32)
+            for own in (self.unigram_columns, self.bigram_columns)
+        )
+        tests = self.tests.select(columns)
+        return replace(self, tests=tests, unigram_columns=unigram, bigram_columns=bigram)
 
     @cached_property
     def value_keys(self) -> Hashes:

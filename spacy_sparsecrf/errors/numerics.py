@@ -319,3 +319,28 @@ class NumericErrors:
         "again. Set [components.NAME.solver] @crf_solvers to spacy_sparsecrf.OWLQN.v1, or, with "
         "l1 = 0, to spacy_sparsecrf.NewtonCG.v1."
     )
+    SC410 = (
+        "The templates of component '{name}' read {reads}, which a first model says, but there is "
+        'none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
+    )
+    SC411 = (
+        "[components.{name}.learning] stack asks for a first model, of which no template reads "
+        "anything. Add some to [components.{name}.features] templates, such as "
+        '"u:first[0]" and "u:doc_majority[0]"; or set stack = {{}}.'
+    )
+    SC412 = (
+        "[components.{name}.learning] stack and schedule cannot be combined. Set one of them to "
+        "its default: stack = {{}} or schedule = []."
+    )
+    SC413 = (
+        "The templates of component '{name}' read doc_entity, but its target has labels of tokens, "
+        "not entities or spans. Read doc_majority instead."
+    )
+    SC414 = (
+        "[components.{name}.learning] stack folds = {folds} needs as many training Docs, but there "
+        "are {n}. Give more Docs, or lower folds."
+    )
+    SC415 = (
+        "Either the model file of component '{name}' or [components.{name}.learning] stack tells "
+        "of two stages, but not both. Restore both from one saved pipeline."
+    )

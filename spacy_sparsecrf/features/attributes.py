@@ -138,8 +138,12 @@ ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "
 """
 
 EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
-TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR)
-"""What is read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`."""
+FIRST, DOC_MAJORITY, DOC_ENTITY = STACKED = ("first", "doc_majority", "doc_entity")
+"""What a first model says of the tokens, see `stacking`."""
+
+TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED)
+"""What is read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`, and what
+a first model says."""
 
 VALUE = "value"
 """A number as such, `value(_.name)`; so is each dimension of `vector` without bins."""

@@ -1,7 +1,7 @@
 """Doc -> hashed observation tests, without a Python string per token."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class PlanFeaturizer(ABC):
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the tests of what `readings` returned."""
-        templates = self.plan.templates
+        templates = readings[0].templates if readings else self.plan.first_templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
         values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
@@ -114,7 +114,7 @@ class PlanFeaturizer(ABC):
             values = np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
         if self.watch is not None:
             self.watch(plan, values)
-        return Readings(plan.templates, offsets, rows, lexical, values, lexicon)
+        return Readings(plan.first_templates, offsets, rows, lexical, values, lexicon)
 
     def _token_reader(self, read: Read) -> TokenReader:
         """The function of Docs that an attribute is which is read in Python."""
@@ -202,6 +202,11 @@ class Featurizer(PlanFeaturizer):
     def plan(self) -> Plan:
         """The templates as they are laid out now."""
         return self._plan
+
+    @property
+    def stacked(self) -> Collection[Read]:
+        """What templates read of a first model."""
+        return self.plan.stacked
 
     @property
     def _phrase_names(self) -> list[str]:

@@ -5,7 +5,7 @@ numbers of attributes that are read in Python stand for values that only their D
 `TokenValues` remembers them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, repeat
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from ..model.names import (
 )
 from ..model.names import Value as NamedValue
 from .arguments import Read
-from .attributes import EXTENSION, NUMBERS, PHRASE, VECTOR, Ngrams, Value
+from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, Ngrams, Value
 from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .patterns.featurizer import PatternFeaturizer
@@ -102,7 +102,7 @@ class TokenValues:
 
         numbers: [N] of their N tokens, as they were read.
         """
-        if read.name == VECTOR:
+        if read.name == VECTOR or read.name in STACKED:
             return
         known = self._known.setdefault(read, {0: ""})
         if read.name == PHRASE:
@@ -117,6 +117,10 @@ class TokenValues:
                     known[number] = _value(docs[i][t - ends[i]], read.argument)
         else:
             known.update(texts_of(read, docs))
+
+    def know(self, reads: Iterable[Read], texts: Mapping[int, str]) -> None:
+        """Remember values of attributes. texts: by their numbers."""
+        self._known.update((read, {0: "", **texts}) for read in reads)
 
     def value(self, read: Read, number: int) -> Value:
         """The value that a number stands for. RAISES: KeyError if none is known."""
@@ -260,13 +264,14 @@ class _Kept(NamedTuple):
 
     readings: without values of words; of annotations they have the columns that are not of vectors.
     vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
-    vocab: of the tokens.
+    vocab: of the tokens; ends: [D] int64, the token behind each Doc.
     """
 
     readings: Readings
     vectors: NDArray[Any]
     is_vector: NDArray[np.bool_]
     vocab: Vocab
+    ends: Longs
 
     def restore(self, lexical: Hashes) -> Readings:
         """What was read. lexical: values of words."""
@@ -325,7 +330,29 @@ class NameRecord:
         offsets, words, annotations, vectors = self._store.kept(kept)
         own = readings._replace(offsets=offsets, words=words, annotations=annotations)
         own = own._replace(lexical=readings.lexical[:0], values=NO_VALUES)
-        self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab))
+        ends = np.cumsum([*map(len, docs)], dtype=np.int64)
+        self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab, ends))
+
+    def parts(self) -> Iterator[tuple[Readings, Longs]]:
+        """What was read, in order, without numbers; and the token behind each Doc, [D]."""
+        for kept in self._kept:
+            yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
+
+    def observe(self) -> Observations:
+        """Hash the tests of what was read."""
+        return self._features.observe([readings for readings, _ in self.parts()])
+
+    def refill(self, fill: Callable[[Readings, Longs], Readings], texts: Mapping[int, str]) -> None:
+        """Take over what a first model says of the tokens.
+
+        fill: puts it into one of the `parts`; texts: of what it says, by their numbers.
+        """
+        for i, (readings, ends) in enumerate(self.parts()):
+            kept, filled = self._kept[i], fill(readings, ends)
+            annotations = filled.annotations[:, ~kept.is_vector]
+            own = kept.readings._replace(templates=filled.templates, annotations=annotations)
+            self._kept[i] = kept._replace(readings=own)
+        self._tokens.know(self._features.plan.stacked, texts)
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Name tests.

@@ -17,7 +17,7 @@ from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
 from .arguments import Read
-from .attributes import ANNOTATION, EXTENSION, NGRAMS, SPAN, TOKEN, VECTOR, Ngrams
+from .attributes import ANNOTATION, EXTENSION, NGRAMS, SPAN, STACKED, TOKEN, VECTOR, Ngrams
 from .templates import Template, TokenTest
 
 # From where an offset counts, see `Conjunctions`.
@@ -69,6 +69,23 @@ class Plan:
             if read.name in (EXTENSION, SPAN):
                 found[str(read)] = column
         return found
+
+    @cached_property
+    def stacked(self) -> dict[Read, int]:
+        """What is read of a first model, and its columns of annotations."""
+        columns = enumerate(self.token_columns, len(self.annotations))
+        return {read: column for column, read in columns if read.name in STACKED}
+
+    @cached_property
+    def first_templates(self) -> Templates:
+        """The tests of a first model, which read nothing of it; all, where none reads any."""
+        if not self.stacked:
+            return self.templates
+        tests, n_lexical = self.templates.tests, self.templates.n_lexical
+        reads_it = np.isin(tests.columns, [n_lexical + c for c in self.stacked.values()])
+        ends = zip(tests.part_ptr, tests.part_ptr[1:], strict=False)
+        kept = [p for p, (begin, end) in enumerate(ends) if not reads_it[begin:end].any()]
+        return self.templates.select(kept)
 
 
 class Placed(Protocol):

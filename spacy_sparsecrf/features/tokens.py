@@ -22,7 +22,7 @@ from thinc.util import to_numpy
 
 from ..errors import Errors, SparseCRFError
 from .arguments import Read
-from .attributes import EXTENSION, PHRASE, SPAN, VECTOR
+from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR
 from .phrases import Phrases, Tokens
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import TokenTest
@@ -87,9 +87,16 @@ def token_reader(
         return Extension(read.argument)
     if read.name == SPAN:
         return SpanLabels(read.argument)
+    if read.name in STACKED:
+        return _nothing_yet
     if read.name == PHRASE:
         return Phrases((phrases or {})[read.argument], phrase_attr)
     return VectorBins(read.length, vector_width)
+
+
+def _nothing_yet(docs: Sequence[Doc]) -> Values:
+    """Leave the place of what a first model will say, see `stacking`."""
+    return np.zeros((sum(map(len, docs)), 1), dtype=np.uint64)
 
 
 def number_of(value: Any) -> int:

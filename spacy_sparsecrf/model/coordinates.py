@@ -37,11 +37,13 @@ class WeightNames:
     def _n_previous(self) -> int:
         return len(self.labels) + int(self.start_label)
 
-    def model(self, coordinates: Longs, theta: Floats, dtype: str) -> CRFModel:
+    def model(
+        self, coordinates: Longs, theta: Floats, dtype: str, first: CRFModel | None = None
+    ) -> CRFModel:
         """The model that has these weights.
 
-        coordinates: [n] int64, ascending; theta: [n]; dtype: see `CRFModel`. Weights that
-        underflow it are dropped.
+        coordinates: [n] int64, ascending; theta: [n]; dtype, first: see `CRFModel`. Weights that
+        underflow the dtype are dropped.
         """
         n, n_outcomes = len(self.labels), self._n_outcomes
         split = len(self.unigram_keys) * n_outcomes
@@ -52,7 +54,7 @@ class WeightNames:
         unigrams = WeightTable.of(self.unigram_keys[test], None, outcome, values[unigram])
         test, pair = np.divmod(pairs, n * self._n_previous)
         bigrams = WeightTable.of(self.bigram_keys[test], pair // n, pair % n, values[~unigram])
-        return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds)
+        return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds, first)
 
     def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
         """Coordinates and weights, [n] each, of a model's tests and labels that have names here."""

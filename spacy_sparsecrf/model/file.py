@@ -40,6 +40,7 @@ _HEADER = {"meta": dict, "arrays": [{"name": str, "dtype": str, "length": int}]}
 # Files from before there were others have no kind, and no clusters.
 _META = {"labels": [str], "dtype": str, "kind?": str, "bounds?": [int]}
 TABLES = ("unigram", "bigram")
+FIRST = "first."  # in front of the names of the tables of a first model
 # The arrays of a table, in the order of a file. Unigram weights are of outcomes, which are Y labels
 # and clusters of labels.
 PACKED = ("keys", "counts", "previous", "labels", "values")
@@ -159,14 +160,26 @@ def check_meta(meta: dict[str, Any]) -> None:
         check_bounds(meta["bounds"], len(meta["labels"]), "bounds of clusters")
 
 
+def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
+    """What stands in front of the names of tables: of a first model, if there is one, and last "".
+
+    arrays: by name, of `check_arrays`, or not checked yet.
+    """
+    return (FIRST, "") if len(arrays) > len(TABLES) * len(PACKED) else ("",)
+
+
 def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> None:
     """Check the tables of weights; after that, everything in them can be taken for a place.
 
     dtype: of values; n_outcomes: labels and clusters of labels, which unigram weights are of.
     RAISES: ValueError that names what is wrong.
     """
-    fields = {
-        name: field if field.dtypes else field._replace(dtypes=_VALUES[dtype])
-        for name, field in _WEIGHTS.items()
-    }
-    check(arrays, fields, {"Y": n_labels, "outcomes": n_outcomes, "none": 0})
+    listed, n, sizes = [*arrays.items()], len(_WEIGHTS), {"Y": n_labels, "outcomes": n_outcomes}
+    for prefix in prefixes_of(arrays):
+        fields = {
+            prefix + name: field if field.dtypes else field._replace(dtypes=_VALUES[dtype])
+            for name, field in _WEIGHTS.items()
+        }
+        # Those of a first model stand behind the others.
+        part = listed if len(listed) <= n else listed[n:] if prefix else listed[:n]
+        check(dict(part), fields, sizes | {"none": 0})

@@ -14,12 +14,14 @@ from ..errors import Errors, SparseCRFError
 from ..schema import told
 from ..writing import write_files
 from .file import (
+    FIRST,
     FORMAT_VERSION,
     PACKED,
     TABLES,
     Arrays,
     check_arrays,
     check_meta,
+    prefixes_of,
     read,
     read_version,
     write,
@@ -126,7 +128,8 @@ class CRFModel:
     dtype: "float32" or "float64", how weights are stored. kind: "chain", "maxent" or "memm" (see
     `loss.local`). bounds: of clusters of labels, see `loss.parts`: the first label of each and the
     number of labels, empty for none; the unigram weights of cluster c are those of a label of the
-    id Y + c.
+    id Y + c. first: of two stages the first model, with the same labels, dtype, kind and bounds:
+    tests of this one may read what it says (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -139,7 +142,9 @@ class CRFModel:
         bigram: WeightTable | None = None,
         kind: str = "chain",
         bounds: Sequence[int] = (),
+        first: CRFModel | None = None,
     ) -> None:
+        self.first = first
         self.dtype = _check_dtype(dtype)
         self.kind = check_kind(kind)
         check_clusters(kind, len(bounds))
@@ -155,8 +160,20 @@ class CRFModel:
         vars(self).update(vars(other))
 
     @property
+    def tables(self) -> dict[str, WeightTable]:
+        """The tables of weights by their names in files, those of the first model too."""
+        own = dict(zip(TABLES, (self.unigram, self.bigram), strict=True))
+        before = {} if self.first is None else self.first.tables
+        return own | {FIRST + name: table for name, table in before.items()}
+
+    @property
+    def keys(self) -> list[NDArray[np.uint64]]:
+        """Hashes of the tests that have weights, of each table."""
+        return [table.keys for table in self.tables.values()]
+
+    @property
     def n_active(self) -> int:
-        """Number of stored weights, all non-zero."""
+        """Number of stored weights, all non-zero, without those of the first model."""
         return self.unigram.n_active + self.bigram.n_active
 
     @property
@@ -169,6 +186,10 @@ class CRFModel:
 
         RAISES: SparseCRFError where the label is there already.
         """
+        self._become(self.with_label(label))
+
+    def with_label(self, label: str) -> CRFModel:
+        """The same with one more label; see `add_label`."""
         n = len(self.labels)
         previous = self.bigram.previous.copy()
         previous[previous == n] = n + 1  # the start label moves up
@@ -176,14 +197,15 @@ class CRFModel:
         moved = (self.unigram.labels >= n).astype(np.uint16)  # clusters move up
         unigram = replace(self.unigram, labels=self.unigram.labels + moved)
         bounds = (*self.bounds[:-1], n + 1) if self.bounds else ()
+        first = None if self.first is None else self.first.with_label(label)
         labels = *self.labels, label
-        self._become(CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds))
+        return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
 
     def to_bytes(self) -> bytes:
         """Serialise; the same model gives the same bytes."""
         arrays = {
             f"{table}.{name}": array
-            for table, weights in zip(TABLES, (self.unigram, self.bigram), strict=True)
+            for table, weights in self.tables.items()
             for name, array in weights.packed().items()
         }
         labels, bounds = list(self.labels), list(self.bounds)
@@ -207,11 +229,15 @@ class CRFModel:
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
             kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
             check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
-        unigram, bigram = (
-            WeightTable.unpacked({name: arrays[f"{table}.{name}"] for name in PACKED})
-            for table in TABLES
-        )
-        self._become(CRFModel(labels, dtype, unigram, bigram, kind, bounds))
+        first = None
+        for prefix in prefixes_of(arrays):
+            unigram, bigram = (
+                WeightTable.unpacked({name: arrays[f"{prefix}{table}.{name}"] for name in PACKED})
+                for table in TABLES
+            )
+            first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
+        assert first is not None  # There is always a last one.
+        self._become(first)
         return self
 
     def to_disk(self, path: str | Path) -> None:

@@ -182,7 +182,8 @@ def patch(
             weights[kind][key, previous, label] = weight
     unigram = _table(weights["u"], model.dtype, pairs=False)
     bigram = _table(weights["b"], model.dtype, pairs=True)
-    patched = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
+    others = model.kind, model.bounds, model.first
+    patched = CRFModel(model.labels, model.dtype, unigram, bigram, *others)
     return Patched(patched, {key: name for name, key in keys.items()}, len(changes))
 
 

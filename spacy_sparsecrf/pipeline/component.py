@@ -5,6 +5,7 @@ A component that is only made does not import numba: helpers do, when they train
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,6 +34,7 @@ from .prediction import Predictions, Reader, make_decoder, predict, score_extens
 from .probabilities import Probabilities
 from .session import Seen, Session
 from .settings import Setup
+from .stacking import read_first
 from .starting import check_setup, open_store, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
 
@@ -108,7 +110,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         check_setup(setup, nlp)
         store = open_store(setup, corpus_dir, nlp)
-        record = NameRecord.of(self.features, store) if self.settings.names else None
+        named = self.settings.names or self.settings.learning.stack.folds > 0
+        record = NameRecord.of(self.features, store) if named else None
         read = with_kin(setup, record or self.features)
         seen = Seen()
         examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
@@ -124,7 +127,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._names = names
         self._session = Session(n_uncovered=compiled.n_tokens, record=record, seen=seen)
         with progress.task("Preparing training"):
-            run = start_run(setup, read, compiled, start, nlp)
+            run = start_run(setup, read, record, compiled, start, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
         else:
@@ -242,7 +245,13 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         expected = self._session.expected
         if expected is None:
             expected = self._session.expected = Expected(self.name, self.cfg.get("shares", {}))
-        return Reader(self.setup, self.label_data, self._overwrite, expected)
+        setup, labels, first = self.setup, self.label_data, self.model.first
+        decoder, read = self._session.first_decoder, None
+        if first is not None:
+            if decoder is None or not decoder.is_of(first):
+                decoder = self._session.first_decoder = make_decoder(first, setup.legal(labels))
+            read = partial(read_first, setup, labels, decoder)
+        return Reader(setup, labels, self._overwrite, expected, read)
 
     def _decoder(self) -> "Decoder":
         if not self.label_data:
@@ -378,7 +387,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         return storage.clusters_to_bytes(self.features, self._named(), self.model)
 
     def _names_to_bytes(self) -> bytes:
-        return self._named().to_bytes(self.model.unigram.keys, self.model.bigram.keys)
+        return self._named().to_bytes(*self.model.keys)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""

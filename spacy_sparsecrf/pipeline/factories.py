@@ -26,6 +26,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "entity_ratio": {},
     "constrained": False,
     "schedule": [],
+    "stack": {},
 }
 
 # What all factories share; see `settings`.

@@ -3,7 +3,7 @@
 Probabilities of predicted spans, and leaving out those that are not likely.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
+from ..corpus.readings import Readings
 from ..decoding.chains import Spans as LabelRuns
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
@@ -53,13 +54,15 @@ class Reader(NamedTuple):
     """What a component reads from Docs, and as what.
 
     overwrite: whether annotation that is set is replaced; expected: the attributes that Docs should
-    have.
+    have; first: of two stages, lets the first model say what the second one reads: a function of
+    what was read and of the Docs.
     """
 
     setup: Setup
     labels: tuple[str, ...]
     overwrite: bool
     expected: Expected
+    first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
     def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
         """Read Docs, with tokens and in parts of one vocab.
@@ -71,6 +74,8 @@ class Reader(NamedTuple):
         read = getattr(features, "readings", None)
         parts = [features(docs, cut)] if read is None else read(docs, cut)
         self.expected.check(features, parts)
+        if self.first is not None:
+            parts = [*self.first(parts, docs)]
         permitted: Permitted = None
         if forced:
             permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)

@@ -12,6 +12,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.spans import SpanTarget
 from .prediction import Predictions, Reader, by_doc
+from .stacking import texts_said
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
@@ -193,6 +194,10 @@ class Probabilities:
         setup = reader.setup
         record = NameRecord.of(setup.features)
         observations = (record or setup.features)([doc], setup.settings.sequences)
+        if record is not None and reader.first is not None:
+            say, known = reader.first, texts_said(setup, reader.labels)
+            record.refill(lambda part, _: next(iter(say([part], [doc]))), known)
+            observations = record.observe()
         names, places = self._names, sorted(rivals)
         if record is not None:
             # What a Doc itself tells needs no stored names.

@@ -121,6 +121,7 @@ class Session:
     checkpoint: where each step of a batch run is saved, and a run on batches each time that the
         model is taken from it; or None.
     decoder: of the last prediction, or None; of no use once the model has changed.
+    first_decoder: of two stages, that of the first model.
     seen: the examples that `initialize` has read; none where it was not called in this process.
     record: of what the tests of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
@@ -135,6 +136,7 @@ class Session:
     learner: Learner | None = None
     checkpoint: Path | None = None
     decoder: Decoder | None = None
+    first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
     record: NameRecord | None = None
     n_uncovered: int | None = None

@@ -19,6 +19,8 @@
                            may be missed, and `strength`
     constrained = false    whether log Z is over legal sequences only
     schedule = []          stages in which groups of templates enter, see below
+    stack = {}             whether a first model is learnt, of which templates read what it says:
+                           {"folds": 5}, see `StackSettings`
 
 Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
 a mistake costs. A rare label with a high weight makes *all* labels of the sequences that have it
@@ -45,6 +47,7 @@ from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
@@ -125,6 +128,28 @@ class DecodingSettings:
 
 
 @dataclass(frozen=True)
+class StackSettings:
+    """Settings of two stages, see `stacking`.
+
+    folds: parts of the corpus, each of which gets labels of a first model that has not seen it; 0:
+        there is one stage only.
+    steps: outer iterations of first models.
+    l1, l2: their penalties; None for those of the component.
+    """
+
+    folds: int = 0
+    steps: int = 5
+    l1: float | None = None
+    l2: float | None = None
+
+    @property
+    def penalty(self) -> dict[str, float]:
+        """The penalties that are given."""
+        both = {"l1": self.l1, "l2": self.l2}
+        return {key: value for key, value in both.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class LearningSettings:
     """Settings of the block `learning`; see above.
 
@@ -141,6 +166,7 @@ class LearningSettings:
     entity_ratio: Mapping[str, float] = field(default_factory=dict)
     constrained: bool = False
     schedule: list[Stage] = field(default_factory=list)
+    stack: StackSettings = field(default_factory=StackSettings)
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -161,10 +187,11 @@ class LearningSettings:
             given["label_weights"] = _weights_by_label(name, given["label_weights"])
         if given.get("entity_ratio"):
             given["entity_ratio"] = _read_ratio(name, given["entity_ratio"])
-        schedule = given.pop("schedule", [])
+        schedule, stack = given.pop("schedule", []), given.pop("stack", {})
         settings = cls(**given, unknown=gone)
         _check(name, Errors.SC352, settings, _LEARNING)
-        return replace(settings, schedule=read_schedule(name, schedule))
+        stages = read_schedule(name, schedule)
+        return replace(settings, schedule=stages, stack=_read_stack(name, stack))
 
     def check_trainable(self, name: str) -> None:
         """Check what training needs: no setting of old, and that Docs have weights.
@@ -257,8 +284,21 @@ class Setup(NamedTuple):
         settings = self.settings
         _check(self.name, Errors.SC205, settings, _OWN)
         check_clusters(settings.model, settings.clusters)
+        self._check_stack()
         if settings.threshold and not isinstance(self.target, SpanTarget):
             raise SparseCRFError(Errors.SC504.format(name=self.name, value=settings.threshold))
+
+    def _check_stack(self) -> None:
+        """Check that templates read a first model where there is one. RAISES: SparseCRFError."""
+        reads = {read.name for read in getattr(self.features, "stacked", ())}
+        folds, schedule = self.settings.learning.stack.folds, self.settings.learning.schedule
+        if bool(folds) != bool(reads):
+            message = Errors.SC411 if folds else Errors.SC410
+            raise SparseCRFError(message.format(name=self.name, reads=", ".join(sorted(reads))))
+        if folds and schedule:
+            raise SparseCRFError(Errors.SC412.format(name=self.name))
+        if DOC_ENTITY in reads and not isinstance(self.target, SpanTarget):
+            raise SparseCRFError(Errors.SC413.format(name=self.name))
 
     def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `legal_transitions`.
@@ -335,6 +375,22 @@ def _is_weight(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         return False
     return math.isfinite(value) and float(value) >= 0.0
+
+
+def _read_stack(name: str, value: Any) -> StackSettings:
+    """Check the setting of component `name`. RAISES: SparseCRFError for anything malformed."""
+    keys = {own.name for own in fields(StackSettings)}
+    if not isinstance(value, Mapping) or not value.keys() <= keys:
+        _refuse(name, "stack", value, f"a section of {', '.join(sorted(keys))}")
+    fits, expected = _PENALTY
+    for key in value.keys() & {"l1", "l2"}:
+        if value[key] is not None and not (_is_weight(value[key]) and fits(value[key])):
+            _refuse(name, f"stack {key}", value[key], expected)
+    for key, least in (("folds", 2), ("steps", 1)):
+        n = value.get(key, least)
+        if type(n) is not int or (n < least and (key, n) != ("folds", 0)):
+            _refuse(name, f"stack {key}", n, f"a whole number that is at least {least}")
+    return StackSettings(**value)
 
 
 def read_schedule(name: str, value: Any) -> list[Stage]:

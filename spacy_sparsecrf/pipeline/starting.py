@@ -17,6 +17,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..solvers.base import refuse
 from ..targets.scheme import OUTSIDE
@@ -26,6 +27,7 @@ from .compiling import Compiled, LabelIds
 from .scorers import check_score_weights
 from .session import Learner
 from .settings import Features, LearningSettings, Setup
+from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..loss.ratio import EntityRatio
@@ -45,13 +47,18 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
 
 
 def start_run(
-    setup: Setup, read: Features, compiled: Compiled, start: CRFModel | None, nlp: Language | None
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    compiled: Compiled,
+    start: CRFModel | None,
+    nlp: Language | None,
 ) -> "Training | Learner | None":
     """Begin a training run. Imports numba.
 
-    setup: of the component; read: what has read its features, see `with_kin`; compiled: the corpus
-    or, where training is on batches, first examples; start: weights to continue from, or None;
-    nlp: the pipeline, or None.
+    setup: of the component; read: what has read its features, see `with_kin`; record: of what was
+    read, or None; compiled: the corpus or, where training is on batches, first examples; start:
+    weights to continue from, or None; nlp: the pipeline, or None.
     RETURNS: the run, or None where there is nothing to learn from.
     RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
     """
@@ -63,7 +70,7 @@ def start_run(
     if on_batches:
         return _start_learner(setup, corpus, compiled.labels, start, whole=not is_endless(nlp))
     warn_of_rare_rows(setup.name, nlp)
-    return _start_training(setup, read, corpus, compiled, start)
+    return _start_training(setup, read, record, corpus, compiled, start)
 
 
 def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None) -> Memory:
@@ -82,6 +89,7 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
         f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
         f"[components.{name}.learning] constrained = true": settings.learning.constrained,
         f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
+        f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
     }
     for setting, needs in needing.items():
         if needs:
@@ -117,9 +125,14 @@ def with_kin(setup: Setup, read: Features) -> Features:
 
 
 def _start_training(
-    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled, start: CRFModel | None
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    corpus: EncodedCorpus,
+    compiled: Compiled,
+    start: CRFModel | None,
 ) -> "Training":
-    """Begin a run on a corpus; in stages, if there is a schedule."""
+    """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
     from ..features.lineage import KinRecord
     from ..training.staged import StagedTraining
     from ..training.training import Training
@@ -129,6 +142,14 @@ def _start_training(
     legal = setup.legal(labels) if learning.constrained else None
     if learning.constrained and legal is None:
         warn(Warnings.SCW350.format(name=name))
+    given = {
+        "n_threads": settings.n_threads,
+        "observed_only": learning.observed_only,
+        "label_weights": learning.weights_of(name, labels),
+        "legal": legal,
+        "ratio": _entity_ratio(setup, labels),
+        **settings.problem,
+    }
     make_training: Callable[..., Training] = Training
     if isinstance(read, KinRecord):
         report = partial(logger.info, "%s: %s", name)
@@ -139,18 +160,12 @@ def _start_training(
         }
         make_training = partial(StagedTraining, **stages)
     with _doc_named(compiled):
-        training = make_training(
-            corpus,
-            labels,
-            setup.solver,
-            n_threads=settings.n_threads,
-            observed_only=learning.observed_only,
-            label_weights=learning.weights_of(name, labels),
-            legal=legal,
-            ratio=_entity_ratio(setup, labels),
-            init=start,
-            **settings.problem,
-        )
+        if learning.stack.folds and record is not None:
+            make = partial(
+                Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
+            )
+            corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
+        training = make_training(corpus, labels, setup.solver, init=start, **given)
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
@@ -218,7 +233,7 @@ def _start_learner(
     from ..training.streaming import Stream
 
     learning, defaults = setup.settings.learning, LearningSettings()
-    for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio"):
+    for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio", "stack"):
         value, needed = getattr(learning, key), getattr(defaults, key)
         if value != needed:
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}

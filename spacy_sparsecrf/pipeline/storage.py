@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
@@ -48,6 +49,9 @@ def check_loaded(
         raise SparseCRFError(Errors.SC210.format(name=name, found=cfg["format"], known=FORMAT))
     if {"cfg", "model"}.isdisjoint(exclude) and labels != model.labels:
         raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
+    has_first, folds = model.first is not None, setup.settings.learning.stack.folds
+    if has_first != (folds > 0) and (has_first or model.n_active) and "model" not in exclude:
+        raise SparseCRFError(Errors.SC415.format(name=name))
     if labels:
         setup.legal(labels)
     features: object = setup.features
@@ -64,8 +68,8 @@ def check_loaded(
 def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
     """Name the tests of a model that have no name yet. record: what knows names, or None."""
     if record is not None:
-        for table in (model.unigram, model.bigram):
-            names.add(record.names(names.missing(table.keys)))
+        for keys in model.keys:
+            names.add(record.names(names.missing(keys)))
 
 
 # Names and word classes
@@ -75,7 +79,7 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     """Write the word classes of features, if they have any; what is pruned is so by the model."""
     if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
         return b""
-    keys = [key for table in (model.unigram, model.bigram) for key in table.keys.tolist()]
+    keys = np.concatenate(model.keys).tolist()
     nameless = sum(key not in names for key in keys) if features.prunes else 0
     if nameless:
         warn(Warnings.SCW211.format(n=nameless))

@@ -80,7 +80,8 @@ class Training:
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; init: weights to continue from (those of tests and labels that this corpus does not
-    have, or the model cannot have, are dropped); options: the fields of `Problem`.
+    have, or the model cannot have, are dropped); first: of two stages the first model, see
+    `CRFModel`; options: the fields of `Problem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
     real-valued features that the solver cannot minimise, gold labels that are not legal, or a
     corpus without gold labels or weight.
@@ -98,10 +99,12 @@ class Training:
         l1: float,
         l2: float,
         init: CRFModel | None = None,
+        first: CRFModel | None = None,
         **options: Any,
     ) -> None:
         problem = Problem(**options)
         self._corpus = corpus
+        self._first = first
         self._labels = tuple(labels)
         self._problem = problem
         self._bounds = cluster_bounds(len(self._labels), problem.clusters)
@@ -315,7 +318,7 @@ class Training:
         best, not the last. Training goes on from the weights as they were.
         """
         weights = self._joined([run.polished() for run in self._runs])
-        return self._names.model(*weights, self._problem.dtype)
+        return self._names.model(*weights, self._problem.dtype, self._first)
 
 
 def _inner(part: Part, coordinates: Longs) -> Longs:

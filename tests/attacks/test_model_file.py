@@ -17,6 +17,7 @@ fuzzing = importlib.import_module("reliability.fuzz")
 kinds = importlib.import_module("reliability.kinds")
 File, sealed, taken_apart = files.File, files.sealed, files.taken_apart
 MODELS, model_of, predictions = kinds.MODELS, kinds.model_of, kinds.predictions
+stacked = kinds.stacked
 
 Change = Callable[[Any], object]
 
@@ -221,6 +222,23 @@ def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> 
     assert str(caught.value).startswith("[SC314]")
     assert reason in str(caught.value)
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (array("first.unigram.labels", [0, 1, 3, 0, 2], "<u2"), "first.unigram.labels are not all"),
+        (array("first.bigram.previous", [1, 4, 2], "<u2"), "first.bigram.previous are not all"),
+        (without("first.bigram.keys"), "its arrays are"),
+        (told("first.unigram.keys", name="second.unigram.keys"), "its arrays are"),
+    ],
+)
+def test_a_first_model_is_checked_as_the_other(change: Change, reason: str) -> None:
+    file = taken_apart(stacked(model_of()).to_bytes())
+    change(file)
+    with pytest.raises(SparseCRFError, match="SC314") as caught:
+        CRFModel().from_bytes(file.to_bytes())
+    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(

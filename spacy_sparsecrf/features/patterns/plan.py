@@ -19,6 +19,7 @@ from ..attributes import (
     NGRAMS,
     NUMBERS,
     PHRASE,
+    STACKED,
     TOKEN,
     VALUE,
     VECTOR,
@@ -32,7 +33,8 @@ from .macros import Dialect, Macro, Pattern, View, text_of, value_of
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, View]
 
-_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR}  # attributes that are not one text of a token
+# Attributes that are not one text of a token.
+_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, *STACKED}
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:

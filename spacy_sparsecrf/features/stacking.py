@@ -1,0 +1,118 @@
+"""What a first model says of tokens, for templates that read it (Krishnan & Manning 2006).
+
+`first` is the label that the first model gives to a token, `doc_majority` the one that it gives
+most often to the same word elsewhere in the Doc, and `doc_entity` the type of most entities or
+spans elsewhere in the Doc that have the same words as the one that the token is in.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.readings import Readings
+from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
+from .plan import Plan
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Values = NDArray[np.uint64]
+
+
+class FirstSpans(NamedTuple):
+    """Spans that a first model sees in tokens.
+
+    starts, ends: [K] int64, first token and the one after the last; types: [K] int64, positions in
+    names: [T] uint64, what types are hashed as.
+    """
+
+    starts: Longs
+    ends: Longs
+    types: Longs
+    names: Values
+
+
+class FirstLabels(NamedTuple):
+    """What a first model says of the N tokens of D Docs.
+
+    labels: [N] int32, positions in names: [Y] uint64, what labels are hashed as; ends: [D] int64,
+    the token behind each Doc; spans: that the labels tell, None where they tell none.
+    """
+
+    labels: Ints
+    names: Values
+    ends: Longs
+    spans: FirstSpans | None = None
+
+
+def fill(readings: Readings, plan: Plan, first: FirstLabels) -> Readings:
+    """Put what a first model says where templates read it. RETURNS: what a second one reads."""
+    annotations = readings.annotations.copy()
+    for read, column in plan.stacked.items():
+        annotations[:, column] = _VALUES[read.name](annotations[:, 0], first)
+    return readings._replace(templates=plan.templates, annotations=annotations)
+
+
+def _first(words: Values, first: FirstLabels) -> Values:
+    return first.names[first.labels]
+
+
+def _doc_majority(words: Values, first: FirstLabels) -> Values:
+    lengths = np.diff(first.ends, prepend=0)
+    distinct, numbers = np.unique(words, return_inverse=True)
+    groups = np.repeat(np.arange(len(lengths)), lengths) * len(distinct) + numbers
+    return _named(most_elsewhere(groups, first.labels.astype(np.int64)), first.names)
+
+
+def _doc_entity(words: Values, first: FirstLabels) -> Values:
+    found, spans = np.zeros(len(words), dtype=np.uint64), first.spans
+    if spans is None:
+        return found
+    docs = np.searchsorted(first.ends, spans.starts, side="right").tolist()
+    numbers: dict[object, int] = {}
+    bounds = zip(docs, spans.starts.tolist(), spans.ends.tolist(), strict=True)
+    keys = ((doc, words[start:end].tobytes()) for doc, start, end in bounds)
+    groups = [numbers.setdefault(key, len(numbers)) for key in keys]
+    types = _named(most_elsewhere(np.array(groups, dtype=np.int64), spans.types), spans.names)
+    for start, end, name in zip(spans.starts, spans.ends, types, strict=True):
+        found[start:end] = name
+    return found
+
+
+_VALUES: dict[str, Callable[[Values, FirstLabels], Values]] = {
+    FIRST: _first,
+    DOC_MAJORITY: _doc_majority,
+    DOC_ENTITY: _doc_entity,
+}
+
+
+def _named(found: Longs, names: Values) -> Values:
+    """The values of positions, 0 for -1."""
+    return np.append(names, np.uint64(0))[found]
+
+
+def most_elsewhere(groups: Longs, values: Longs) -> Longs:
+    """Find the value that most other members of each member's group have.
+
+    groups, values: [M] int64, of members, from 0.
+    RETURNS: [M] int64; the lowest of those that are as frequent, -1 where there is no other member.
+    """
+    if not len(groups):
+        return np.empty(0, dtype=np.int64)
+    n_values = int(values.max()) + 1
+    pairs, counts = np.unique(groups * n_values + values, return_counts=True)
+    of_group, of_value = np.divmod(pairs, n_values)
+    order = np.lexsort((of_value, -counts, of_group))
+    of_group, of_value, counts = of_group[order], of_value[order], counts[order]
+    # Two sentinels, so that a group of one value has a second one, which nobody has.
+    n = len(order)
+    of_group, of_value = np.append(of_group, (-1, -1)), np.append(of_value, (-1, -1))
+    counts = np.append(counts, (0, 0))
+    best = np.searchsorted(of_group[:n], groups)
+    second = np.where(of_group[best + 1] == groups, best + 1, n)
+    left = counts[best] - (of_value[best] == values)
+    tie = (left == counts[second]) & (of_value[second] < of_value[best])
+    overtaken = (of_value[best] == values) & ((left < counts[second]) | tie)
+    found = np.where(overtaken, of_value[second], of_value[best])
+    return np.where((left == 0) & (counts[second] == 0), -1, found)

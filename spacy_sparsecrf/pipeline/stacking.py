@@ -1,0 +1,170 @@
+"""Two stages: what a first model says of tokens is read by templates of a second one.
+
+The second model learns from labels such as the first one gives to new Docs: of each fold of the
+corpus, those of a model that has learnt from the other folds. Folds share the encoded corpus; they
+are weights of its sequences. Prediction has the model that has learnt from all folds.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..corpus.encoded import CorpusBuilder, EncodedCorpus
+from ..corpus.readings import Readings
+from ..errors import Errors, SparseCRFError
+from ..features.featurizer import Featurizer
+from ..features.naming import NameRecord
+from ..features.stacking import FirstLabels, FirstSpans, fill
+from ..model.model import CRFModel
+from ..progress import followed
+from ..targets.base import string_ids
+from ..targets.spans import SpanTarget
+from .prediction import make_decoder
+from .settings import Setup
+
+if TYPE_CHECKING:
+    from ..decoding.decoder import Decoder
+    from ..training.training import Training
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+_RUNS = 10  # of Docs in a row, that a fold has: neighbours are alike
+
+
+def read_first(
+    setup: Setup,
+    labels: Sequence[str],
+    first: "Decoder",
+    parts: Sequence[Readings],
+    docs: Sequence[Doc],
+) -> Iterator[Readings]:
+    """Let a first model say what the second one reads of Docs.
+
+    labels: of the component; first: decodes by the first model; parts: what features read.
+    """
+    behind = np.cumsum([*map(len, docs)], dtype=np.int64)
+    begin = 0
+    for part in parts:
+        end = begin + part.n_tokens
+        ends = behind[(behind > begin) & (behind <= end)] - begin
+        yield _filled(setup, labels, part, first.viterbi(part), ends)
+        begin = end
+
+
+def _filled(
+    setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints, ends: Longs
+) -> Readings:
+    """Put labels of a first model where templates read them. ends: [D], the token behind a Doc."""
+    spans = None
+    if isinstance(setup.target, SpanTarget):
+        found = setup.target.scheme.decode(ids, ends, labels)
+        spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))
+    assert isinstance(setup.features, Featurizer)
+    said = FirstLabels(ids, string_ids(labels), ends, spans)
+    return fill(readings, setup.features.plan, said)
+
+
+def texts_said(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
+    """The texts of all that a first model can say, by their numbers."""
+    names = [*labels, *setup.target.names_of(labels)]
+    return dict(zip(string_ids(names).tolist(), names, strict=True))
+
+
+def learn_first(
+    setup: Setup,
+    record: NameRecord,
+    corpus: EncodedCorpus,
+    labels: Sequence[str],
+    make: Callable[[EncodedCorpus], "Training"],
+) -> tuple[EncodedCorpus, CRFModel]:
+    """Learn the first model, and encode what it says.
+
+    record: has read the corpus, and then knows what the model says too; make: begins a training
+    run of a first model.
+    RETURNS: the corpus with all tests, and the model.
+    RAISES: SparseCRFError where there are fewer Docs than folds.
+    """
+    stack = setup.settings.learning.stack
+    fold = _folds(setup, record, corpus)
+    ids = np.empty(corpus.n_tokens, np.int32)
+    legal = setup.legal(labels)
+    for k in followed(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
+        weights = np.where(fold == k, 0.0, corpus.weights)
+        training = make(replace(corpus, weights=weights))
+        for _ in range(stack.steps):
+            if training.step().converged:
+                break
+        model = training.model()
+        decoder = make_decoder(model, legal)
+        for tokens, readings in _chosen(record, corpus, fold == k):
+            ids[tokens] = decoder.viterbi(readings)
+    slices = iter([part.tokens for part in _parts(record, corpus)])
+
+    def say(readings: Readings, ends: Longs) -> Readings:
+        return _filled(setup, labels, readings, ids[next(slices)], ends)
+
+    record.refill(say, texts_said(setup, labels))
+    return _encoded(setup, record, corpus), model
+
+
+class _Part(NamedTuple):
+    """What was read of some Docs of the corpus.
+
+    readings: with numbers; ends: [D], the token behind each Doc, from their first; tokens,
+    sequences: where they are in the corpus.
+    """
+
+    readings: Readings
+    ends: Longs
+    tokens: slice
+    sequences: slice
+
+
+def _parts(record: NameRecord, corpus: EncodedCorpus) -> Iterator[_Part]:
+    """The parts of a corpus, in order."""
+    token = sequence = 0
+    for readings, ends in record.parts():
+        tokens = slice(token, token := token + readings.n_tokens)
+        sequences = slice(sequence, sequence := sequence + len(readings.offsets) - 1)
+        yield _Part(readings._replace(values=corpus.values[tokens]), ends, tokens, sequences)
+
+
+def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
+    """The fold of each sequence: [S] int64. RAISES: SparseCRFError for too few Docs."""
+    n_folds = setup.settings.learning.stack.folds
+    behind = [part.tokens.start + part.ends for part in _parts(record, corpus)]
+    ends = np.unique(np.concatenate(behind))
+    docs = np.searchsorted(ends, corpus.offsets[:-1], side="right")
+    if len(ends) < n_folds:
+        raise SparseCRFError(Errors.SC414.format(name=setup.name, n=len(ends), folds=n_folds))
+    n_runs = min(len(ends), _RUNS * n_folds)
+    return docs * n_runs // len(ends) % n_folds
+
+
+def _chosen(
+    record: NameRecord, corpus: EncodedCorpus, chosen: NDArray[np.bool_]
+) -> Iterator[tuple[slice, Readings]]:
+    """Read the sequences that are chosen, [S]. YIELDS: tokens of the corpus, and their readings."""
+    for readings, _, tokens, sequences in _parts(record, corpus):
+        own = chosen[sequences]
+        cuts = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), len(own)]
+        for first, last in pairwise(cuts):
+            if own[first:last].any():
+                begin, end = (tokens.start + int(readings.offsets[i]) for i in (first, last))
+                yield slice(begin, end), readings.sequences(first, last)
+
+
+def _encoded(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> EncodedCorpus:
+    """Encode the corpus anew, with the tests that read the first model."""
+    assert isinstance(setup.features, Featurizer)
+    builder = CorpusBuilder()
+    for readings, _, tokens, sequences in _parts(record, corpus):
+        observations = setup.features.observe([readings])
+        builder.add(observations, corpus.labels[tokens], corpus.weights[sequences])
+    return replace(builder.build(setup.settings.learning.min_freq), sets=corpus.sets)

@@ -1,0 +1,174 @@
+"""Two stages in a pipeline: a first model, and a second one that reads what it says."""
+
+import random
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline import stacking
+
+NAME = "sparse_crf_ner"
+BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
+READING = ["u:first[0]", "u:first[-1]|first[0]", "u:doc_majority[0]", "u:doc_entity[0]"]
+SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "warm_start_epochs": 0, "tolerance": 1e-8}
+# What speaks for a type: names stand alone elsewhere in the Doc, where nothing tells which it is.
+PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
+
+
+def pipeline(templates: list[str], stack: object, **config: object) -> Language:
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
+    settings = {"features": features, "learning": {"stack": stack}, "solver": SOLVER, "l1": 0.05}
+    nlp = spacy.blank("en")
+    nlp.add_pipe(NAME, config={**settings, "n_threads": 1, "dtype": "float64", **config})
+    return nlp
+
+
+def make_doc(nlp: Language, rng: random.Random) -> Doc:
+    words, starts, ents = [], [], []
+    for label, sentence in PLACES.items():
+        name = "".join(rng.choices("bdfgklmnprstvz", k=5)).title()
+        # Persons more often, lest a first model has to choose between equals.
+        for text in (sentence, *["so {} !"] * (2 if label == "PER" else 1)):
+            own = text.format(name).split()
+            at = len(words) + own.index(name)
+            ents.append((at, at + 1, label))
+            words += own
+            starts += [True, *[False] * (len(own) - 1)]
+    doc = Doc(nlp.vocab, words=words, sent_starts=starts)
+    doc.ents = [Span(doc, *ent) for ent in ents]
+    return doc
+
+
+def examples_of(nlp: Language, n: int, seed: int) -> list[Example]:
+    rng = random.Random(seed)
+    gold = [make_doc(nlp, rng) for _ in range(n)]
+    starts = [[bool(token.is_sent_start) for token in doc] for doc in gold]
+    return [
+        Example(Doc(nlp.vocab, words=[t.text for t in doc], sent_starts=own), doc)
+        for doc, own in zip(gold, starts, strict=True)
+    ]
+
+
+def train(nlp: Language, examples: list[Example], n_steps: int = 4) -> None:
+    nlp.initialize(lambda: examples)
+    for _ in range(n_steps):
+        nlp.update(examples[:1])
+
+
+@pytest.fixture(scope="module")
+def trained() -> Language:
+    nlp = pipeline(BASE + READING, {"folds": 3, "steps": 3})
+    train(nlp, examples_of(nlp, 30, seed=1))
+    return nlp
+
+
+def test_the_second_model_learns_what_the_rest_of_a_doc_tells(trained):
+    held_out = examples_of(trained, 20, seed=2)
+    alone = pipeline(BASE, {})
+    train(alone, examples_of(alone, 30, seed=1))
+    assert trained.evaluate(held_out)["ents_f"] == 1.0
+    assert alone.evaluate(examples_of(alone, 20, seed=2))["ents_f"] < 0.9
+    assert alone.get_pipe(NAME).model.first is None
+
+
+def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch):
+    said = []
+    fill = stacking.fill
+    monkeypatch.setattr(stacking, "fill", lambda *args: said.append(args[2]) or fill(*args))
+    nlp = pipeline(BASE + READING, {"folds": 2, "steps": 20})
+    examples = examples_of(nlp, 4, seed=3)
+    nlp.initialize(lambda: examples)
+    (first,) = said
+    labels = np.array(nlp.get_pipe(NAME).label_data)
+    found = np.split(labels[first.labels], first.ends[:-1])
+    for fold in (0, 1):  # Four Docs, fewer than runs of them: each other one is of a fold.
+        alone = pipeline(BASE, {})
+        train(alone, [e for i, e in enumerate(examples) if i % 2 != fold], n_steps=20)
+        pipe = alone.get_pipe(NAME)
+        for i in range(fold, 4, 2):
+            (ids,) = pipe.predict([examples[i].predicted])
+            assert found[i].tolist() == np.array(pipe.label_data)[ids].tolist()
+
+
+def test_predictions_do_not_depend_on_batches_or_storage(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    pipes = [trained.get_pipe(NAME), spacy.load(tmp_path).get_pipe(NAME)]
+    again = pipeline(BASE + READING, {"folds": 3, "steps": 3}).from_bytes(trained.to_bytes())
+    assert again.get_pipe(NAME).to_bytes() == pipes[0].to_bytes()
+    docs = [example.predicted for example in examples_of(trained, 6, seed=4)]
+    docs.insert(2, Doc(trained.vocab))
+    other = spacy.blank("en").vocab
+    docs.insert(4, Doc(other, words=["so", "Xyz", "!"], sent_starts=[True, False, False]))
+    expected = [ids.tolist() for doc in docs for ids in pipes[0].predict([doc])]
+    for pipe in (*pipes, again.get_pipe(NAME)):
+        assert [ids.tolist() for ids in pipe.predict(docs)] == expected
+
+
+def test_probabilities_and_explanations_are_of_the_second_model(trained):
+    pipe = trained.get_pipe(NAME)
+    (doc,) = [example.predicted for example in examples_of(trained, 1, seed=5)]
+    marginals = pipe.marginals(doc)
+    np.testing.assert_allclose(marginals.sum(axis=1), 1.0)
+    (labels, probability), _ = pipe.nbest(doc, 2)
+    assert labels == [pipe.label_data[i] for i in pipe.predict([doc])[0]]
+    assert np.log(probability) == pytest.approx(pipe.log_probability(doc, labels))
+    page = pipe.explain_doc(doc)
+    tests = {each.test for token in page.tokens for each in token.contributions}
+    assert any(test.startswith("doc_majority[0]=U-") for test in tests)
+    assert any("first[0]=U-PER" in line for line in pipe.dump())
+
+
+def test_a_changed_model_keeps_its_first_one(trained):
+    nlp = pipeline(BASE + READING, {"folds": 3, "steps": 3}).from_bytes(trained.to_bytes())
+    pipe = nlp.get_pipe(NAME)
+    before = pipe.model.first.to_bytes()
+    pipe.patch(["u\tlower[0]=so\t#\tO\t9.5"])
+    assert pipe.model.first.to_bytes() == before
+    pipe.add_label("ORG")
+    assert pipe.model.first.labels == pipe.label_data
+    assert nlp.evaluate(examples_of(nlp, 5, seed=2))["ents_f"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("templates", "stack", "config", "message"),
+    [
+        (BASE, {"folds": 5}, {}, "SC411"),
+        (BASE + READING, {}, {}, "SC410.*doc_entity, doc_majority, first"),
+        (BASE + READING, {"folds": 1}, {}, "SC352.*stack folds = 1.*at least 2"),
+        (BASE + READING, {"folds": 2.0}, {}, "SC352.*stack folds"),
+        (BASE + READING, {"folds": 2, "steps": 0}, {}, "SC352.*stack steps"),
+        (BASE + READING, {"folds": 2, "l1": -1}, {}, "SC352.*stack l1"),
+        (BASE + READING, {"fold": 2}, {}, "SC352.*section of folds, l1, l2, steps"),
+        (BASE + READING, [5], {}, "SC352.*stack"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(templates, stack, config, message):
+    with pytest.raises(SparseCRFError, match=message):
+        pipeline(templates, stack, **config)
+
+
+def test_what_cannot_be_combined_is_refused(trained):
+    schedule = [{"templates": "*"}]
+    with pytest.raises(SparseCRFError, match="SC412"):
+        pipeline(BASE + READING, {}, learning={"stack": {"folds": 2}, "schedule": schedule})
+    tagger = {"templates": BASE + READING, "@crf_features": "spacy_sparsecrf.Templates.v1"}
+    with pytest.raises(SparseCRFError, match="SC413"):
+        config = {"features": tagger, "learning": {"stack": {"folds": 2}}}
+        spacy.blank("en").add_pipe("sparse_crf", config=config)
+    nlp = pipeline(BASE + READING, {"folds": 4})
+    with pytest.raises(SparseCRFError, match="SC414.*folds = 4.*there are 3"):
+        train(nlp, examples_of(nlp, 3, seed=1))
+    with pytest.raises(SparseCRFError, match="SC415"):
+        pipeline(BASE, {}).get_pipe(NAME).from_bytes(trained.get_pipe(NAME).to_bytes())
+
+
+def test_two_stages_are_for_a_corpus_in_memory(tmp_path):
+    nlp = pipeline(BASE + READING, {"folds": 2})
+    nlp.config["initialize"]["components"][NAME] = {"corpus_dir": str(tmp_path)}
+    with pytest.raises(SparseCRFError, match=r"SC346.*learning\] stack"):
+        train(nlp, examples_of(nlp, 3, seed=1))
