@@ -31,7 +31,7 @@ from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .session import Seen, Session
+from .session import Seen, Session, within_memory
 from .settings import Setup
 from .starting import check_setup, open_store, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
@@ -75,6 +75,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Training
 
+    @within_memory
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -94,7 +95,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_init_weights`.
         checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
-            training stands; if it is there, training goes on from it.
+            training stands; if it is there, training goes on from it, and the first updates
+            tell what they told before.
         corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
             instead of in memory (see `open_store`).
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
@@ -131,6 +133,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
 
+    @within_memory
     def update(
         self,
         examples: Iterable[Example],
@@ -194,6 +197,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Prediction
 
+    @within_memory
     def predict(self, docs: Iterable[Doc]) -> Predictions:
         """Find the labels, without changing the Docs.
 
@@ -331,6 +335,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._refresh()
         return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
 
+    @within_memory
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far.
 
