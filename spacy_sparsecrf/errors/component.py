@@ -94,6 +94,17 @@ class ComponentErrors:
         "and from no others. Call nlp.initialize(lambda: examples) with all training examples; "
         "each nlp.update is then one iteration over them."
     )
+    SC223 = (
+        "The checkpoint of a run that was cut off has no model of step {n}, which is asked for: "
+        "models were evaluated at other steps. Set [training] eval_frequency as it was, or remove "
+        "the file ([initialize.components.NAME] checkpoint) to begin anew."
+    )
+    SC224 = (
+        "The system has no more memory for component '{name}'. What was saved is as it was. Set "
+        '[components.{name}] precision = "float32" or a larger l1, or corpus_dir in '
+        "[initialize.components.{name}] to a directory for the corpus; with a checkpoint there, "
+        "training goes on."
+    )
     SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
     SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
     SC403 = (

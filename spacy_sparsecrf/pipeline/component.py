@@ -32,7 +32,7 @@ from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .session import Seen, Session
+from .session import Seen, Session, within_memory
 from .settings import Setup
 from .stacking import read_first
 from .starting import check_setup, open_store, start_run, with_kin
@@ -77,6 +77,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Training
 
+    @within_memory
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -96,7 +97,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_init_weights`.
         checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
-            training stands; if it is there, training goes on from it.
+            training stands; if it is there, training goes on from it, and the first updates
+            tell what they told before.
         corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
             instead of in memory (see `open_store`).
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
@@ -134,6 +136,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
 
+    @within_memory
     def update(
         self,
         examples: Iterable[Example],
@@ -197,6 +200,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Prediction
 
+    @within_memory
     def predict(self, docs: Iterable[Doc]) -> Predictions:
         """Find the labels, without changing the Docs.
 
@@ -340,6 +344,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._refresh()
         return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
 
+    @within_memory
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far.
 

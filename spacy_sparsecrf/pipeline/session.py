@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from ..corpus.gold import weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..progress import task
 from ..targets.base import string_ids
+from ..training.checkpoint import Rows
 from .compiling import LabelIds, compile_corpus
 from .settings import Setup
 from .upstream import Expected
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from ..training.streaming import Stream
     from ..training.training import Training
 
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
 _MADE_UP = ("x", "y", "z")
@@ -73,6 +77,19 @@ class Seen:
 def _hash_of(doc: Doc) -> int:
     """A hash of a Doc's words, the same for Docs of any vocab in this process."""
     return hash(doc.to_array("ORTH").tobytes())
+
+
+def within_memory(method: Method) -> Method:
+    """Let a component's method say what can be done where memory is refused."""
+
+    @wraps(method)
+    def coded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except MemoryError as error:
+            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
+
+    return cast("Method", coded)
 
 
 @dataclass
@@ -120,6 +137,7 @@ class Session:
     learner: of a run on the batches of the loop, in place of `training`, or None.
     checkpoint: where each step of a batch run is saved, and a run on batches each time that the
         model is taken from it; or None.
+    rows: what the loop was told of the run, also before that was cut off.
     decoder: of the last prediction, or None; of no use once the model has changed.
     first_decoder: of two stages, that of the first model.
     seen: the examples that `initialize` has read; none where it was not called in this process.
@@ -135,6 +153,7 @@ class Session:
     training: Training | None = None
     learner: Learner | None = None
     checkpoint: Path | None = None
+    rows: Rows = field(default_factory=Rows)
     decoder: Decoder | None = None
     first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
@@ -165,8 +184,9 @@ class Session:
         self.checkpoint = Path(checkpoint)
         if self.checkpoint.is_file():
             resumed = run.stream if isinstance(run, Learner) else run
-            resumed.resume(self.checkpoint)
-            logger.info("%s: continues from %s, %s", name, self.checkpoint, resumed.progress)
+            self.rows = resumed.resume(self.checkpoint)
+            counts = name, self.checkpoint, resumed.progress, len(self.rows.losses)
+            logger.info("%s: continues from %s, %s, after %d steps are told again", *counts)
 
     def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
         """Learn from the batch, where the run is on batches; else do one iteration.
@@ -179,23 +199,33 @@ class Session:
         """
         if self.learner is not None:
             self.stale = True
-            return loss + self.learner.learn(examples)
+            if self.rows.is_replayed:
+                return loss + self.rows.replay()
+            return loss + self.rows.add(self.learner.learn(examples))
         training = self.training_run(name)
         self.seen.warn_of_others(name, examples)
-        if not self.stepped and not training.converged:
-            with task("Training"):
-                report = training.step()
-                if self.checkpoint is not None:
-                    training.save(self.checkpoint)
+        if not self.stepped and (self.rows.is_replayed or not training.converged):
+            if self.rows.is_replayed:
+                self.rows.replay()
+            else:
+                self._step(name, training)
             self.stepped = self.stale = True
-            values = name, report.objective, report.optimality, report.n_active
-            logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
-            if report.converged:
-                logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
-        objective = training.objective
+        objective = self.rows.loss if self.rows.is_replayed else training.objective
         if not math.isfinite(objective):
             raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
         return objective
+
+    def _step(self, name: str, training: Training) -> None:
+        """Do one iteration of component `name`."""
+        with task("Training"):
+            report = training.step()
+            self.rows.add(training.objective)
+            if self.checkpoint is not None and math.isfinite(training.objective):
+                training.save(self.checkpoint, self.rows)
+        values = name, report.objective, report.optimality, report.n_active
+        logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
+        if report.converged:
+            logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
 
     def training_run(self, name: str) -> Training:
         """The batch training run of component `name`. RAISES: SparseCRFError if there is none."""
@@ -213,6 +243,11 @@ class Session:
         if run is None or not self.stale:
             return None
         self.stale = False
-        if self.learner is not None and self.checkpoint is not None:
-            self.learner.stream.save(self.checkpoint)
-        return run.model()
+        if self.rows.is_replayed:
+            return self.rows.model()
+        model = run.model()
+        if self.checkpoint is not None:
+            self.rows.models[self.rows.done] = model.to_bytes()
+            if self.learner is not None:
+                self.learner.stream.save(self.checkpoint, self.rows)
+        return model

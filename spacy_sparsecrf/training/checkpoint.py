@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
+from ..model.model import CRFModel
 from ..penalty import ElasticNet
 from ..schema import Field, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
@@ -25,6 +26,8 @@ from ..writing import write_files
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
 _DTYPES = {np.dtype(code).str for code in "?bBhHiIlLqQefd"}
 _SCALARS = {"bool": bool, "int": int, "float": float}
+# Begins the names of what the loop was told.
+ROWS = "rows."
 _SETTING = "[initialize.components.NAME] checkpoint"
 # Bytes that are hashed at once.
 _PIECE = 1 << 24
@@ -160,7 +163,7 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
     """
     forms: dict[str, Field | type] = {}
     sizes: dict[str, int] = {}
-    optional = {field.name for field in fields(first) if field.default is not MISSING}
+    optional = {own.name for own in fields(first) if own.default is not MISSING}
     for name, value in fields_of(first).items():
         if name in optional - values.keys():
             continue
@@ -173,3 +176,73 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
             is_finite = name in ("theta", "gradient")
             forms[name] = Field(value.dtype.str, " ".join(letters), finite=is_finite)
     expect(values, forms, sizes)
+
+
+@dataclass
+class Rows:
+    """What spaCy's loop was told of a run, to be told again where the run was cut off.
+
+    The loop counts steps anew and knows no scores: it gets the same losses and models once more.
+
+    losses: after each step, or of each batch; models: serialised, those that were taken, by the
+    number of steps before; done: steps of which the loop knows.
+    """
+
+    losses: list[float] = field(default_factory=list)
+    models: dict[int, bytes] = field(default_factory=dict)
+    done: int = 0
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the loop is behind the run."""
+        return self.done < len(self.losses)
+
+    @property
+    def loss(self) -> float:
+        """The loss of the last step."""
+        return self.losses[self.done - 1]
+
+    def replay(self) -> float:
+        """Go on by a step that is known. RETURNS: its loss."""
+        self.done += 1
+        return self.loss
+
+    def add(self, loss: float) -> float:
+        """Go on by a new step. RETURNS: its loss."""
+        self.losses.append(loss)
+        return self.replay()
+
+    def model(self) -> CRFModel:
+        """The model of a step that is known. RAISES: SparseCRFError where it was not taken then."""
+        if self.done not in self.models:
+            raise SparseCRFError(Errors.SC223.format(n=self.done))
+        return CRFModel().from_bytes(self.models[self.done])
+
+    def values(self) -> dict[str, Any]:
+        """Arrays by name, from which `of` makes the same."""
+        models = {str(n): np.frombuffer(data, "<u8") for n, data in self.models.items()}
+        return {"losses": np.array(self.losses), **prefixed("model.", models)}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], labels: tuple[str, ...]) -> "Rows":
+        """Read `values`, of a run with these labels; none are there in checkpoints of before.
+
+        RAISES: ValueError for others.
+        """
+        if not values:
+            return cls()
+        stored = without_prefix("model.", dict(values))
+        forms = {number: Field("<u8", f"M{number}") for number in stored}
+        expect(values, {"losses": Field("<f8", "n"), **prefixed("model.", forms)}, {})
+        found = cls(values["losses"].tolist())
+        for number, array in stored.items():
+            if not number.isdecimal() or int(number) > len(found.losses):
+                raise ValueError(f"there is no step {number:.50}")
+            data = found.models[int(number)] = array.tobytes()
+            try:
+                own = CRFModel().from_bytes(data).labels
+            except SparseCRFError as error:
+                raise ValueError(f"the model of step {number}: {error}") from error
+            if own != labels:
+                raise ValueError(f"the model of step {number} has other labels")
+        return found

@@ -18,7 +18,7 @@ from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs, lacks, refuse
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
-from .checkpoint import expect, identity_of, loaded, prefixed, save, without_prefix
+from .checkpoint import ROWS, Rows, expect, identity_of, loaded, prefixed, save, without_prefix
 from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
@@ -200,19 +200,21 @@ class Stream:
         """The model with the present weights; training goes on from them as they were."""
         return self._names(self._stores).model(*self.weights, self._dtype)
 
-    def save(self, path: Path) -> None:
-        """Write the state of the run to a file, once it has begun; see `resume`."""
+    def save(self, path: Path, rows: Rows | None = None) -> None:
+        """Write the state of the run to a file, once it has begun; see `Training.save`."""
         if not self._n_updates:
             return
         values = prefixed("totals.", self._totals) | {"n_updates": self._n_updates}
         for i, store in enumerate(self._stores):
             values |= prefixed(f"{i}.", store.values())
-        save(path, self._identity(), values)
+        told = {} if rows is None else rows.values()
+        save(path, self._identity(), values | prefixed(ROWS, told))
 
-    def resume(self, path: Path) -> None:
+    def resume(self, path: Path) -> Rows:
         """Go on where a run was saved: with the same batches to the same weights, bit for bit.
 
         path: of `save`, by a run with the same labels, settings and horizon.
+        RETURNS: what the loop was told of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
@@ -221,12 +223,15 @@ class Stream:
             expect(totals, {name: type(value) for name, value in self._totals.items()}, {})
             n_updates = {"n_updates": values.pop("n_updates", None)}
             expect(n_updates, {"n_updates": int}, {})
-            if len(totals) + sum(map(len, of_stores)) != len(values):
+            told = without_prefix(ROWS, values)
+            rows = Rows.of(told, self._labels)
+            if len(told) + len(totals) + sum(map(len, of_stores)) != len(values):
                 raise ValueError(f"it has {', '.join(values)}"[:500])
             self._totals, self._n_updates = totals, n_updates["n_updates"]
             self._stores = self._new_stores(None)
             for store, own in zip(self._stores, of_stores, strict=True):
                 store.restore(own)
+        return rows
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""

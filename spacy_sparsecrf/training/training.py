@@ -23,7 +23,7 @@ from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
-from .checkpoint import digest, identity_of, loaded, prefixed, save, without_prefix
+from .checkpoint import ROWS, Rows, digest, identity_of, loaded, prefixed, save, without_prefix
 from .run import Run
 
 
@@ -253,20 +253,27 @@ class Training:
             converged=self.converged,
         )
 
-    def save(self, path: Path) -> None:
-        """Write the state of the run to a file, once it has begun; see `resume`."""
+    def save(self, path: Path, rows: Rows | None = None) -> None:
+        """Write the state of the run to a file, once it has begun; see `resume`.
+
+        rows: what the loop was told so far.
+        """
         values = self._values()
         if values:
-            save(path, self._identity(), values)
+            told = {} if rows is None else rows.values()
+            save(path, self._identity(), values | prefixed(ROWS, told))
 
-    def resume(self, path: Path) -> None:
+    def resume(self, path: Path) -> Rows:
         """Go on where a run was saved: to the same weights, bit for bit.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
+        RETURNS: what the loop was told of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
-            self._restore(values)
+            rows = Rows.of(without_prefix(ROWS, values), self._labels)
+            self._restore({k: v for k, v in values.items() if not k.startswith(ROWS)})
+        return rows
 
     def _values(self) -> dict[str, Any]:
         """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""

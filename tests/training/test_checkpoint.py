@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import spacy
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import checkpoint
 from spacy_sparsecrf.training.training import Training
@@ -165,21 +165,100 @@ def test_values_come_back_as_they_were(tmp_path):
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
 
 
-def test_spacy_train_goes_on_from_the_checkpoint_of_the_config(corpus, tmp_path):
-    def config_of(n_steps, path):
-        config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
-        config["components"]["sparse_crf"]["n_threads"] = 1
-        config["components"]["sparse_crf"]["solver"]["inner_iterations"] = 1
-        config["training"].update(max_steps=n_steps, patience=0, eval_frequency=1)
-        config["initialize"]["components"] = {"sparse_crf": {"checkpoint": str(path)}}
-        return config
+STAGES = [{"templates": ["b:", "*:lower[0]"], "steps": 2}, {"templates": ["*"], "steps": 3}]
+LOOPS = {
+    "OWLQN": {},
+    "polished": {"solver": {"polish_iterations": 2}},
+    "BCD": {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}},
+    "stages": {"learning": {"schedule": STAGES}},
+    "out of core": {"initialize": {"corpus_dir": "corpus"}},
+    "stream": {
+        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True},
+        "training": {
+            "eval_frequency": 3,
+            "batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 30},
+        },
+    },
+}
 
-    for name in "abc":
-        (tmp_path / name).mkdir()
-    run_training(config_of(5, tmp_path / "whole"), tmp_path / "a")
-    # After `max_steps` steps spaCy does one more.
-    run_training(config_of(2, tmp_path / "cut"), tmp_path / "b")
-    run_training(config_of(2, tmp_path / "cut"), tmp_path / "c")
-    whole, cut = (spacy.load(tmp_path / name / "model-last") for name in "ac")
-    models = [nlp.get_pipe("sparse_crf").model.to_bytes() for nlp in (whole, cut)]
-    assert models[0] == models[1]
+
+def loop_config(corpus, directory, name, n_steps):
+    """The shipped config with few templates, so many steps, and a checkpoint."""
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    pipe, changes = config["components"]["sparse_crf"], LOOPS[name]
+    solver = changes.get("solver", {})
+    pipe["solver"] = {**({} if "@crf_solvers" in solver else pipe["solver"]), **solver}
+    pipe["solver"].setdefault("inner_iterations", 1)
+    pipe.update(n_threads=1, learning=changes.get("learning", {}))
+    pipe["features"]["templates"] = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]"]
+    config["training"].update({"patience": 0, "max_steps": n_steps, **changes.get("training", {})})
+    config["training"]["batcher"].pop("get_length", None)
+    places = {"checkpoint": "run", **changes.get("initialize", {})}
+    places = {key: str(directory / place) for key, place in places.items()}
+    config["initialize"]["components"] = {"sparse_crf": places}
+    return config
+
+
+def files_of(output):
+    paths = [path for path in output.rglob("*") if path.is_file()]
+    return {str(path.relative_to(output)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_interrupted_run_ends_with_the_same_files(name, corpus, tmp_path):
+    """SpaCy's loop counts steps anew: it sees the same rows once more."""
+    (tmp_path / "whole").mkdir()
+    _, whole = run_training(loop_config(corpus, tmp_path, name, 7), tmp_path / "whole")
+    (tmp_path / "run").unlink()
+    (tmp_path / "cut").mkdir()
+    for n_steps in (1, 4, 7):
+        _, rows = run_training(loop_config(corpus, tmp_path, name, n_steps), tmp_path / "cut")
+    found, expected = files_of(tmp_path / "cut"), files_of(tmp_path / "whole")
+    assert found.keys() == expected.keys()
+    assert [file for file in found if found[file] != expected[file]] == []
+    assert rows == whole
+    assert "model-best/sparse_crf/model" in found
+
+
+def test_rows_that_were_not_evaluated_before_are_not_known(corpus, tmp_path):
+    config = loop_config(corpus, tmp_path, "stream", 4)
+    run_training(config)
+    config["training"]["eval_frequency"] = 2
+    with pytest.raises(SparseCRFError, match="SC223.*of step 3.*eval_frequency"):
+        run_training(config)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"rows.model.x": np.zeros(1, np.uint64)}, "no step x"),
+        ({"rows.model.9": np.zeros(1, np.uint64)}, "no step 9"),
+        ({"rows.model.1": np.zeros(9, np.uint64)}, "SC318.*step 1: .SC312"),
+        ({"rows.losses": np.array([np.nan])}, "losses are not all finite"),
+        ({"rows.losses": 7}, "losses is no array"),
+        ({"rows.more": np.zeros(1)}, "it has losses, model.1, more"),
+    ],
+)
+def test_rows_of_a_checkpoint_are_checked(tmp_path, monkeypatch, change, reason):
+    run, rows = make_run(), checkpoint.Rows()
+    run.step()
+    rows.add(run.objective)
+    rows.models[1] = run.model().to_bytes()
+    values = checkpoint.Rows.values
+    run.save(tmp_path / "run", rows)
+    assert make_run().resume(tmp_path / "run").models == rows.models
+    changed = {key.removeprefix("rows."): value for key, value in change.items()}
+    monkeypatch.setattr(checkpoint.Rows, "values", lambda self: values(self) | changed)
+    run.save(tmp_path / "run", rows)
+    with pytest.raises(SparseCRFError, match=reason):
+        make_run().resume(tmp_path / "run")
+
+
+def test_rows_of_other_labels_are_refused(tmp_path):
+    run, rows = make_run(), checkpoint.Rows()
+    run.step()
+    rows.add(run.objective)
+    rows.models[1] = CRFModel(["a", "b"]).to_bytes()
+    run.save(tmp_path / "run", rows)
+    with pytest.raises(SparseCRFError, match="SC318.*step 1 has other labels"):
+        make_run().resume(tmp_path / "run")
