@@ -76,6 +76,14 @@ class CommandErrors:
         "[{block}], by which {data} would be read, has no path. Choose a reader that has one, such "
         "as spacy_sparsecrf.AnnotatedCorpus.v1."
     )
+    SC650 = (
+        "There is nothing to learn word classes from. Give texts, or --vectors with a pipeline "
+        "whose vectors are to be grouped, or both."
+    )
+    SC651 = (
+        "{n} words are too few for {classes} classes. Give more text, lower --classes or "
+        "--min-count, or, with vectors that are made of parts of words, texts that have the words."
+    )
     SC701 = (
         "The regularisation path needs solutions at each l1, which the solver {solver} does not "
         "find: it is approximate, or minimises l1 = 0 only. Change [components.NAME.solver], for "

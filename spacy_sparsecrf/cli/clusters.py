@@ -1,0 +1,110 @@
+"""`clusters`: word classes from text or from vectors."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import spacy
+import typer
+from numpy.typing import NDArray
+from spacy.language import Language
+from thinc.util import to_numpy
+from typer import Option
+from wasabi import msg
+
+from ..convert.columns import read_lines
+from ..errors import Errors, SparseCRFError
+from ..features.class_learning import (
+    BigramCounter,
+    Bigrams,
+    exchange_classes,
+    vector_classes,
+    write_classes,
+)
+from ..progress import followed
+from .common import reported
+
+Texts = Annotated[
+    list[Path] | None, typer.Argument(help="Texts, a sentence or paragraph a line; .gz too")
+]
+
+
+def clusters(
+    texts: Texts = None,
+    *,
+    output: Annotated[Path, Option("--output", "-o", help="File to write")],
+    classes: Annotated[int, Option(min=2, help="Number of classes")] = 1000,
+    min_count: Annotated[int, Option(min=1, help="Words that are rarer get no class")] = 3,
+    iterations: Annotated[int, Option(min=1, help="How often each word may move, at most")] = 10,
+    lang: Annotated[str, Option(help="Language of a tokenizer; without: cut at white space")] = "",
+    vectors: Annotated[
+        str, Option(help="Pipeline whose vectors are grouped, of its words or those of the texts")
+    ] = "",
+    seed: Annotated[int, Option(help="Of the first centres, with --vectors")] = 0,
+) -> None:
+    """Learn word classes, for templates such as cluster("name")[0].
+
+    From text they are those of a bigram model of classes, by the exchange algorithm; with --vectors
+    those of spherical k-means. Lines of the output have a word and the number of its class:
+    [components.NAME.features.clusters] name = {"path": FILE, "format": "word2vec"} reads them.
+    """
+    with reported():
+        if not texts and not vectors:
+            raise SparseCRFError(Errors.SC650)
+        nlp = spacy.load(vectors) if vectors else spacy.blank(lang) if lang else None
+        counted = _count(texts or [], _tokenize(nlp)).bigrams(min_count)
+        if vectors:
+            assert nlp is not None
+            words, found = _group(nlp, counted.words if texts else None, classes, iterations, seed)
+        else:
+            words = _enough(counted, classes)
+            found = exchange_classes(counted, classes, iterations)
+        with output.open("w", encoding="utf8", newline="\n") as file:
+            file.writelines(write_classes(words, found))
+        msg.good(f"{len(words)} words in {len(np.unique(found))} classes are in {output}")
+
+
+def _tokenize(nlp: Language | None) -> Callable[[str], list[str]]:
+    """What cuts a line into words, none of which has white space in it."""
+    if nlp is None:
+        return str.split
+    return lambda line: [word for token in nlp.tokenizer(line) for word in token.text.split()]
+
+
+def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> BigramCounter:
+    """Count the words of texts, line by line."""
+    counter = BigramCounter()
+    lines = (line for text in texts for _, line in read_lines(text))
+    for line in followed(lines, "Reading text", "lines"):
+        counter.add(tokenize(line))
+    return counter
+
+
+def _enough(counted: Bigrams, classes: int) -> list[str]:
+    """The words. RAISES: SparseCRFError where there are not more of them than classes."""
+    if len(counted.words) <= classes:
+        raise SparseCRFError(Errors.SC651.format(n=len(counted.words), classes=classes))
+    return counted.words
+
+
+def _group(
+    nlp: Language, words: list[str] | None, classes: int, iterations: int, seed: int
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Group words by the vectors of a pipeline. words: None for those that it has vectors of."""
+    named = [*_named(nlp)] if words is None else words
+    vectors = (to_numpy(nlp.vocab.get_vector(word)) for word in named)  # type: ignore[no-untyped-call]
+    kept = {word: vector for word, vector in zip(named, vectors, strict=True) if vector.any()}
+    if len(kept) <= classes:
+        raise SparseCRFError(Errors.SC651.format(n=len(kept), classes=classes))
+    table = np.stack([*kept.values()])
+    return [*kept], vector_classes(table, classes, iterations, seed)
+
+
+def _named(nlp: Language) -> Iterator[str]:
+    """The words that a table of vectors has; none where it makes vectors of words' parts."""
+    table = nlp.vocab.vectors
+    for key in table.keys() if table.mode == "default" else ():
+        word = nlp.vocab.strings[key] if key in nlp.vocab.strings else ""  # noqa: SIM401
+        if word and word.split() == [word]:
+            yield word

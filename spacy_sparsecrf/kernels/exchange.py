@@ -1,0 +1,153 @@
+"""The exchange algorithm for word classes (Kneser & Ney 1993; Martin, Liermann & Ney 1998).
+
+Each word in turn leaves its class, and joins the one with which the likelihood of a bigram model of
+classes is largest. Up to a constant that is
+
+    F = sum_{g, h} f(N(g, h)) - 2 sum_g f(N(g)),    f(n) = n log n
+
+with N(g, h) how often a word of class h follows one of class g, and N(g) the words of class g.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiled import inner, kernel
+from .layout import Floats, Ints
+
+
+class Neighbours(NamedTuple):
+    """How often words follow each other.
+
+    ptr: [V + 1] int64, words: int32, counts: int64, CSR: for each word those that stand on one side
+    of it and how often; no word is its own neighbour.
+    """
+
+    ptr: Ints
+    words: Ints
+    counts: Ints
+
+
+class Classes(NamedTuple):
+    """Words in classes.
+
+    of_word: [V] int32; sizes: [C] int64, N(g); after: [C, C] int64, after[g, h] = N(g, h); before:
+    [C, C], its transpose.
+    """
+
+    of_word: Ints
+    sizes: Ints
+    after: Ints
+    before: Ints
+
+
+class Exchange(NamedTuple):
+    """What the algorithm works with.
+
+    left, right: of words; counts: [V] int64, of words; own: [V] int64, how often a word follows
+    itself; table: [T] float64, f of the first numbers; gains: [C] float64; sides: [2, C] int64, all
+    zeros, of the neighbours of a word by class; found: [C] int32.
+    """
+
+    left: Neighbours
+    right: Neighbours
+    counts: Ints
+    own: Ints
+    table: Floats
+    gains: Floats
+    sides: Ints
+    found: Ints
+
+
+@inner
+def _f(n: int, table: Floats) -> float:
+    value: float = table[n] if n < len(table) else n * np.log(n)
+    return value
+
+
+@inner
+def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Ints) -> int:
+    """Sum counts of neighbours by class. RETURNS: number of classes, which are in `found`."""
+    n = 0
+    for i in range(side.ptr[word], side.ptr[word + 1]):
+        g = of_word[side.words[i]]
+        if sums[g] == 0:
+            found[n] = g
+            n += 1
+        sums[g] += side.counts[i]
+    return n
+
+
+@inner
+def _add(word: int, k: int, sign: int, e: Exchange, classes: Classes) -> None:
+    """Let a word join class k, or with sign = -1 leave it."""
+    for i in range(e.left.ptr[word], e.left.ptr[word + 1]):
+        g, n = classes.of_word[e.left.words[i]], sign * e.left.counts[i]
+        classes.after[g, k] += n
+        classes.before[k, g] += n
+    for i in range(e.right.ptr[word], e.right.ptr[word + 1]):
+        g, n = classes.of_word[e.right.words[i]], sign * e.right.counts[i]
+        classes.after[k, g] += n
+        classes.before[g, k] += n
+    n = sign * e.own[word]
+    classes.after[k, k] += n
+    classes.before[k, k] += n
+    classes.sizes[k] += sign * e.counts[word]
+
+
+@inner
+def _gain_of_side(first: int, sums: Ints, n: int, e: Exchange, towards: Ints) -> None:
+    """Add what all classes gain by the neighbours on one side of a word.
+
+    first: of the classes that words may join; sums: [C] of neighbours, in `found` the n classes
+    that have any; towards: [C, C] counts, a row for each class of neighbours.
+    """
+    gains, table = e.gains, e.table
+    for i in range(n):
+        g = e.found[i]
+        more, row = sums[g], towards[g]
+        for k in range(first, len(gains)):
+            gains[k] += _f(row[k] + more, table) - _f(row[k], table)
+
+
+@inner
+def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
+    """Find the class with which F is largest, the first of several. The word is in none."""
+    gains, table = e.gains, e.table
+    left, right = e.sides[0], e.sides[1]
+    for k in range(first, len(gains)):
+        size = classes.sizes[k]
+        gains[k] = -2.0 * (_f(size + e.counts[word], table) - _f(size, table))
+    n = _sum_side(word, e.left, classes.of_word, left, e.found)
+    _gain_of_side(first, left, n, e, classes.after)
+    n = _sum_side(word, e.right, classes.of_word, right, e.found)
+    _gain_of_side(first, right, n, e, classes.before)
+    best = first
+    for k in range(first, len(gains)):
+        # The pair of the class with itself gets both sides at once.
+        own = classes.after[k, k]
+        apart = _f(own + left[k], table) + _f(own + right[k], table) - _f(own, table)
+        gains[k] += _f(own + left[k] + right[k] + e.own[word], table) - apart
+        if gains[k] > gains[best]:
+            best = k
+    for i in range(len(left)):
+        left[i] = right[i] = 0
+    return best
+
+
+@kernel
+def exchange(words: Ints, first: int, e: Exchange, classes: Classes) -> int:
+    """Let words go through, each to its best class. RETURNS: how many have changed their class.
+
+    words: to go through, in this order; first: classes below have a word each that stays in them.
+    """
+    n_moved = 0
+    for i in range(len(words)):
+        word = words[i]
+        old = classes.of_word[word]
+        _add(word, old, -1, e, classes)
+        best = _best(word, first, e, classes)
+        _add(word, best, 1, e, classes)
+        classes.of_word[word] = best
+        n_moved += best != old
+    return n_moved
