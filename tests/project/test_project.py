@@ -44,6 +44,7 @@ WORKFLOWS |= {
     "bench",
     "bench-brown",
     "bench-floor",
+    "bench-whole-runs",
     "brown-pairs",
     "solvers",
     "lavergne",
