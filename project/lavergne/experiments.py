@@ -12,7 +12,7 @@ from .corpora import CANONICAL, N_FOLDS
 L1, L2 = 0.5, 1e-5
 # Settings where an experiment says nothing: iterations begin with the last weights of six epochs,
 # in the first row.
-SETTINGS = {"OWLQN": {"warm_start_epochs": 6, "average_warm_start": False}}
+SETTINGS = {"OWLQN": {"warm_start_epochs": 6, "average_warm_start": False, "steep_start": False}}
 FAMILIES = "1", "3", "5", "7", "5+", "5++"
 FOLDED = "7", "5+", "5++"
 

@@ -78,6 +78,8 @@ class OWLQN(BatchSolver):
     average_warm_start: whether the warm start ends with means of its weights (see
         `training.run.warm_start`), and is an outer iteration of its own: means label well, and the
         first quasi-Newton iterations often lead to worse labels before they lead to better.
+    steep_start: whether, with l1, the first model of the inverse Hessian is h^(-3/4), not h^(-1/2),
+        while there are fewer pairs than `history`.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -90,6 +92,7 @@ class OWLQN(BatchSolver):
     max_line_search: int = 40
     warm_start_epochs: int = 4
     average_warm_start: bool = True
+    steep_start: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,9 +128,9 @@ class OWLQN(BatchSolver):
 
     def _first_model(self, penalty: ElasticNet, state: State) -> Floats:
         """The first model of the inverse Hessian [K], up to a factor."""
-        if penalty.l1 == 0.0 or state.n_pairs >= self.history:
-            return state.metric
-        return state.metric * np.sqrt(state.metric)
+        if self.steep_start and penalty.l1 > 0.0 and state.n_pairs < self.history:
+            return state.metric * np.sqrt(state.metric)
+        return state.metric
 
     def step(self, loss: Function, penalty: ElasticNet, state: State) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""

@@ -309,6 +309,18 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     assert not got[~free].any()
 
 
+@pytest.mark.parametrize(
+    ("steep", "l1", "n_pairs", "power"),
+    [(True, 0.5, 2, 0.75), (True, 0.5, 3, 0.5), (True, 0.0, 2, 0.5), (False, 0.5, 2, 0.5)],
+)
+def test_the_first_model_is_steep_while_pairs_are_few(steep, l1, n_pairs, power):
+    curvature, solver = np.array([4.0, 9.0]), OWLQN(history=3, steep_start=steep)
+    pairs = np.zeros((2, 3, 2))
+    state = State(*np.zeros((2, 2)), 0.0, curvature**-0.5, *pairs, n_pairs=n_pairs)
+    got = solver._first_model(ElasticNet(l1, 0.1), state)
+    np.testing.assert_allclose(got, curvature**-power)
+
+
 def test_pairs_of_earlier_checkpoints_are_gone_on_with():
     empty = State(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
     assert empty.n_pairs == 3
