@@ -12,7 +12,7 @@ from .comparison import cell, comparison, notes
 from .decode import SAME, UNLABELLED
 from .floor import COMPILER, FLAGS, FLOOR
 from .floor import WHAT as FORWARD_BACKWARD
-from .measurements import OURS, Record
+from .measurements import OURS, Record, tools_of
 from .templates import COLD, STEADY
 
 Body = Callable[[Record, Sequence[str]], str]
@@ -161,8 +161,8 @@ def whole(record: Record, absent: Sequence[str]) -> str:
     for data in dict.fromkeys(one.data for one in record.measurements):
         of_data = {one.tool: one for one in record.measurements if one.data == data}
         cpu = {tool: statistics.median(one.cpu) for tool, one in of_data.items()}
-        for tool, one in of_data.items():
-            told = record.details[data][tool]
+        for tool in tools_of(of_data.values()):
+            one, told = of_data[tool], record.details[data][tool]
             costs = [cpu[tool], one.median, told["first"], told["peak_mb"], told["model_mb"]]
             times = cpu[tool] / cpu[OURS] if OURS in cpu and tool != OURS else None
             scores = [f"{told[part]:.2f}" for part in ("test", "dev")]
