@@ -64,7 +64,7 @@ class Warnings(metaclass=_Coded):
         "[training] frozen_components as well as in annotating_components."
     )
     SCW204 = (
-        "spacy-sparsecrf compiles its kernels anew in each process, for up to half a minute, since "
+        "spacy-sparsecrf compiles its kernels anew in each process, for up to fifteen seconds, as "
         "it can write them neither beside its own files nor into a cache of the user's. Set the "
         "environment variable NUMBA_CACHE_DIR to a directory that can be written to; or run "
         "`python -m spacy_sparsecrf warmup` once where it can write, and keep what that compiles."

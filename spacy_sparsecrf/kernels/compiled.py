@@ -18,6 +18,7 @@ from numba.extending import intrinsic, register_jitable
 from .caching import KernelCache
 from .layout import Floats, Ints
 from .linking import of_inner, of_kernels
+from .lowering import MEMINFO, PARENT
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,7 +44,7 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     if function is None:
         return partial(kernel, allocates=allocates, **options)
     settings: dict[str, Any] = {"nogil": True, "_nrt": allocates, **_OPTIONS, **options}
-    compiled: Any = njit(**settings, **of_kernels())(function)
+    compiled: Any = njit(**settings, **of_kernels(function))(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
         compiled._cache = compiled.cache = KernelCache(function)
     return compiled
@@ -54,7 +55,9 @@ def inner(function: Function) -> Function: ...
 
 
 @overload
-def inner(*, fastmath: set[str] = ..., inline: str = ...) -> Callable[[Function], Function]: ...
+def inner(
+    *, fastmath: set[str] = ..., forceinline: bool = ...
+) -> Callable[[Function], Function]: ...
 
 
 def inner(function: Any = None, **options: Any) -> Any:
@@ -84,29 +87,18 @@ def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.int64), codegen
 
 
-def _lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Code that forgets whose an array is, or the arrays of a group; other values stay."""
-    if isinstance(kind, types.Array):
-        lent = context.make_array(kind)(context, builder, value)
-        lent.meminfo = lent.meminfo.type(None)
-        lent.parent = lent.parent.type(None)
-        return lent._getvalue()
-    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
-        for i, part in enumerate(kind.types):
-            lent = _lend(context, builder, part, builder.extract_value(value, i))
-            value = builder.insert_value(value, lent, i)
-    return value
-
-
 def _type_lent(typingctx: Any, owned: Any) -> Any:
-    """The same array, or group, without counts of references, which views then leave alone.
+    """The same array without counts of references, which views then leave alone.
 
     For the time of a kernel its caller owns the arrays; to count costs an atomic operation each
     time that a row is passed on.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _lend(context, builder, signature.args[0], args[0])
+        array = args[0]
+        for place in MEMINFO, PARENT:
+            array = builder.insert_value(array, array.type.elements[place](None), place)
+        return array
 
     return owned(owned), codegen
 

@@ -66,8 +66,8 @@ def hash_seeds(seeds: Ints) -> np.ndarray:
     return np.where(hashes == _ZERO, _NOT_ZERO, hashes)
 
 
-# Inlined: a call would hand on each array.
-@inner(inline="always")
+# Inlined: what is read of a template is the same for all tokens.
+@inner(forceinline=True)
 def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 

@@ -47,7 +47,7 @@ def value_scores(
 
     table: [R, Yp] float64; scores: [N, Yp], out, or in and out.
     """
-    features, table, scores = lent(features), lent(table), lent(scores)
+    table, scores = lent(table), lent(scores)
     values, rows, columns = features
     totals = np.empty((_SCORED, table.shape[1]))
     # Eight rows are added at a time, wherever W is cut.
@@ -75,7 +75,7 @@ def value_sums(first: int, last: int, features: Values, residual: Floats, sums: 
 
     residual: [N, Yp]; sums: [R, Yp] float64, added to.
     """
-    features, residual, sums = lent(features), lent(residual), lent(sums)
+    residual, sums = lent(residual), lent(sums)
     values, rows, columns = features
     x = np.empty(_SUMMED)
     for begin in range(first, last, _SUMMED):
@@ -117,7 +117,7 @@ def value_curvatures(
     As `expectations.unigram_curvature`, whose arguments labels [N], token_weight [N] and residual
     [N, Yp] are; sums: [R, Yp] float64, added to.
     """
-    features, residual, sums = lent(features), lent(residual), lent(sums)
+    residual, sums = lent(residual), lent(sums)
     values, rows, columns = features
     variance = np.empty(residual.shape[1])
     for t in range(first, last):
