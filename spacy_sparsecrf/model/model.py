@@ -13,8 +13,9 @@ from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from .file import PACKED, TABLES, Arrays, check_arrays, check_meta, read, write
 
-# A chain is normalised over paths; the others at each token, without or with the label before.
-KINDS = ("chain", "maxent", "memm")
+# A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
+# at each token, without or with the label before.
+KINDS = ("chain", "maxent", "memm", "graph")
 
 
 @dataclass(frozen=True)

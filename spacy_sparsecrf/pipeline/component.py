@@ -28,6 +28,7 @@ from ..targets.base import add_extension
 from . import storage
 from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
+from .links import LinkRecord
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session
@@ -109,6 +110,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         store = open_store(setup, corpus_dir, nlp)
         record = NameRecord.of(self.features, store) if self.settings.names else None
         read = with_kin(setup, record or self.features)
+        if self.settings.model == "graph":
+            read = LinkRecord(read, self.settings.edges)
+            names.add(read.names)
         seen = Seen()
         examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
@@ -250,7 +254,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
             legal = self.setup.legal(self.label_data)
-            decoder = self._session.decoder = make_decoder(self.model, legal)
+            decoder = self._session.decoder = make_decoder(
+                self.model, legal, self.settings.inference
+            )
         return decoder
 
     # Labels
