@@ -17,7 +17,7 @@ from ..progress import task, watch_compilation
 from ..registry import crf_solvers
 
 # About as many as are compiled for all that a pipeline does, and for labels and probabilities.
-N_KERNELS, _N_PREDICTION_KERNELS = 70, 14
+N_KERNELS, _N_PREDICTION_KERNELS = 75, 14
 
 _OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
 # Pairs of labels that depend on a word have kernels of their own.
@@ -54,7 +54,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
         # Others' solvers are theirs to warm up.
         if name.startswith("spacy_sparsecrf.") and not makers[name].gone:
             yield _settings_of(name, "chain")
-    for model in "maxent", "memm":
+    for model in "maxent", "memm", "graph":
         yield _settings_of(_OWLQN, model)
 
 
@@ -97,6 +97,8 @@ def _predict() -> None:
 def _call_all(pipe: Any, doc: Doc) -> None:
     """Ask a component for all that it tells of a Doc."""
     pipe.marginals([doc])
+    if pipe.settings.model == "graph":
+        return
     pipe.nbest(doc, 2)
     pipe.log_probability(doc, _TAGS)
     pipe.span_probabilities(doc, [(0, ["X"])])

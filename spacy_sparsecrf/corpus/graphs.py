@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, Floats, Hashes, Ints, Longs, Mask, distinct_rows, number_tests
+
+METHODS = ("lbp", "mean_field", "pseudo_likelihood")
+_SCHEDULES = ("sweep", "parallel")
 
 
 class Observed(NamedTuple):
@@ -87,6 +90,54 @@ class EncodedGraph:
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Edges between tokens of one sequence, besides those of neighbours.
+
+    ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
+    test that edges of each kind have; chain: whether neighbours are joined too.
+    """
+
+    ends: Longs
+    kinds: Longs
+    keys: Hashes
+    chain: bool = True
+
+    def within(self, first: int, last: int) -> "Links":
+        """Those of tokens first:last, counted from there."""
+        own = (self.ends[:, 0] >= first) & (self.ends[:, 0] < last)
+        return Links(self.ends[own] - first, self.kinds[own], self.keys, self.chain)
+
+    def edges(self, offsets: Longs, context: Ints, n_contexts: int) -> tuple[Longs, Longs, Ints]:
+        """All edges of sequences offsets [S + 1], whose tokens have contexts [N].
+
+        RETURNS: ends [E, 2]; edges of each sequence [S + 1]; rows of potentials [E], of neighbours
+        the context of the second, of others n_contexts and their kind.
+        """
+        lengths = np.diff(offsets)
+        later = np.ones(int(offsets[-1]), np.bool_)
+        later[offsets[:-1][lengths > 0]] = False
+        after = np.flatnonzero(later) if self.chain else np.empty(0, np.int64)
+        ends = np.concatenate((np.column_stack((after - 1, after)), self.ends))
+        row = np.concatenate((context[after], n_contexts + self.kinds)).astype(np.int32)
+        sequence = np.repeat(np.arange(len(lengths)), lengths)[ends[:, 0]]
+        order = np.argsort(sequence, kind="stable")
+        counts = np.bincount(sequence, minlength=len(lengths))
+        return ends[order], np.append(0, np.cumsum(counts)), row[order]
+
+
+class Linked(NamedTuple):
+    """Observations or readings of tokens, and the links of these."""
+
+    source: Any
+    links: Links
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return int(self.source.n_tokens)
 
 
 class GraphBuilder:
@@ -178,3 +229,35 @@ def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, Rows]:
     """Keys of the tests, and the rows."""
     keys, indptr, tests = number_tests(hashes)
     return keys, Rows(indptr, tests, values[hashes != 0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """How log Z and marginals of graphs are found.
+
+    method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
+        "pseudo_likelihood".
+    schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
+    damping: share of an old message that stays, 0 <= damping < 1.
+    limit: iterations at most; a warning tells what has not converged by then.
+    tolerance: the largest change of a message, or of a belief of the mean field, that is none.
+    RAISES: SparseCRFError for what is not known or out of range.
+    """
+
+    method: str = "lbp"
+    schedule: str = "sweep"
+    damping: float = 0.0
+    limit: int = 200
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for key, valid, expected in (
+            ("method", self.method in METHODS, f"one of {', '.join(METHODS)}"),
+            ("schedule", self.schedule in _SCHEDULES, f"one of {', '.join(_SCHEDULES)}"),
+            ("damping", 0 <= self.damping < 1, "at least 0 and below 1"),
+            ("limit", self.limit >= 1, "at least 1"),
+            ("tolerance", self.tolerance >= 0, "at least 0"),
+        ):
+            if not valid:
+                value = getattr(self, key)
+                raise SparseCRFError(Errors.SC373.format(key=key, value=value, expected=expected))

@@ -105,6 +105,25 @@ class ComponentErrors:
         "[initialize.components.{name}] to a directory for the corpus; with a checkpoint there, "
         "training goes on."
     )
+    SC233 = (
+        "[components.{name}] edges has {edge!r}, which is none. Write 'chain'; same(ATTR), with "
+        "if=ATTR, most=N and far=N if need be, as in same(lower, if=is_title); link(_.NAME); "
+        "'rows' or 'columns'. ATTR is an attribute of templates without arguments, or _.NAME."
+    )
+    SC234 = (
+        "[components.NAME] edges has {edge!r}, but token._.{name} is not registered. Register it, "
+        "Token.set_extension({name!r}, default=None), in a file given to `spacy train --code`."
+    )
+    SC235 = (
+        "{value!r}, which [components.NAME] edges {edge!r} reads at the token {token!r}, is not "
+        "the position of another token of its Doc, nor None. The text begins: {text!r}."
+    )
+    SC236 = (
+        "[components.{name}{key} does not go together with model: edges other than ['chain'] "
+        "need model = 'graph', which tells probabilities of single tokens, and none of spans. "
+        "Change one of the two."
+    )
+    SC237 = "[components.{name}.inference] has unknown settings: {unknown}. Choose from: {known}."
     SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
     SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
     SC403 = (
@@ -127,6 +146,11 @@ class ComponentErrors:
         "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
     )
     SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+    SC410 = (
+        'A component with [components.NAME] model = "graph" tells probabilities of single tokens '
+        "only (`marginals`), and they are approximate where edges make circles. Set model = "
+        '"chain" for n-best labels, and for probabilities of whole sequences and of spans.'
+    )
     SC501 = (
         "[components.NAME.target] scheme = {value!r} is not a way to tell spans by the labels of "
         "tokens. Change it to one of: {known}."

@@ -258,6 +258,10 @@ class NumericErrors:
         "solver]: OWLQN.v1, RPROP.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, SMD.v1 or Hybrid.v1 of "
         "spacy_sparsecrf."
     )
+    SC377 = (
+        "[components.NAME.{key} = {value} does not go together with [components.NAME] model = "
+        '"graph": it must be {needed}. Change one of the two.'
+    )
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
         "fixed once training on batches has begun: {known}. Name all labels before: write them "

@@ -1,69 +1,38 @@
 """Beliefs of the nodes of graphs at given weights: how they are found, and where they live."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.graphs import EncodedGraph, Rows
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..corpus.graphs import METHODS, EncodedGraph, Inference, Rows
+from ..errors import Warnings, warn
 from ..kernels import beliefs
 from ..kernels.beliefs import Beliefs, Graphs, Potentials, Schedule
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
 
-METHODS = {
-    "lbp": (beliefs.PROPAGATION, beliefs.propagate),
-    "mean_field": (beliefs.MEAN_FIELD, beliefs.fit_mean_field),
-    "pseudo_likelihood": (beliefs.PSEUDO, beliefs.condition_nodes),
-}
-_SCHEDULES = ("sweep", "parallel")
-# The log potential of a label that cannot be; finite, as 0 times infinity is no number.
-_NEVER = -1e30
+# By method: how kernels call it, and what infers beliefs by it.
+_KERNELS = dict(
+    zip(
+        METHODS,
+        (
+            (beliefs.PROPAGATION, beliefs.propagate),
+            (beliefs.MEAN_FIELD, beliefs.fit_mean_field),
+            (beliefs.PSEUDO, beliefs.condition_nodes),
+        ),
+        strict=True,
+    )
+)
+# The log potential of what cannot be; finite, as 0 times infinity is no number.
+NEVER = -1e30
 _N_CHUNKS = 64
 
 Ties = tuple[Floats | None, Floats | None]
 # An imaginary part this small leaves the real part alone, to all digits.
 STEP = 1e-60
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inference:
-    """How log Z and marginals of graphs are found.
-
-    method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
-        "pseudo_likelihood".
-    schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
-    damping: share of an old message that stays, 0 <= damping < 1.
-    limit: iterations at most; a warning tells what has not converged by then.
-    tolerance: the largest change of a message, or of a belief of the mean field, that is none.
-    RAISES: SparseCRFError for what is not known or out of range.
-    """
-
-    method: str = "lbp"
-    schedule: str = "sweep"
-    damping: float = 0.0
-    limit: int = 200
-    tolerance: float = 1e-8
-
-    def __post_init__(self) -> None:
-        for key, valid, expected in (
-            ("method", self.method in METHODS, f"one of {', '.join(METHODS)}"),
-            ("schedule", self.schedule in _SCHEDULES, f"one of {', '.join(_SCHEDULES)}"),
-            ("damping", 0 <= self.damping < 1, "at least 0 and below 1"),
-            ("limit", self.limit >= 1, "at least 1"),
-            ("tolerance", self.tolerance >= 0, "at least 0"),
-        ):
-            if not valid:
-                value = getattr(self, key)
-                raise SparseCRFError(Errors.SC373.format(key=key, value=value, expected=expected))
-
-    def schedule_of(self, best: bool) -> Schedule:
-        """The schedule as kernels take it; best: whether to maximise instead of to sum."""
-        parallel = self.schedule == "parallel"
-        return Schedule(parallel, best, self.damping, self.tolerance, self.limit, 1.0 / STEP)
 
 
 class Tables(NamedTuple):
@@ -85,58 +54,43 @@ class Space(NamedTuple):
     residual: NDArray[Any]
 
 
-class Field:
-    """Encoded graphs, and room for what is inferred of them.
+class Network:
+    """Graphs laid out for inference, and room for their potentials and beliefs.
 
-    graphs; n_labels: Y; gold: [N] int32, labels that count as observed, -1 for none; allowed: [n,
-    Y] bool, the labels that the last n nodes may have; inference: how.
-    n_weights: K, of each test of nodes its weights, then of each test of edges (`EncodedGraph`);
-    chunks: runs of graphs, row_chunks: of `by_row`, the edges [E] int64 sorted by row.
+    offsets, edge_offsets, ends, row: see `EncodedGraph`; n_rows: R, rows of edges; n_labels: Y;
+    gold: [N] int32, labels that count as observed, -1 for none; weights: [S] float64, of graphs;
+    inference: how.
+    chunks: runs of graphs.
     """
 
     def __init__(
-        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
+        self,
+        offsets: Longs,
+        edge_offsets: Longs,
+        ends: Ints,
+        row: Ints,
+        n_rows: int,
+        n_labels: int,
+        gold: Ints,
+        weights: Floats,
+        inference: Inference,
     ) -> None:
-        self.graphs, self.n_labels, self.inference = graphs, n_labels, inference
-        self._allowed = allowed
+        self.n_rows, self.n_labels, self.inference = n_rows, n_labels, inference
         self._has_warned = False
-        self.ties = graphs.node_ties, graphs.pair_ties
-        n, widths = n_labels, [None if tie is None else tie.shape[1] for tie in self.ties]
-        self._shapes = (
-            (len(graphs.node_keys), n if widths[0] is None else widths[0]),
-            (len(graphs.edge_keys), n * n if widths[1] is None else widths[1]),
-        )
-        self.split, n_pairs = (int(np.prod(shape)) for shape in self._shapes)
-        self.n_weights = self.split + n_pairs
-        n_edges = np.diff(graphs.edge_offsets)
-        self.chunks: Chunks = cut(np.diff(graphs.offsets) + n_edges, _N_CHUNKS)
-        self._edge_weights = np.repeat(graphs.weights, n_edges)
-        self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
-        self.by_row = np.argsort(graphs.row, kind="stable")
-        per_row = np.bincount(graphs.row, minlength=self.n_rows)
-        ends = np.append(0, np.cumsum(per_row)).tolist()
-        self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
-        self.arrays = self._lay_out(gold)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of distinct rows of tests of edges, R."""
-        return len(self.graphs.pairs.indptr) - 1
-
-    def _lay_out(self, gold: Ints) -> Graphs:
-        graphs, n = self.graphs, self.graphs.n_nodes
-        # Row h of the half edges leaves node ends.ravel()[h].
-        halves = np.argsort(graphs.ends.ravel(), kind="stable").astype(np.int32)
-        degrees = np.bincount(graphs.ends.ravel(), minlength=n)
+        n = int(offsets[-1])
+        n_edges = np.diff(edge_offsets)
+        self.chunks: Chunks = cut(np.diff(offsets) + n_edges, _N_CHUNKS)
+        # Message h leaves node ends.ravel()[h].
+        halves = np.argsort(ends.ravel(), kind="stable").astype(np.int32)
+        degrees = np.bincount(ends.ravel(), minlength=n)
         half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
         order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
-        bounds = graphs.offsets, graphs.edge_offsets
-        links = graphs.ends, half_ptr, halves
-        found = Graphs(*bounds, *links, order, rank, graphs.row, gold, self._edge_weights)
+        links = offsets, edge_offsets, ends, half_ptr, halves, order, rank, row
+        self.arrays = Graphs(*links, gold, np.repeat(weights, n_edges))
         parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
-        beliefs.order_trees(0, graphs.n_graphs, found, parent, np.zeros(n, np.bool_), queue)
+        is_tree = np.zeros(n, np.bool_)
+        beliefs.order_trees(0, len(weights), self.arrays, parent, is_tree, queue)
         rank[order] = np.arange(n, dtype=np.int32)
-        return found
 
     @cached_property
     def real(self) -> Space:
@@ -149,15 +103,79 @@ class Field:
         return self._space(np.complex128)
 
     def _space(self, dtype: Any) -> Space:
-        n, y, s = self.graphs.n_nodes, self.n_labels, self.graphs.n_graphs
+        n, y, s = len(self.arrays.order), self.n_labels, len(self.arrays.offsets) - 1
         nodes = [np.zeros((n, y), dtype) for _ in range(4)]
         pairs = [np.zeros((self.n_rows, y, y), dtype) for _ in range(3)]
         shifts = np.zeros(n), np.zeros(self.n_rows)
         potentials = Potentials(nodes[0], pairs[0], nodes[1], pairs[1], *shifts)
-        messages = np.zeros((2 * len(self.graphs.ends), y), dtype)
+        messages = np.zeros((2 * len(self.arrays.ends), y), dtype)
         of_graphs = np.zeros(s, dtype), np.zeros(s), np.zeros(s, np.int64)
         found = Beliefs(nodes[2], messages, *of_graphs)
         return Space(potentials, found, nodes[3], pairs[2])
+
+    def exponentiate_pairs(self, rows: Longs, space: Space) -> None:
+        """Exponentiate the log potentials of rows [n] of edges."""
+        log_psi = space.potentials.log_psi[rows]
+        shift = log_psi.real.max(axis=(1, 2), initial=-np.inf)
+        space.potentials.edge_shift[rows] = shift
+        space.potentials.psi[rows] = np.exp(log_psi - shift[:, None, None])
+
+    def propagate(self, first: int, last: int, space: Space, best: bool) -> None:
+        """Infer beliefs of graphs first:last, whose log potentials are in the space.
+
+        best: whether beliefs are of the best labels, by max-product, instead of marginals.
+        """
+        begin, end = (int(self.arrays.offsets[s]) for s in (first, last))
+        potentials = space.potentials
+        log_phi = potentials.log_phi[begin:end]
+        shift = log_phi.real.max(axis=1, initial=-np.inf)
+        potentials.node_shift[begin:end] = shift
+        potentials.phi[begin:end] = np.exp(log_phi - shift[:, None])
+        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
+        own, parallel = self.inference, self.inference.schedule == "parallel"
+        schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)
+        _, kernel = _KERNELS[own.method]
+        kernel(first, last, self.arrays, potentials, space.beliefs, schedule, scratch)
+
+    def warn(self, space: Space, graphs: slice = slice(None)) -> None:
+        """Warn, once, where beliefs of some graphs have not converged."""
+        changes, n = space.beliefs.changes[graphs], self.inference.limit
+        open_ = ~(changes <= self.inference.tolerance)
+        if not self._has_warned and open_.any():
+            self._has_warned = True
+            counts = {"n": int(open_.sum()), "of": len(changes), "limit": n}
+            warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
+
+
+class Field(Network):
+    """Encoded graphs, whose potentials are sums of weights.
+
+    graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, the labels that the last
+    n nodes may have.
+    n_weights: K, of each test of nodes its weights, then of each test of edges (`EncodedGraph`);
+    by_row: [E] int64, edges sorted by row; row_chunks: runs of these.
+    """
+
+    def __init__(
+        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
+    ) -> None:
+        n, n_rows = n_labels, len(graphs.pairs.indptr) - 1
+        links = graphs.offsets, graphs.edge_offsets, graphs.ends, graphs.row
+        super().__init__(*links, n_rows, n, gold, graphs.weights, inference)
+        self.graphs, self._allowed = graphs, allowed
+        self.ties = graphs.node_ties, graphs.pair_ties
+        widths = [None if tie is None else tie.shape[1] for tie in self.ties]
+        self._shapes = (
+            (len(graphs.node_keys), n if widths[0] is None else widths[0]),
+            (len(graphs.edge_keys), n * n if widths[1] is None else widths[1]),
+        )
+        self.split, n_pairs = (int(np.prod(shape)) for shape in self._shapes)
+        self.n_weights = self.split + n_pairs
+        self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
+        self.by_row = np.argsort(graphs.row, kind="stable")
+        per_row = np.bincount(graphs.row, minlength=n_rows)
+        ends = np.append(0, np.cumsum(per_row)).tolist()
+        self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
 
     def tables(self, theta: NDArray[Any]) -> Tables:
         """Weights theta [K] by label and by pair of labels."""
@@ -172,36 +190,22 @@ class Field:
 
     def score_pairs(self, rows: Longs, tables: Tables, space: Space) -> None:
         """Fill in the potentials of rows [n] of edges."""
-        log_psi = space.potentials.log_psi
-        flat = log_psi.reshape(self.n_rows, self.n_labels**2)
+        flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
         beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
-        shift = flat[rows].real.max(axis=1, initial=-np.inf)
-        space.potentials.edge_shift[rows] = shift
-        space.potentials.psi[rows] = np.exp(log_psi[rows] - shift[:, None, None])
+        self.exponentiate_pairs(rows, space)
 
     def infer(
         self, first: int, last: int, tables: Tables, space: Space, best: bool = False
     ) -> None:
-        """Infer beliefs of graphs first:last, whose rows of edges have been scored.
-
-        best: whether beliefs are of the best labels, by max-product, instead of marginals.
-        """
-        potentials, n = space.potentials, self.graphs.n_nodes
+        """Score nodes of graphs first:last, whose rows of edges have been scored, and infer."""
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
-        log_phi = potentials.log_phi[begin:end]
-        nodes = np.arange(begin, end)
-        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, potentials.log_phi)
-        restricted = n - len(self._allowed)
+        log_phi, nodes = space.potentials.log_phi, np.arange(begin, end)
+        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, log_phi)
+        restricted = self.graphs.n_nodes - len(self._allowed)
         if end > restricted:
             own = self._allowed[max(begin - restricted, 0) : end - restricted]
-            log_phi[len(log_phi) - len(own) :][~own] = _NEVER
-        shift = log_phi.real.max(axis=1, initial=-np.inf)
-        potentials.node_shift[begin:end] = shift
-        potentials.phi[begin:end] = np.exp(log_phi - shift[:, None])
-        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
-        _, kernel = METHODS[self.inference.method]
-        schedule = self.inference.schedule_of(best)
-        kernel(first, last, self.arrays, potentials, space.beliefs, schedule, scratch)
+            log_phi[end - len(own) : end][~own] = NEVER
+        self.propagate(first, last, space, best)
 
     def infer_all(self, theta: NDArray[Any], workers: Workers, best: bool = False) -> Space:
         """Infer beliefs of all graphs at weights theta [K], and return where they are."""
@@ -213,7 +217,7 @@ class Field:
 
     def add_pairs(self, edges: Longs, space: Space) -> None:
         """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
-        method, _ = METHODS[self.inference.method]
+        method, _ = _KERNELS[self.inference.method]
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
         given = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
         beliefs.add_pairs(edges, method, *given)
@@ -231,7 +235,7 @@ class Field:
         both = (pairs >= 0).all(axis=1)
         first, second = pairs[both].T
         of_edges = potentials.log_psi[self.graphs.row[edges][both], first, second]
-        return score + (self._edge_weights[edges][both] * of_edges).sum()
+        return score + (self.arrays.weights[edges][both] * of_edges).sum()
 
     def scatter(self, nodes: Longs, rows: Longs, space: Space, gradient: NDArray[Any]) -> None:
         """Add residuals of nodes [n] and of rows [m] of edges to a gradient [K]."""
@@ -262,22 +266,13 @@ class Field:
         graphs, p = self.graphs, self.real.beliefs.nodes
         nodes = np.maximum(self._node_weights, 0.0)[:, None] * p * (1.0 - p)
         n_pairs = self.n_labels**2
-        edges = np.bincount(graphs.row, np.maximum(self._edge_weights, 0.0), self.n_rows)
+        edges = np.bincount(graphs.row, np.maximum(self.arrays.weights, 0.0), self.n_rows)
         pairs = np.repeat(edges[:, None] * (1.0 - 1.0 / n_pairs) / n_pairs, n_pairs, axis=1)
         tests = [rows._replace(values=rows.values**2) for rows in (graphs.nodes, graphs.pairs)]
         ties = [None if tie is None else tie**2 for tie in self.ties]
         chosen, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
         self._add(chosen, (tests[0], tests[1]), (ties[0], ties[1]), (nodes, pairs), total)
         return total
-
-    def warn(self, space: Space, graphs: slice = slice(None)) -> None:
-        """Warn, once, where beliefs of some graphs have not converged."""
-        changes, n = space.beliefs.changes[graphs], self.inference.limit
-        open_ = ~(changes <= self.inference.tolerance)
-        if not self._has_warned and open_.any():
-            self._has_warned = True
-            counts = {"n": int(open_.sum()), "of": len(changes), "limit": n}
-            warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
 
 
 def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
-from ..corpus.graphs import EncodedGraph
+from ..corpus.graphs import EncodedGraph, Inference
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
-from .field import STEP, Field, Inference, Space, selected
+from .field import STEP, Field, Space, selected
 from .lattice import Floats, Longs, Mask, set_numbers, set_table
 
 LBP = Inference()
@@ -80,6 +80,15 @@ class GraphLoss:
         numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
         allowed = set_table(graphs.sets, n_labels)[numbers]
         return Field(everything, n_labels, gold, allowed, inference)
+
+    @property
+    def n_potential(self) -> int:
+        """Number of weights K."""
+        return self.split
+
+    def largest_gradient(self) -> float:
+        """Largest gradient in magnitude where all weights are zero."""
+        return float(np.abs(self.value_and_grad(np.zeros(self.split))[1]).max(initial=0.0))
 
     @property
     def n_examples(self) -> int:

@@ -21,8 +21,12 @@ from .lattice import Csr, Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
-    """A corpus as a kind of model sees it (see `CRFModel`): a chain sees it as it is."""
-    return corpus if kind == "chain" else local_corpus(corpus, n_labels, pairs=kind == "memm")
+    """A corpus as a kind of model sees it (see `CRFModel`): chain and graph see it as it is."""
+    return (
+        corpus
+        if kind in ("chain", "graph")
+        else local_corpus(corpus, n_labels, pairs=kind == "memm")
+    )
 
 
 def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:

@@ -27,8 +27,9 @@ from .file import (
     write,
 )
 
-# A chain is normalised over paths; the others at each token, without or with the label before.
-KINDS = ("chain", "maxent", "memm")
+# A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
+# at each token, without or with the label before.
+KINDS = ("chain", "maxent", "memm", "graph")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from ..targets.base import add_extension
 from . import storage
 from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
+from .links import LinkRecord
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
@@ -115,6 +116,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         named = self.settings.names or self.settings.learning.stack.folds > 0
         record = NameRecord.of(self.features, store) if named else None
         read = with_kin(setup, record or self.features)
+        if self.settings.model == "graph":
+            read = LinkRecord(read, self.settings.edges)
+            names.add(read.names)
         seen = Seen()
         examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
@@ -253,7 +257,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder, read = self._session.first_decoder, None
         if first is not None:
             if decoder is None or not decoder.is_of(first):
-                decoder = self._session.first_decoder = make_decoder(first, setup.legal(labels))
+                decoder = self._session.first_decoder = make_decoder(
+                    first, setup.legal(labels), self.settings.inference
+                )
             read = partial(read_first, setup, labels, decoder)
         return Reader(setup, labels, self._overwrite, expected, read)
 
@@ -264,7 +270,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
             legal = self.setup.legal(self.label_data)
-            decoder = self._session.decoder = make_decoder(self.model, legal)
+            decoder = self._session.decoder = make_decoder(
+                self.model, legal, self.settings.inference
+            )
         return decoder
 
     # Labels

@@ -34,6 +34,14 @@ COMMON: dict[str, Any] = {
     "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
     "model": "chain",
     "clusters": 0,
+    "edges": ["chain"],
+    "inference": {
+        "method": "lbp",
+        "schedule": "sweep",
+        "damping": 0.0,
+        "limit": 200,
+        "tolerance": 1e-6,
+    },
     # Of the best on development parts: see docs/learning.md.
     "l1": 0.1,
     "l2": 0.3,
@@ -110,6 +118,8 @@ def make_sparse_crf(
     solver: Any,
     model: str,
     clusters: int,
+    edges: list[str],
+    inference: dict[str, Any],
     l1: float,
     l2: float,
     sequences: str,
@@ -133,11 +143,14 @@ def make_sparse_crf(
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
     from .component import SparseCRF
-    from .settings import DecodingSettings, LearningSettings, Settings, Setup
+    from .links import parse
+    from .settings import DecodingSettings, LearningSettings, Settings, Setup, read_inference
 
     settings = Settings(
         model=model,
         clusters=clusters,
+        edges=parse(name, edges),
+        inference=read_inference(name, inference),
         l1=float(l1),
         l2=float(l2),
         sequences=sequences,

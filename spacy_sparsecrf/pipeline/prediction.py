@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
+from ..corpus.graphs import Inference, Linked
 from ..corpus.readings import Readings
 from ..decoding.chains import Spans as LabelRuns
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
+from .links import read_links
 from .settings import Setup
 from .upstream import Expected
 
@@ -76,22 +78,35 @@ class Reader(NamedTuple):
         self.expected.check(features, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]
+        links = None
+        if self.setup.settings.model == "graph":
+            starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
+            begins = [part.offsets[:-1] + n for part, n in zip(parts, starts, strict=False)]
+            offsets = np.append(np.concatenate(begins), starts[-1])
+            links = read_links(self.setup.settings.edges, docs, offsets)
         permitted: Permitted = None
         if forced:
             permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)
         first = 0
         for part in parts:
             last = first + part.n_tokens
-            yield part, None if permitted is None else permitted[first:last]
+            source: Any = part if links is None else Linked(part, links.within(first, last))
+            yield source, None if permitted is None else permitted[first:last]
             first = last
 
 
-def make_decoder(model: "CRFModel", legal: NDArray[np.bool_] | None) -> "Decoder":
-    """Create a decoder, with a notice where kernels have to be compiled. Imports numba."""
+def make_decoder(
+    model: "CRFModel", legal: NDArray[np.bool_] | None, inference: Inference
+) -> "Decoder":
+    """Create a decoder, with a notice where kernels have to be compiled. Imports numba.
+
+    inference: of a graph.
+    """
     from ..decoding.decoder import Decoder
+    from .graph_decoder import GraphDecoder
 
     watch_compilation(PREDICTION_KERNELS)
-    return Decoder(model, legal)
+    return GraphDecoder(model, legal, inference) if model.kind == "graph" else Decoder(model, legal)
 
 
 def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:

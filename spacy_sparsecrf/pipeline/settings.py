@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import Observations
+from ..corpus.graphs import Inference
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
@@ -51,6 +52,7 @@ from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
+from .links import CHAIN, Edge
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
@@ -230,10 +232,11 @@ class Settings:
     """Settings of a component.
 
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
-        or at each token, without or with the label before.
+        or at each token, without or with the label before; or "graph", a chain with more edges.
     clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
         is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
         Clusters are runs of labels in their order.
+    edges: with model = "graph", see `links`; inference: of it, in training and prediction.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -246,6 +249,8 @@ class Settings:
 
     model: str
     clusters: int
+    edges: tuple[Edge, ...]
+    inference: Inference
     l1: float
     l2: float
     sequences: str
@@ -285,6 +290,16 @@ class Setup(NamedTuple):
         _check(self.name, Errors.SC205, settings, _OWN)
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
+        is_graph = settings.model == "graph"
+        of_spans = isinstance(self.target, SpanTarget) and settings.decoding.scores
+        for key, fits in (
+            ("] edges", is_graph or [edge.form for edge in settings.edges] == [CHAIN]),
+            ("] threshold", not (is_graph and settings.threshold)),
+            (".decoding] scores", not (is_graph and of_spans)),
+            (".learning] stack", not (is_graph and settings.learning.stack.folds)),
+        ):
+            if not fits:
+                raise SparseCRFError(Errors.SC236.format(name=self.name, key=key))
         if settings.threshold and not isinstance(self.target, SpanTarget):
             raise SparseCRFError(Errors.SC504.format(name=self.name, value=settings.threshold))
 
@@ -307,6 +322,16 @@ class Setup(NamedTuple):
         """
         own = self.settings.decoding
         return legal_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
+
+
+def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
+    """Read the block `inference` of component `name`, None for the defaults.
+
+    RAISES: SparseCRFError that names a key that is not known or has a wrong value.
+    """
+    given = dict(block or {})
+    _refuse_unknown(name, Errors.SC237, Inference, given)
+    return Inference(**given)
 
 
 def _check(name: str, message: str, settings: object, rules: Mapping[str, Rule]) -> None:

@@ -24,6 +24,7 @@ from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .batchers import is_endless, is_on_batches, warn_of_rare_rows
 from .compiling import Compiled, LabelIds
+from .links import LinkRecord
 from .scorers import check_score_weights
 from .session import Learner
 from .settings import Features, LearningSettings, Setup
@@ -117,6 +118,7 @@ def with_kin(setup: Setup, read: Features) -> Features:
     for key, value, fits, needed in (
         ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
         ("clusters", settings.clusters, settings.clusters == 0, "0"),
+        ("model", settings.model, settings.model != "graph", '"chain", "maxent" or "memm"'),
     ):
         if not fits:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
@@ -159,6 +161,10 @@ def _start_training(
             "report": report,
         }
         make_training = partial(StagedTraining, **stages)
+    if isinstance(read, LinkRecord):
+        from ..training.graph import GraphTraining
+
+        make_training = partial(GraphTraining, links=read.links, inference=settings.inference)
     with _doc_named(compiled):
         if learning.stack.folds and record is not None:
             make = partial(
@@ -232,6 +238,10 @@ def _start_learner(
     """
     from ..training.streaming import Stream
 
+    if setup.settings.model == "graph":
+        raise SparseCRFError(
+            Errors.SC377.format(key="solver] on_batches", value=True, needed=False)
+        )
     learning, defaults = setup.settings.learning, LearningSettings()
     for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio", "stack"):
         value, needed = getattr(learning, key), getattr(defaults, key)

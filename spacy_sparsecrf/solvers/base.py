@@ -237,7 +237,7 @@ def lacks(
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
         "l2": penalty.l2 == 0.0,
-        "single tokens": kind == "chain",
+        "single tokens": kind in ("chain", "graph"),
         "indicators": values,
         "memory": on_disk,
         "all sequences": constrained,

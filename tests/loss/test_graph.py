@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, GraphBuilder, Observed
+from spacy_sparsecrf.corpus.graphs import EncodedGraph, GraphBuilder, Inference, Observed
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.loss.examples import examples_of
-from spacy_sparsecrf.loss.field import Field, Inference
+from spacy_sparsecrf.loss.field import Field
 from spacy_sparsecrf.loss.graph import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet

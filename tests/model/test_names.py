@@ -316,6 +316,7 @@ def test_features_of_another_kind_have_no_names(corpus: Corpus):
         scorer=None,
         decoding=None,
         learning=None,
+        inference=None,
         **config,
     )
     examples = examples_of(nlp, corpus.train)
