@@ -19,14 +19,19 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 from wasabi import msg
 
+from .figures import write_figures
+
 SOURCE = Path(__file__).with_name("faults.c")
 _LIBRARY = "SPARSECRF_FAULTS"
 _MOST = 5_000
+
+# What is done, and gives what comes of it.
+Act: TypeAlias = Callable[[], bytes]
 
 
 class Fault(NamedTuple):
@@ -59,10 +64,10 @@ def examples() -> list[Any]:
     return made
 
 
-def train(folder: Path, most: int = 1_000) -> bytes:
-    """Train with a checkpoint and the corpus in files, until that has converged.
+def train(folder: Path, most: int = 1_000) -> Act:
+    """Training with a checkpoint and the corpus in files, until that has converged.
 
-    most: steps. RETURNS: the component, saved.
+    most: steps. RETURNS: what trains, and gives the component, saved.
     """
     import spacy
 
@@ -71,18 +76,23 @@ def train(folder: Path, most: int = 1_000) -> bytes:
     config = {"n_threads": 1, "l1": 0.5, "l2": 0.1, "solver": {**solver, "window": 0.02}}
     pipe = nlp.add_pipe("sparse_crf", config=config)
     places = {"checkpoint": folder / "run", "corpus_dir": folder / "corpus"}
-    pipe.initialize(lambda: given, nlp=nlp, **places)
-    while most and not pipe.training_run().converged:
-        pipe.update(given)
-        pipe.finish_update(None)
-        most -= 1
-    data: bytes = pipe.to_bytes(exclude=["vocab"])
-    return data
+
+    def act() -> bytes:
+        pipe.initialize(lambda: given, nlp=nlp, **places)
+        for _ in range(most):
+            if pipe.training_run().converged:
+                break
+            pipe.update(given)
+            pipe.finish_update(None)
+        data: bytes = pipe.to_bytes(exclude=["vocab"])
+        return data
+
+    return act
 
 
 def begin(folder: Path) -> None:
     """Train as `train` does, and stop early."""
-    train(folder, 2)
+    train(folder, 2)()
 
 
 def filled(label: str) -> Any:
@@ -95,15 +105,20 @@ def filled(label: str) -> Any:
     return pipe
 
 
-def save(folder: Path) -> bytes:
-    """Save a component. RETURNS: nothing; what counts are its files."""
-    filled("NEW").to_disk(folder / "pipe", exclude=["vocab"])
-    return b""
+def save(folder: Path, label: str = "NEW") -> Act:
+    """Saving a component, whose files are what counts."""
+    pipe = filled(label)
+
+    def act() -> bytes:
+        pipe.to_disk(folder / "pipe", exclude=["vocab"])
+        return b""
+
+    return act
 
 
 def save_old(folder: Path) -> None:
     """Save another component."""
-    filled("OLD").to_disk(folder / "pipe", exclude=["vocab"])
+    save(folder, "OLD")()
 
 
 def _contents(folder: Path) -> bytes:
@@ -113,10 +128,13 @@ def _contents(folder: Path) -> bytes:
 
 
 class Scenario(NamedTuple):
-    """What is prepared in a folder, what is done there, and whether that is all or nothing."""
+    """What is prepared in a folder, what is done there, and whether that is all or nothing.
+
+    ready: RETURNS: what does it, and gives what comes of it, or nothing where that is in files.
+    """
 
     prepare: Callable[[Path], None] | None
-    run: Callable[[Path], bytes]
+    ready: Callable[[Path], Act]
     is_whole: bool
 
 
@@ -159,9 +177,10 @@ def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected:
         if scenario.prepare is not None:
             scenario.prepare(folder)
         before, found, raised = _contents(folder), b"", ""
+        act = scenario.ready(folder)
         faults.arm(folder, at, fault)
         try:
-            found = scenario.run(folder)
+            found = act()
         except SparseCRFError as error:
             raised = str(error)
         finally:
@@ -175,7 +194,7 @@ def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected:
         assert raised.startswith("[SC") and is_told, f"{failed}: {raised}"
         if scenario.is_whole:
             assert _contents(folder) == before, f"{failed}: other files"
-        again = scenario.run(folder) or _contents(folder)
+        again = scenario.ready(folder)() or _contents(folder)
         assert again == expected, f"{failed}: a second try ends otherwise"
     return failed
 
@@ -186,7 +205,7 @@ def try_all(name: str, fault: Fault) -> Counter[str]:
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
         if scenario.prepare is not None:
             scenario.prepare(Path(folder))
-        expected = scenario.run(Path(folder)) or _contents(Path(folder))
+        expected = scenario.ready(Path(folder))() or _contents(Path(folder))
     for at in range(1, _MOST):
         try:
             failed = attempt(faults, scenario, at, fault, expected)
@@ -230,8 +249,7 @@ def main(
         for name in names:
             found |= preloaded("--scenario", name, *arguments)
             msg.text(f"{name}: {sum(found[name].values())} faults: {found[name]}")
-        if output is not None:
-            output.write_text(json.dumps(found))
+        write_figures(output, found)
         if any(key.startswith("harm") for counts in found.values() for key in counts):
             msg.fail("Faults did harm", exits=1)
         return

@@ -7,7 +7,6 @@ takes longer than ten seconds, counts as a crash, and the next process goes on b
 that was tell the kind, the seed and the number.
 """
 
-import json
 import logging
 import multiprocessing
 import os
@@ -23,7 +22,8 @@ from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
 
-from .kinds import KINDS, Kind
+from .figures import write_figures
+from .kinds import KINDS, Kind, model_of, predictions
 from .mutations import Mutator
 
 _SECONDS = 10.0
@@ -71,8 +71,20 @@ def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counte
     return found
 
 
+def _check_bounds() -> None:
+    """Make sure that a place outside of an array is found. RAISES: RuntimeError."""
+    model = model_of()
+    model.unigram.labels[0] = 2**15
+    try:
+        predictions(model)
+    except IndexError:
+        return
+    raise RuntimeError("bounds are not checked: remove the folder of compiled kernels")
+
+
 def _child(jobs: Any, results: Any, at: "Synchronized[int]") -> None:
     logging.disable()
+    _check_bounds()
     while (job := jobs.recv()) is not None:
         results.send(fuzz(*job, at=at))
 
@@ -146,8 +158,7 @@ def main(
     child.close()
     for name, counts in found.items():
         msg.text(f"{name}: {_told(counts)}")
-    if output is not None:
-        output.write_text(json.dumps({name: dict(counts) for name, counts in found.items()}))
+    write_figures(output, found)
     harm = sum(n for counts in found.values() for key, n in counts.items() if _is_harm(key))
     if harm:
         msg.fail(f"{harm} files did harm", exits=1)

@@ -7,7 +7,6 @@ What they leave is compared, byte for byte, with what an undisturbed run leaves:
 others soon after a checkpoint was written.
 """
 
-import json
 import os
 import random
 import shutil
@@ -25,6 +24,8 @@ from spacy.util import load_config
 from wasabi import msg
 
 import spacy_sparsecrf
+
+from .figures import write_figures
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
 
@@ -177,8 +178,7 @@ def main(
                 break
     for name, counts in found.items():
         msg.text(f"{name}: {counts}")
-    if output is not None:
-        output.write_text(json.dumps(found))
+    write_figures(output, found)
     if any(counts["different"] for counts in found.values()):
         msg.fail("Interrupted runs end otherwise", exits=1)
 

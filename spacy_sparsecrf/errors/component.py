@@ -96,8 +96,8 @@ class ComponentErrors:
     )
     SC223 = (
         "The checkpoint of a run that was cut off has no model of step {n}, which is asked for: "
-        "models were evaluated at other steps. Set [training] eval_frequency as it was, or remove "
-        "the file ([initialize.components.NAME] checkpoint) to begin anew."
+        "models were evaluated at other steps. Begin the loop anew, with [training] eval_frequency "
+        "as it was; or remove the file ([initialize.components.NAME] checkpoint) to train anew."
     )
     SC224 = (
         "The system has no more memory for component '{name}'. What was saved is as it was. Set "

@@ -347,6 +347,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Storage: with the weights of the training run so far, but not the run
 
+    @within_memory
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise, with the weights of the training run so far."""
         self._refresh()

@@ -243,10 +243,11 @@ class Session:
         if run is None or not self.stale:
             return None
         self.stale = False
-        if self.rows.is_replayed:
+        # Who goes on without a step has what was reached.
+        if self.rows.is_replayed and self.rows.done:
             return self.rows.model()
         model = run.model()
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and self.rows.done:
             self.rows.models[self.rows.done] = model.to_bytes()
             if self.learner is not None:
                 self.learner.stream.save(self.checkpoint, self.rows)

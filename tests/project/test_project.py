@@ -48,6 +48,7 @@ WORKFLOWS |= {
     "brown-pairs",
     "solvers",
     "lavergne",
+    "reliability",
 }
 
 CONLLU = """\
@@ -105,7 +106,7 @@ def project(tmp_path: Path) -> Path:
     copy = tmp_path / "project"
     copy.mkdir()
     shutil.copy(PROJECT / "project.yml", copy)
-    for directory in ("scripts", "configs", "bench", "study", "lavergne", "reports"):
+    for directory in ("scripts", "configs", "bench", "study", "lavergne", "reports", "reliability"):
         ignored = shutil.ignore_patterns("__pycache__", "plots")
         shutil.copytree(PROJECT / directory, copy / directory, ignore=ignored)
     return copy

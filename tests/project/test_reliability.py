@@ -26,3 +26,24 @@ def test_a_fault_at_any_call_does_no_harm(scenario: str) -> None:
     found = faults.preloaded("--scenario", scenario)[scenario]
     assert {"write", "fsync", "rename", "link", "mkdir"} <= set(found)
     assert not [result for result in found if result.startswith("harm")]
+
+
+@pytest.mark.slow
+def test_files_are_tried_with_bounds_checked():
+    fuzz = importlib.import_module("reliability.fuzz")
+    child = fuzz.Child()
+    try:
+        for kind in ("model", "names"):
+            found = child.fuzz(kind, 7, 500)
+            assert sum(found.values()) == 500
+            assert not [result for result in found if result.startswith(("uncoded", "crashed"))]
+    finally:
+        child.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("only", ["OWLQN", "stream"])
+def test_a_killed_run_ends_with_the_same_files(only, tmp_path):
+    kills = importlib.import_module("reliability.kills")
+    kills.main(kills=3, seed=5, minutes=0.0, only=only, output=tmp_path / "kills.json")
+    assert '"different": 0' in (tmp_path / "kills.json").read_text()

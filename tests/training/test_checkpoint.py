@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -226,6 +227,14 @@ def test_rows_that_were_not_evaluated_before_are_not_known(corpus, tmp_path):
     config["training"]["eval_frequency"] = 2
     with pytest.raises(SparseCRFError, match="SC223.*of step 3.*eval_frequency"):
         run_training(config)
+
+
+def test_who_goes_on_without_a_step_has_what_was_reached(corpus, tmp_path):
+    config = loop_config(corpus, tmp_path, "OWLQN", 4)
+    nlp, _ = run_training(config)
+    again = init_nlp(config)
+    pipes = [each.get_pipe("sparse_crf") for each in (nlp, again)]
+    assert pipes[0].model.to_bytes() == pipes[1].model.to_bytes()
 
 
 @pytest.mark.parametrize(
