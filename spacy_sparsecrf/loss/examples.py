@@ -72,8 +72,9 @@ class CurvedExamples(Examples):
     def __init__(self, working: WorkingLoss) -> None:
         super().__init__(working)
         shape = self.visit.vectors.alpha.shape
-        tangents = [Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2)]
-        self._turn = Turn(working.pairs.new_slopes(np.float64), *tangents)
+        own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
+        table = np.zeros_like(working.heads.table)
+        self._turn = Turn(working.pairs.new_slopes(np.float64), own, copy, table)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats

@@ -18,6 +18,7 @@
                            a section with `ratio`, that share, and if need be `margin`, by which it
                            may be missed, and `strength`
     constrained = false    whether log Z is over legal sequences only
+    prior = ""             path of a saved pipeline around whose weights the penalty is
     schedule = []          stages in which groups of templates enter, see below
 
 Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
@@ -81,6 +82,7 @@ _LEARNING: dict[str, Rule] = {
     "negative_rate": ((lambda x: _is_weight(x) and x <= 1), "a share, from 0 to 1"),
     "negative_seed": (lambda n: type(n) is int and n >= 0, "a whole number that is not negative"),
     "constrained": _TRUTH,
+    "prior": (lambda x: isinstance(x, str), 'a path, or "" for none'),
     "doc_weight": (lambda x: isinstance(x, str), 'a name, or "" for none'),
 }
 
@@ -140,6 +142,7 @@ class LearningSettings:
     negative_seed: int = 0
     entity_ratio: Mapping[str, float] = field(default_factory=dict)
     constrained: bool = False
+    prior: str = ""
     schedule: list[Stage] = field(default_factory=list)
     unknown: tuple[str, ...] = ()
 
