@@ -95,6 +95,14 @@ class GraphLoss:
         """Number of graphs with gold labels."""
         return len(self.examples)
 
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """The same coordinates [n]: the penalty is around no other model's weights."""
+        return coordinates
+
+    def model_weights(self, theta: Floats) -> Floats:
+        """The weights of the model [K], where a solver is at theta [K]: the same."""
+        return theta
+
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient [K] at theta [K]; infinite where no labels are possible."""
         field = self.field

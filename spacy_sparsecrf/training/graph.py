@@ -47,7 +47,7 @@ class GraphRun(Run):
 
     loss: Any
 
-    def _start(self, coordinates: Longs, theta: Floats) -> None:
+    def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
         everything = np.zeros(len(self.loss.coordinates))
         everything[coordinates] = theta
         super()._start(self.loss.coordinates, everything)
@@ -89,6 +89,7 @@ class GraphTraining(Training):
         for key, value, needed in (
             ("solver] polish_iterations", solver.polish_iterations, 0),
             ("learning] observed_only", options.get("observed_only", False), False),
+            ("learning] prior", options.get("prior"), None),
         ):
             if value != needed:
                 raise SparseCRFError(Errors.SC377.format(key=key, value=value, needed=needed))
