@@ -172,6 +172,7 @@ LOOPS = {
     "polished": {"solver": {"polish_iterations": 2}},
     "BCD": {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}},
     "stages": {"learning": {"schedule": STAGES}},
+    "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
     "out of core": {"initialize": {"corpus_dir": "corpus"}},
     "stream": {
         "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True},
@@ -191,7 +192,8 @@ def loop_config(corpus, directory, name, n_steps):
     pipe["solver"] = {**({} if "@crf_solvers" in solver else pipe["solver"]), **solver}
     pipe["solver"].setdefault("inner_iterations", 1)
     pipe.update(n_threads=1, learning=changes.get("learning", {}))
-    pipe["features"]["templates"] = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]"]
+    templates = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]"]
+    pipe["features"]["templates"] = [*templates, *changes.get("templates", ())]
     config["training"].update({"patience": 0, "max_steps": n_steps, **changes.get("training", {})})
     config["training"]["batcher"].pop("get_length", None)
     places = {"checkpoint": "run", **changes.get("initialize", {})}
