@@ -109,6 +109,13 @@ class Warnings(metaclass=_Coded):
         "[components.NAME.features.clusters] are saved whole. Set names = true in "
         "[components.NAME], and train again, to have them pruned."
     )
+    SCW212 = (
+        "Component '{name}' was loaded with its weights and goes on from them by learning from "
+        "batches, but the first of these has one example. If the batcher is "
+        "spacy_sparsecrf.one_step_per_epoch.v1, it sees no others: choose one of spaCy's batchers "
+        "([training.batcher]); or learn from the whole corpus, with factory instead of source, and "
+        "the saved pipeline as [components.{name}.learning] prior; or freeze the component."
+    )
 
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '

@@ -10,11 +10,8 @@ class ComponentErrors:
     )
     SC202 = (
         "Component '{name}' was not initialized in this process, so it has no corpus to learn "
-        "from. A batch solver reads its corpus in `initialize`, which spaCy does not call for "
-        "a loaded component or one with `source` in the config. Either freeze it ([training] "
-        'frozen_components = ["{name}"]), or continue its training: in [components.{name}] '
-        'replace `source = ...` by `factory = "sparse_crf"` with the same settings, and give '
-        "the saved pipeline as [initialize.components.{name}] init_weights = path."
+        "from, and it has no weights to go on from by learning from batches. Call nlp.initialize "
+        "with examples, or load a trained pipeline."
     )
     SC203 = (
         "Component '{name}' has nothing to learn from: none of the {n_tokens} tokens that it "
@@ -35,9 +32,9 @@ class ComponentErrors:
         "`spacy init labels`. The text begins: {text!r}."
     )
     SC207 = (
-        "[initialize.components.{name}] init_weights = {path} has no weights for component "
-        "'{name}'. Give a saved pipeline with a component of that name, the directory of one "
-        "component, or its file `model`. Looked for: {tried}."
+        "{key} = {path} has no weights for component '{name}'. Give a saved pipeline with a "
+        "component of that name, the directory of one component, or its file `model`. Looked for: "
+        "{tried}."
     )
     SC208 = (
         "The weights of [initialize.components.{name}] init_weights have labels that are not "

@@ -232,6 +232,19 @@ class NumericErrors:
         "choose another [components.NAME.solver]: spacy_sparsecrf.OWLQN.v1 or "
         "spacy_sparsecrf.RPROP.v1."
     )
+    SC366 = (
+        "The solver {solver} has no penalty around the weights of another model. Set "
+        '[components.NAME.learning] prior = "", or choose another [components.NAME.solver], such '
+        "as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC367 = (
+        "[components.NAME.learning] prior cannot be kept to with [components.NAME] {key} = "
+        "{value}. Set that to 0."
+    )
+    SC368 = (
+        "The pipeline of [components.NAME.learning] prior has no test in common with the training "
+        "corpus. Use its templates, [components.NAME.features], and its labels."
+    )
     SC370 = (
         "Graph {graph} cannot be encoded: tests, labels and edges must be as many as its nodes and "
         "edges, and numbers finite. Correct what is given to GraphBuilder.add."

@@ -19,6 +19,7 @@ from .layout import (
     Slopes,
     Tables,
     Tangents,
+    Unigrams,
     Vectors,
     Visit,
 )
@@ -31,12 +32,13 @@ class Turn(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `Visit`.
 
     slopes: of the contexts that were visited last; tangents, copy: of the example and of its
-    constrained copy.
+    constrained copy; table: [H, Yp], zeros, what heads have of a direction.
     """
 
     slopes: Slopes
     tangents: Tangents
     copy: Tangents
+    table: Floats
 
 
 @inner
@@ -102,6 +104,21 @@ def differentiate_chunk(
 
 
 @inner
+def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
+    """The same weights, with another table of heads."""
+    return Unigrams(
+        unigrams.split,
+        unigrams.head_ptr,
+        unigrams.heads,
+        table,
+        unigrams.tok_ptr,
+        unigrams.tok_rows,
+        unigrams.row_ptr,
+        unigrams.row_labels,
+    )
+
+
+@inner
 def _differentiate_part(
     s: int, is_copy: bool, tables: Tables, direction: Floats, visit: Visit, turn: Turn
 ) -> None:
@@ -110,10 +127,11 @@ def _differentiate_part(
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
     part = _tangents_of(0, end - begin, turn.copy if is_copy else turn.tangents)
+    unigrams = _with_table(tables.unigrams, turn.table)
     for t in range(begin, end):
         scores = part.marginal_change[t - begin]
         fill(scores, 0, len(scores), 0.0)
-        score_token(t, sequences.n_labels, tables.unigrams, direction, scores)
+        score_token(t, sequences.n_labels, unigrams, direction, scores)
     context = sequences.context[begin:end]
     recover_betas(weight, context, visit.pairs, own, part.beta)
     differentiate(weight, context, visit.pairs, turn.slopes, own, part)

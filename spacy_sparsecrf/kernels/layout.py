@@ -65,7 +65,8 @@ class Bigrams(NamedTuple):
 
     n_previous: Y, or Y + 1 with a start label; mat_ptr [M + 1] int64, mat_rows int32: CSR, rows of
     a matrix; row_ptr: [R + 1] int64, weights of a row; row_places: [K] uint32, y' * Yp + y of each;
-    ent_weight_ptr [E + 1] int64, ent_weights int32: CSR, weights of an entry.
+    ent_weight_ptr [E + 1] int64, ent_weights int32: CSR, weights of an entry; origin: [K] float64,
+    what is added to each weight, or [0] for nothing.
     """
 
     n_previous: int
@@ -75,6 +76,7 @@ class Bigrams(NamedTuple):
     row_places: Ints
     ent_weight_ptr: Ints
     ent_weights: Ints
+    origin: Floats
 
 
 class Contexts(NamedTuple):

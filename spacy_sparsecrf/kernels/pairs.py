@@ -57,6 +57,8 @@ def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta:
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
         rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
         score_pairs(matrix, rows, n_labels, bigrams, theta)
+        if len(bigrams.origin) > 0:
+            score_pairs(matrix, rows, n_labels, bigrams, bigrams.origin)
         used = matrix[:n_previous].reshape(-1)
         # The padding, which may lie above all potentials, is not to be the largest.
         _pad(matrix, n_previous, n_labels, matrix[0, 0])
@@ -81,7 +83,7 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
     value is much smaller: such a context is *rewritten*, with change[e] = value[e]. In the start
     row change[e] is always value[e].
     """
-    weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    weight_ptr, weights, origin = bigrams.ent_weight_ptr, bigrams.ent_weights, bigrams.origin
     contexts, potentials = pairs.contexts, pairs.potentials
     value, change, rewritten = potentials.value, potentials.change, potentials.rewritten
     for c in range(first, last):
@@ -92,6 +94,8 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
             score = 0.0
             for j in range(weight_ptr[e], weight_ptr[e + 1]):
                 score += theta[weights[j]]
+                if len(origin) > 0:
+                    score += origin[weights[j]]
             factor = np.exp(score)
             base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
             value[e] = base * factor

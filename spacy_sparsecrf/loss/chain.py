@@ -52,7 +52,9 @@ class ChainLoss:
     sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
     find: [n] bool, None = all; also: coordinates [n] that count as observed for `observed_only`;
     limits: on which no result depends but by rounding; ratio: a term of the loss, or None. With
-    one, sequences without gold labels count too, and vectors of all tokens are held at once.
+    one, sequences without gold labels count too, and vectors of all tokens are held at once; prior:
+    coordinates [n], ascending, and weights [n], none of them 0, of what solvers' weights are added
+    to; None for nothing. Weights are then asked for together with these coordinates.
     RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
     """
 
@@ -68,8 +70,9 @@ class ChainLoss:
         also: Longs | None = None,
         limits: Limits = LIMITS,
         ratio: EntityRatio | None = None,
+        prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self._permits, self._ratio = permits, ratio
+        self._permits, self._ratio, self._prior = permits, ratio, prior
         if ratio is not None:
             limits = limits._replace(shard_bytes=sys.maxsize)
         self.n_labels = n_labels
@@ -83,6 +86,8 @@ class ChainLoss:
         self._candidates = self.observed_coordinates() if observed_only else None
         if self._candidates is not None and also is not None:
             self._candidates = distinct(np.concatenate((self._candidates, also)))
+        if self._candidates is not None:
+            self._candidates = self.with_prior(self._candidates)
         self.n_potential = (
             corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
         )
@@ -98,10 +103,19 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
         solver, which visits a sequence at a time, and sees no term but those of sequences.
         """
-        given = self.space, coordinates, self.n_unigram
+        given, origin = (self.space, coordinates, self.n_unigram), None
+        if self._prior is not None:
+            origin = np.zeros(len(coordinates))
+            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
         if self._ratio is not None and not stochastic:
-            return RatioLoss(*given, self._ratio)
-        return WorkingLoss(*given, stochastic)
+            return RatioLoss(*given, self._ratio, origin)
+        return WorkingLoss(*given, stochastic, origin)
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        if self._prior is None:
+            return coordinates
+        return distinct(np.concatenate((coordinates, self._prior[0])))
 
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
@@ -138,6 +152,7 @@ class ChainLoss:
         observed = self.observed_coordinates()
         if known is not None:
             observed = distinct(np.concatenate((observed, known)))
+        observed = self.with_prior(observed)
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
         unigram = _completed(observed[:split], n)
@@ -165,8 +180,8 @@ class ChainLoss:
 
         At this l1, and at any above, the minimiser is zero.
         """
-        nothing = np.empty(0)
-        working = self.restrict(np.empty(0, np.int64))
+        working = self.restrict(self.with_prior(np.empty(0, np.int64)))
+        nothing = np.zeros(len(working.coordinates))
         # From above, so that few are found at once: a gradient has at most 1 of each token.
         highest = threshold = float(self._lattice.token_weight.sum())
         while threshold > _NO_GRADIENT * highest:

@@ -73,8 +73,9 @@ class Examples:
     @cached_property
     def _turn(self) -> Turn:
         shape = self.visit.vectors.alpha.shape
-        tangents = [Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2)]
-        return Turn(self._working.pairs.new_slopes(np.float64), *tangents)
+        own, other = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
+        table = np.zeros_like(self._working.heads.table)
+        return Turn(self._working.pairs.new_slopes(np.float64), own, other, table)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats

@@ -237,14 +237,15 @@ def _entries(
 class PairPotentials:
     """Matrices and entries (see `contexts`) of working bigram weights.
 
-    rows: the weights by test; stochastic: whether for a stochastic solver. contexts: how they are
-    laid out; arrays: what kernels take, with potentials of the weights that were filled in last, of
-    the workspace's precision; bigrams: where the weights are; matrix_chunks, context_chunks,
+    rows: the weights by test; stochastic: whether for a stochastic solver; origin: [K] float64,
+    what is added to the weights that are filled in, or [0]. contexts: how they are laid out;
+    arrays: what kernels take, with potentials of the weights that were filled in last, of the
+    workspace's precision; bigrams: where the weights are; matrix_chunks, context_chunks,
     settle_chunks: matrices, contexts and matrices by their contexts' entries, cut into chunks;
     matrix_contexts: contexts of a matrix.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
+    def __init__(self, space: Workspace, rows: Rows, stochastic: bool, origin: Floats) -> None:
         self.space = space
         self.rows = rows
         self.contexts = lay_out_contexts(space, rows, stochastic)
@@ -253,7 +254,7 @@ class PairPotentials:
         matrix_rows, weights = self.contexts.matrix_rows, self.contexts.entry_weights
         of_matrices = matrix_rows.indptr, matrix_rows.indices, rows.ptr, rows.places
         self.bigrams = Bigrams(
-            space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices
+            space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices, origin
         )
         self._entry_gold: Floats | None = None
         self._cut_chunks()

@@ -77,6 +77,13 @@ class Part:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         return coordinates
 
+    def inner_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
+        """Coordinates in the part, ascending, and values of those of [n] weights that it has."""
+        inner = self.inner(coordinates)
+        kept = np.flatnonzero(inner >= 0)
+        order = kept[np.argsort(inner[kept])]
+        return inner[order], values[order]
+
 
 @dataclass(frozen=True)
 class OutcomePart(Part):

@@ -38,9 +38,10 @@ class EntityRatio:
     margin: float
     strength: float
 
-    def identity(self) -> list[float]:
-        """What tells it from others, as JSON has it."""
-        return [*map(float, self.labels), self.rho, self.margin, self.strength]
+    @property
+    def identity(self) -> str:
+        """What tells it from others."""
+        return repr((self.labels.tolist(), self.rho, self.margin, self.strength))
 
     def evaluate(self, expected: float, n_tokens: float) -> tuple[float, float]:
         """The term, and its derivative by the expected number of entity tokens."""
@@ -53,14 +54,19 @@ class EntityRatio:
 class RatioLoss(WorkingLoss):
     """The chain loss with the expected entity ratio, as a function of working weights.
 
-    workspace: of one shard, with all sequences; coordinates, n_unigram: see `WorkingLoss`.
+    workspace: of one shard, with all sequences; coordinates, n_unigram, origin: see `WorkingLoss`.
     Residuals that are left in the workspace are those of the whole loss.
     """
 
     def __init__(
-        self, workspace: Workspace, coordinates: Longs, n_unigram: int, ratio: EntityRatio
+        self,
+        workspace: Workspace,
+        coordinates: Longs,
+        n_unigram: int,
+        ratio: EntityRatio,
+        origin: Floats | None,
     ) -> None:
-        super().__init__(workspace, coordinates, n_unigram, False)
+        super().__init__(workspace, coordinates, n_unigram, False, origin)
         self._ratio, lattice = ratio, workspace.lattice
         self._scores = np.zeros(workspace.padded)
         self._scores[: workspace.n_labels] = ratio.labels

@@ -64,23 +64,20 @@ class Heads:
 
     space: for its lattice and type; rows: the unigram weights; n_tokens: [R], tokens of each
     row.
-    table: [H, Yp] of the workspace's precision; tokens: heads of each token; n_weights: how many
-    weights the heads have, which come first.
+    table: [H, Yp] of the workspace's precision; tokens: heads of each token; n_rows: how many rows
+    are heads; n_weights: how many weights these have, which come first.
     """
 
     def __init__(self, space: Workspace, rows: Rows, n_tokens: Longs) -> None:
         gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
         most = space.limits.table_bytes // (8 * space.padded)
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
-        n_heads = int(np.argmax(saved))
+        self.n_rows = n_heads = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_heads])
         self.tokens = rows.of(space.lattice.tests, 0, n_heads, space.lattice.store)
         self.table = np.zeros((n_heads, space.padded), space.dtype)
         row = np.repeat(np.arange(n_heads), np.diff(rows.ptr[: n_heads + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
-
-    def __len__(self) -> int:
-        return len(self.table)
 
     def fill(self, theta: Floats) -> None:
         """Write the heads' weights, the first of theta [K], into the table."""
@@ -90,6 +87,24 @@ class Heads:
         """The gradient [n_weights] from residuals that were summed by label, [H, Yp]."""
         gradient: Floats = sums.reshape(-1)[self._places]
         return gradient
+
+
+class OriginHeads(Heads):
+    """Heads beside all rows, with what is added to their weights, which no one moves.
+
+    space, rows: see `Heads`; origin: [K] float64, of the unigram weights.
+    """
+
+    def __init__(self, space: Workspace, rows: Rows, origin: Floats) -> None:
+        lattice = space.lattice
+        super().__init__(space, rows, np.zeros(len(rows), np.int64))
+        row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
+        kept, own = np.unique(row[origin != 0.0], return_inverse=True)
+        number = np.full(lattice.n_tests, -1, dtype=np.int32)
+        number[rows.tests[kept]] = np.arange(len(kept), dtype=np.int32)
+        self.tokens = lattice.tests.selected(number, lattice.store)
+        self.table = np.zeros((len(kept), space.padded), space.dtype)
+        self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]
 
 
 class ValueWeights:

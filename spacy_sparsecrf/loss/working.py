@@ -27,7 +27,7 @@ from ..kernels.pair_expectations import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .weights import Heads, Rows, ValueWeights
+from .weights import Heads, OriginHeads, Rows, ValueWeights
 from .workspace import Contents, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
@@ -40,15 +40,22 @@ class WorkingLoss:
     """Value and gradient of the loss at working weights.
 
     coordinates: [K] int64, ascending (see `chain`); n_unigram: how many potential coordinates
-    are unigram weights; stochastic: whether it serves a stochastic solver.
+    are unigram weights; stochastic: whether it serves a stochastic solver; origin: [K] float64 w0,
+    None for zeros: all weights that solvers move are v, and those of the model w0 + v.
     """
 
     def __init__(
-        self, workspace: Workspace, coordinates: Longs, n_unigram: int, stochastic: bool
+        self,
+        workspace: Workspace,
+        coordinates: Longs,
+        n_unigram: int,
+        stochastic: bool,
+        origin: Floats | None = None,
     ) -> None:
         lattice = workspace.lattice
         n_labels, padded = workspace.n_labels, workspace.padded
-        self.coordinates = coordinates
+        self.coordinates, self._stochastic = coordinates, stochastic
+        self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
@@ -58,12 +65,15 @@ class WorkingLoss:
         n_tokens = workspace.test_counts[self.unigram.tests]
         # Stochastic descent moves its weights too often for a copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
-        self.token_rows = self.unigram.of(lattice.tests, len(self.heads), store=lattice.store)
+        if stochastic and len(self.origin):
+            self.heads = OriginHeads(workspace, self.unigram, self.origin[: self.split])
+        self.token_rows = self.unigram.of(lattice.tests, self.heads.n_rows, store=lattice.store)
         self.values = ValueWeights(workspace, self.unigram)
-        self.pairs = PairPotentials(workspace, self.bigram, stochastic)
+        of_pairs = self.origin[self.split :]
+        self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
         n_chunks = workspace.limits.n_chunks
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
-        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, len(self.heads))
+        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.heads.n_rows)
 
     @property
     def n_examples(self) -> int:
@@ -152,6 +162,10 @@ class WorkingLoss:
         places = np.flatnonzero(self.observed)
         return places, self.observed[places]
 
+    def model_weights(self, theta: Floats) -> Floats:
+        """The weights of the model, [K], where a solver is at theta [K]."""
+        return theta + self.origin if len(self.origin) else theta
+
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
 
@@ -161,11 +175,12 @@ class WorkingLoss:
         """
         space = self.space
         places, counts = self._gold
-        self.heads.fill(theta)
-        self.values.fill(theta)
+        weights = self.model_weights(theta)
+        self.heads.fill(weights)
+        self.values.fill(weights)
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
-        value = dot(space.log_z, space.lattice.weights) - dot(theta[places], counts)
+        value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
         # So many weights are never screened; a copy would take a tenth of the time.
         kept = len(theta) <= _MAX_KEPT or space.by_shard
         space.contents = Contents(self, theta.copy() if kept else None)
@@ -276,6 +291,8 @@ class WorkingLoss:
         tables, pairs = self.shard(i), self.pairs.arrays
         vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
         walk = walk._replace(scored=len(self.values) > 0)
+        # For a stochastic solver the origin is in the heads.
+        theta = theta if self._stochastic else self.model_weights(theta)
 
         def run(first: int, last: int) -> Floats:
             tokens = int(shard.offsets[first]), int(shard.offsets[last])

@@ -1,6 +1,8 @@
 """What coordinates of weights are called in a model, and back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from .model import CRFModel, WeightTable, n_clusters
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+# Of weights [n]: hashes of their tests, labels before, labels, values.
+_Weights = tuple[Keys, Longs, Longs, NDArray[np.floating]]
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,18 @@ class WeightNames:
         return len(self.labels) + int(self.start_label)
 
     def model(
-        self, coordinates: Longs, theta: Floats, dtype: str, first: CRFModel | None = None
+        self,
+        coordinates: Longs,
+        theta: Floats,
+        dtype: str,
+        first: CRFModel | None = None,
+        rest: CRFModel | None = None,
     ) -> CRFModel:
         """The model that has these weights.
 
         coordinates: [n] int64, ascending; theta: [n]; dtype, first: see `CRFModel`. Weights that
-        underflow the dtype are dropped.
+        underflow the dtype are dropped. rest: a model without clusters, from which weights are
+        taken of tests that have no names here; or None.
         """
         n, n_outcomes = len(self.labels), self._n_outcomes
         split = len(self.unigram_keys) * n_outcomes
@@ -51,10 +61,29 @@ class WeightNames:
         pairs = coordinates[~unigram] - split
         values = theta.astype(dtype)
         test, outcome = np.divmod(coordinates[unigram], n_outcomes)
-        unigrams = WeightTable.of(self.unigram_keys[test], None, outcome, values[unigram])
+        single = self.unigram_keys[test], outcome, outcome, values[unigram]
         test, pair = np.divmod(pairs, n * self._n_previous)
-        bigrams = WeightTable.of(self.bigram_keys[test], pair // n, pair % n, values[~unigram])
+        double = self.bigram_keys[test], pair // n, pair % n, values[~unigram]
+        if rest is not None:
+            single = self._joined(single, self.unigram_keys, rest.unigram, rest.labels)
+            double = self._joined(double, self.bigram_keys, rest.bigram, rest.labels)
+        unigrams = WeightTable.of(single[0], None, *single[2:])
+        bigrams = WeightTable.of(*double)
         return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds, first)
+
+    def _joined(
+        self, weights: _Weights, keys: Keys, table: WeightTable, labels: Sequence[str]
+    ) -> _Weights:
+        """Weights with those of a table whose tests are none of the keys; labels: of its ids."""
+        tests = np.repeat(table.keys, np.diff(table.indptr))
+        new = find_keys(keys, tests) < 0
+        relabel = np.array([*map(self.labels.index, labels), len(self.labels)], np.int64)
+        own = relabel[table.labels[new]]
+        before = relabel[table.previous[new]] if len(table.previous) else own
+        rest = tests[new], before, own, table.values[new].astype(weights[-1].dtype)
+        joined: Any = tuple(map(np.concatenate, zip(weights, rest, strict=True)))
+        found: _Weights = joined
+        return found
 
     def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
         """Coordinates and weights, [n] each, of a model's tests and labels that have names here."""
@@ -81,3 +110,11 @@ class WeightNames:
             coordinates.append(base + test[known] * width + within[known])
             values.append(table.values[known].astype(np.float64))
         return np.concatenate(coordinates), np.concatenate(values)
+
+
+def summed(*weights: tuple[Longs, Floats]) -> tuple[Longs, Floats]:
+    """Add weights up: coordinates [n], ascending, and values [n], of all that are given."""
+    every, values = map(np.concatenate, zip(*weights, strict=True))
+    coordinates, place = np.unique(every, return_inverse=True)
+    sums: Floats = np.bincount(place, values, len(coordinates)).astype(np.float64)
+    return coordinates, sums

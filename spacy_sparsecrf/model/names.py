@@ -245,6 +245,10 @@ class Names:
         self._keys, first = np.unique(np.concatenate((new, known)), return_index=True)
         self._texts = np.concatenate((texts, self._texts))[first]
 
+    def by_hash(self) -> dict[int, str]:
+        """All names, by the hashes of their tests."""
+        return dict(zip(self._known().tolist(), self._texts.tolist(), strict=True))
+
     def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Those of the keys [n] that have no name."""
         return keys[self._find(keys) < 0]

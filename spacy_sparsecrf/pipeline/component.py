@@ -35,7 +35,7 @@ from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
 from .settings import Setup
 from .stacking import read_first
-from .starting import check_setup, open_store, start_run, with_kin
+from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             there is no training run, and `update` raises.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: those of the examples, sorted, with those added.
-        init_weights: path of weights to continue from, see `load_init_weights`.
+        init_weights: path of weights to continue from, see `load_weights`.
         checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
             training stands; if it is there, training goes on from it, and the first updates
             tell what they told before.
@@ -107,8 +107,10 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation(progress.TRAINING_KERNELS)
         setup = self.setup
-        start, names = storage.load_init_weights(init_weights, self.name)
-        known = () if start is None else start.labels
+        start, names = storage.load_weights(init_weights, self.name)
+        own = self.settings.learning.prior or None
+        prior, more = storage.load_weights(own, self.name, storage.PRIOR)
+        known = storage.labels_of(prior, start)
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         check_setup(setup, nlp)
         store = open_store(setup, corpus_dir, nlp)
@@ -122,14 +124,14 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             compiled.check(setup)
         if compiled.corpus is not None:
             warn_of_missing(self.name, coverage)
-        empty = CRFModel((), self.settings.dtype, kind=self.settings.model)
-        self.model = empty if start is None else start
+        self.model = start or prior or CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
         storage.keep(self.cfg, features=storage.learnt_by(self.features), shares=coverage.shares)
+        names.add(more.by_hash())
         self._names = names
         self._session = Session(n_uncovered=compiled.n_tokens, record=record, seen=seen)
         with progress.task("Preparing training"):
-            run = start_run(setup, read, record, compiled, start, nlp)
+            run = start_run(setup, read, record, compiled, Earlier(start, prior), nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
         else:
@@ -159,10 +161,25 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         validate_examples(examples, "SparseCRF.update")
         losses = {} if losses is None else losses
+        examples = list(examples)
+        if self._session.is_new and self.model.n_active and not self._resume(examples):
+            losses.setdefault(self.name, 0.0)
+            return losses
         losses[self.name] = self._session.update(self.name, examples, losses.get(self.name, 0.0))
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
+
+    def _resume(self, examples: Sequence[Example]) -> bool:
+        """Learn from batches from here on, around the weights that there are.
+
+        RETURNS: whether that has begun: not where no token of the first batch has a gold label.
+        """
+        self._refresh()
+        learner = resume_learner(self.setup, examples, self.model)
+        if learner is not None:
+            self._session.begin(self.name, learner, None)
+        return learner is not None
 
     def finish_update(self, sgd: Any) -> None:
         """Allow the next iteration. The solver needs no optimizer."""

@@ -25,6 +25,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "negative_seed": 0,
     "entity_ratio": {},
     "constrained": False,
+    "prior": "",
     "schedule": [],
     "stack": {},
 }

@@ -168,6 +168,11 @@ class Session:
         """Pickle and copy as an empty session."""
         return type(self), ()
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no training has begun in this process."""
+        return self.n_uncovered is None and self.learner is None
+
     def begin(self, name: str, run: Training | Learner, checkpoint: str | Path | None) -> None:
         """Begin a training run of component `name`, or go on with one that was cut off.
 

@@ -18,6 +18,7 @@
                            a section with `ratio`, that share, and if need be `margin`, by which it
                            may be missed, and `strength`
     constrained = false    whether log Z is over legal sequences only
+    prior = ""             path of a saved pipeline around whose weights the penalty is
     schedule = []          stages in which groups of templates enter, see below
     stack = {}             whether a first model is learnt, of which templates read what it says:
                            {"folds": 5}, see `StackSettings`
@@ -84,6 +85,7 @@ _LEARNING: dict[str, Rule] = {
     "negative_rate": ((lambda x: _is_weight(x) and x <= 1), "a share, from 0 to 1"),
     "negative_seed": (lambda n: type(n) is int and n >= 0, "a whole number that is not negative"),
     "constrained": _TRUTH,
+    "prior": (lambda x: isinstance(x, str), 'a path, or "" for none'),
     "doc_weight": (lambda x: isinstance(x, str), 'a name, or "" for none'),
 }
 
@@ -165,6 +167,7 @@ class LearningSettings:
     negative_seed: int = 0
     entity_ratio: Mapping[str, float] = field(default_factory=dict)
     constrained: bool = False
+    prior: str = ""
     schedule: list[Stage] = field(default_factory=list)
     stack: StackSettings = field(default_factory=StackSettings)
     unknown: tuple[str, ...] = ()

@@ -3,13 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from spacy.language import Language
+from spacy.training import Example
 from spacy.util import logger
 
 from ..corpus.arrays import MEMORY, Files, Memory
@@ -23,7 +25,7 @@ from ..solvers.base import refuse
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .batchers import is_endless, is_on_batches, warn_of_rare_rows
-from .compiling import Compiled, LabelIds
+from .compiling import Compiled, LabelIds, compile_corpus
 from .scorers import check_score_weights
 from .session import Learner
 from .settings import Features, LearningSettings, Setup
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from ..solvers.streaming import StreamSolver
     from ..training.training import Training
 
+# The first step of a solver that goes on from given weights, where no other is set.
+RESUMED_STEP = 0.1
 MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
 
 
@@ -46,19 +50,26 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
     check_score_weights(setup.name, setup.target, nlp)
 
 
+class Earlier(NamedTuple):
+    """Models of earlier runs: that training continues from, and that the penalty is around."""
+
+    start: CRFModel | None = None
+    prior: CRFModel | None = None
+
+
 def start_run(
     setup: Setup,
     read: Features,
     record: NameRecord | None,
     compiled: Compiled,
-    start: CRFModel | None,
+    earlier: Earlier,
     nlp: Language | None,
 ) -> "Training | Learner | None":
     """Begin a training run. Imports numba.
 
     setup: of the component; read: what has read its features, see `with_kin`; record: of what was
-    read, or None; compiled: the corpus or, where training is on batches, first examples; start:
-    weights to continue from, or None; nlp: the pipeline, or None.
+    read, or None; compiled: the corpus or, where training is on batches, first examples; nlp:
+    the pipeline, or None.
     RETURNS: the run, or None where there is nothing to learn from.
     RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
     """
@@ -68,9 +79,35 @@ def start_run(
     on_batches = is_on_batches(setup, nlp)
     _warn_of_gold(setup.name, compiled, lacking=not on_batches)
     if on_batches:
-        return _start_learner(setup, corpus, compiled.labels, start, whole=not is_endless(nlp))
+        whole = not is_endless(nlp)
+        return _start_learner(setup, corpus, compiled.labels, earlier, whole=whole)
     warn_of_rare_rows(setup.name, nlp)
-    return _start_training(setup, read, record, corpus, compiled, start)
+    return _start_training(setup, read, record, corpus, compiled, earlier)
+
+
+def resume_learner(setup: Setup, examples: Sequence[Example], model: CRFModel) -> "Learner | None":
+    """Begin a run on batches around the weights of a model; None without any gold label.
+
+    The solver is that of the setup where it can learn from batches, otherwise SGD-L1. setup: of the
+    component; examples: a first batch; model: with all labels.
+    RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
+    """
+    from ..solvers.sgd_l1 import SGDL1
+
+    if len(examples) == 1:
+        warn(Warnings.SCW212.format(name=setup.name))
+    label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC380)
+    compiled = compile_corpus(examples, setup.features, setup, label_ids)
+    if compiled.corpus is None:
+        return None
+    fits = setup.solver.streaming and "no prior" not in setup.solver.requires
+    solver: Any = copy(setup.solver) if fits else SGDL1()
+    # On one batch a step would be found that learns it by heart.
+    solver.eta0 = solver.eta0 or RESUMED_STEP
+    earlier = Earlier(prior=model)
+    logger.info("%s: goes on from its weights, which the penalty is around", setup.name)
+    own = setup._replace(solver=solver)
+    return _start_learner(own, compiled.corpus, model.labels, earlier, whole=False)
 
 
 def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None) -> Memory:
@@ -130,7 +167,7 @@ def _start_training(
     record: NameRecord | None,
     corpus: EncodedCorpus,
     compiled: Compiled,
-    start: CRFModel | None,
+    earlier: Earlier,
 ) -> "Training":
     """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
     from ..features.lineage import KinRecord
@@ -161,11 +198,15 @@ def _start_training(
         make_training = partial(StagedTraining, **stages)
     with _doc_named(compiled):
         if learning.stack.folds and record is not None:
+            if earlier.prior is not None:
+                values = {"key": "learning.stack folds", "value": learning.stack.folds}
+                raise SparseCRFError(Errors.SC367.format(**values))
             make = partial(
                 Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
             )
             corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
-        training = make_training(corpus, labels, setup.solver, init=start, **given)
+        own = {"init": earlier.start, "prior": earlier.prior, **given}
+        training = make_training(corpus, labels, setup.solver, **own)
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
@@ -221,7 +262,7 @@ def _start_learner(
     setup: Setup,
     corpus: EncodedCorpus,
     labels: tuple[str, ...],
-    start: CRFModel | None,
+    earlier: Earlier,
     *,
     whole: bool,
 ) -> Learner:
@@ -239,7 +280,15 @@ def _start_learner(
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}
             raise SparseCRFError(Errors.SC384.format(**values))
     solver = cast("StreamSolver", setup.solver)
-    stream = Stream(corpus, labels, solver, whole=whole, init=start, **setup.settings.problem)
+    stream = Stream(
+        corpus,
+        labels,
+        solver,
+        whole=whole,
+        init=earlier.start,
+        prior=earlier.prior,
+        **setup.settings.problem,
+    )
     logger.info("%s: learns %d labels from batches", setup.name, len(labels))
     label_ids = LabelIds(setup.name, labels, fixed=True, unknown=Errors.SC380)
     return Learner(stream, setup, label_ids, learning.weights_of(setup.name, labels))

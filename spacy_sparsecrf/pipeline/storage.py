@@ -27,6 +27,8 @@ Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
 FORMAT = 1  # of `cfg`; a model file has its own
 NAMES = "names"
 _SETTING = "the directory that the pipeline is saved to"
+INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
+PRIOR = "[components.{name}.learning] prior"
 CLUSTERS = class_sources.FILE
 
 
@@ -120,27 +122,37 @@ def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes
 # Weights of an earlier training run, to continue from
 
 
-def load_init_weights(path: str | Path | None, name: str) -> tuple[CRFModel | None, Names]:
-    """Load the model that training shall continue from, and the names that lie beside it.
+def load_weights(
+    path: str | Path | None, name: str, key: str = INIT_WEIGHTS
+) -> tuple[CRFModel | None, Names]:
+    """Load a model of an earlier training run, and the names that lie beside it.
 
     path: a saved pipeline that has a component of this name, the directory of one component,
         or a component's file `model`; None for no model and no names.
-    name: of the component.
+    name: of the component; key: of the setting, for messages.
     RAISES: SparseCRFError if there is no such file, or it is not a model.
     """
     if path is None:
         return None, Names()
-    file = _find(Path(path), name)
+    file = _find(Path(path), name, key)
     return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
 
 
-def _find(path: Path, name: str) -> Path:
+def labels_of(*models: CRFModel | None) -> tuple[str, ...]:
+    """The labels of some models, each once."""
+    every = (label for model in models if model is not None for label in model.labels)
+    return tuple(dict.fromkeys(every))
+
+
+def _find(path: Path, name: str, key: str) -> Path:
     tried = [path, path / "model", path / name / "model"]
     for candidate in tried:
         if candidate.is_file():
             return candidate
-    error = Errors.SC207.format(name=name, path=path, tried=", ".join(map(str, tried)))
-    raise SparseCRFError(error)
+    shown = ", ".join(map(str, tried))
+    raise SparseCRFError(
+        Errors.SC207.format(name=name, key=key.format(name=name), path=path, tried=shown)
+    )
 
 
 # What features learn before training, such as phrases from files

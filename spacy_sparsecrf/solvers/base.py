@@ -36,7 +36,8 @@ class Loss(Function, Protocol):
 # What a solver may need of a problem: a penalty without l1; one with l2; sequences of one token,
 # as per-position models have them; log Z over all sequences, legal or not (see `ChainLoss`);
 # features that are 0 or 1; a corpus in memory and not in files; a loss whose examples can be
-# visited one by one, for which it is laid out; and products with its Hessian.
+# visited one by one, for which it is laid out; products with its Hessian; and a penalty around
+# zero, not around other weights.
 Need = Literal[
     "no l1",
     "l2",
@@ -46,6 +47,7 @@ Need = Literal[
     "memory",
     "examples",
     "products",
+    "no prior",
 ]
 
 # How the lack of what a solver needs is refused.
@@ -58,6 +60,7 @@ _REFUSALS: dict[Need, str] = {
     "all sequences": Errors.SC359,
     "examples": Errors.SC365,
     "products": Errors.SC365,
+    "no prior": Errors.SC366,
 }
 
 
@@ -227,12 +230,13 @@ def lacks(
     on_disk: bool = False,
     constrained: bool = False,
     summed: bool = True,
+    shifted: bool = False,
 ) -> set[Need]:
     """What a problem does not have that a solver may need.
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
     the corpus is in files; constrained: whether illegal sequences are left out; summed: whether the
-    loss is a sum over sequences.
+    loss is a sum over sequences; shifted: whether the penalty is around other weights than zero.
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
@@ -243,6 +247,7 @@ def lacks(
         "all sequences": constrained,
         "examples": not summed,
         "products": not summed,
+        "no prior": shifted,
     }
     return {need for need, is_lacking in lacking.items() if is_lacking}
 

@@ -63,7 +63,7 @@ class OEG(BatchSolver):
     """
 
     state_type = State
-    requires = needs("no l1", "l2", "indicators", "memory", "examples")
+    requires = needs("no l1", "l2", "indicators", "memory", "examples", "no prior")
 
     first_step: float = 0.5
     grow: float = 1.05

@@ -50,7 +50,7 @@ class AveragedPerceptron(StreamSolver):
 
     state_type = State
     # It learns from all sequences that it decodes.
-    requires = StreamSolver.requires | needs("no l1", "all sequences")
+    requires = StreamSolver.requires | needs("no l1", "all sequences", "no prior")
 
     window: float = 0.0
 

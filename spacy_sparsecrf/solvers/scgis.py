@@ -19,7 +19,7 @@ from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
 class IterativeScaling(BatchSolver):
     """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSolver`."""
 
-    requires = needs("single tokens", "indicators", "memory")
+    requires = needs("single tokens", "indicators", "memory", "no prior")
 
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Refuse what scaling cannot minimise.

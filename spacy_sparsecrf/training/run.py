@@ -5,6 +5,9 @@ are, or are about to be, non-zero: the *working set*. A zero weight stays zero w
 gradient is at most l1 in magnitude; *screening* computes that gradient for all potential weights,
 and the worst violators enter. When none violates, the minimiser on the working set is the minimiser
 of the full problem, with the certificate that StepReport.optimality reports.
+
+With a prior, solvers move what is added to its weights, and all of this is said of that; weights
+that are handed in and out are those of the model.
 """
 
 from dataclasses import replace
@@ -75,11 +78,18 @@ class Run:
         self._n_idle = 0
         self.converged = False
 
-    def _start(self, coordinates: Longs, theta: Floats) -> None:
-        """Begin, or begin anew, at weights [n] of these coordinates [n], ascending."""
+    def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
+        """Begin, or begin anew, at weights [n] of these coordinates [n], ascending.
+
+        moved: whether these are what is added to the prior, not the model's.
+        """
         self._forget()
-        self._restrict(coordinates)
-        self._state = self._solver.start(self._working, self._penalty, theta)
+        self._restrict(self.loss.with_prior(coordinates))
+        working = self._working
+        first = np.zeros(len(working.coordinates))
+        first[np.searchsorted(working.coordinates, coordinates)] = theta
+        first = first if moved else first - working.model_weights(np.zeros(len(first)))
+        self._state = self._solver.start(working, self._penalty, first)
         self._regrow()
 
     def _restrict(self, coordinates: Longs) -> None:
@@ -96,7 +106,7 @@ class Run:
         """Coordinates in the part [n] int64, ascending, and values [n] of non-zero weights."""
         if self._state is None:
             return np.empty(0, np.int64), np.empty(0)
-        theta: Floats = self._state.theta
+        theta = self._working.model_weights(self._state.theta)
         active = theta != 0.0
         return self._working.coordinates[active], theta[active]
 
@@ -124,10 +134,7 @@ class Run:
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
         self._penalty = penalty
-        inner = self._part.inner(coordinates)
-        kept = np.flatnonzero(inner >= 0)
-        order = kept[np.argsort(inner[kept])]
-        self._start(inner[order], theta[order])
+        self._start(*self._part.inner_weights(coordinates, theta), moved=False)
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
@@ -154,7 +161,7 @@ class Run:
         idle = decrease <= self._solver.window * abs(report.objective)
         self._n_idle = self._n_idle + 1 if idle else 0
         self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
-        return replace(report, optimality=self._optimality, passes=passes, converged=self.converged)
+        return replace(self.reached, objective=report.objective, passes=passes)
 
     @property
     def _is_averaged(self) -> bool:
@@ -236,6 +243,7 @@ class Run:
         staying = (self._state.theta != 0.0) | (
             np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
         )
+        staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
         if not anew and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
             return
         coordinates = np.concatenate((old[staying], found[new]))

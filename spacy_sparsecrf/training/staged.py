@@ -61,8 +61,8 @@ class StagedTraining(Training):
     """Trains in stages, each on the tests that are admitted so far (see `schedule`).
 
     corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
-    `init` that have weights are admitted from the start. kin: of the corpus; stages: of the
-    schedule; report: is told of each beginning and end of a stage.
+    `init` and `prior` that have weights are admitted from the start. kin: of the corpus; stages: of
+    the schedule; report: is told of each beginning and end of a stage.
 
     The problem of a stage has no trace of the tests that are not admitted. A stage begins with the
     step after the last one of the stage before, at its weights.
@@ -81,6 +81,7 @@ class StagedTraining(Training):
         stages: Sequence[Stage],
         report: Callable[[StageReport], None] = lambda report: None,
         init: CRFModel | None = None,
+        prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
         self._kin, self._stages, self._tell = kin, tuple(stages), report
@@ -89,11 +90,11 @@ class StagedTraining(Training):
         self._admitted: Mask = kin.stage == 0
         # Tests that are admitted with some labels, see `Kin.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
-        if init is not None:
-            unigram = np.isin(corpus.unigram_keys, init.unigram.keys)
-            self._admitted |= np.append(unigram, np.isin(corpus.bigram_keys, init.bigram.keys))
+        for known in (each for each in (init, prior) if each is not None):
+            unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
+            self._admitted |= np.append(unigram, np.isin(corpus.bigram_keys, known.bigram.keys))
         self._whole = Part(corpus, len(labels))
-        super().__init__(corpus, labels, solver, init=init, **options)
+        super().__init__(corpus, labels, solver, init=init, prior=prior, **options)
         everything = np.ones(len(kin.stage), np.bool_)
         self.n_potential = self._count(everything)[1]
 

@@ -1,6 +1,7 @@
 """Training on batches as they come, of a corpus that is never seen as a whole."""
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,23 @@ from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.local import corpus_of_kind, warn_of_pairs
 from ..loss.working import WorkingLoss
-from ..model.coordinates import WeightNames
+from ..model.coordinates import Keys, WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs, lacks, refuse
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
-from .checkpoint import ROWS, Rows, expect, identity_of, loaded, prefixed, save, without_prefix
+from .checkpoint import (
+    ROWS,
+    Rows,
+    digest,
+    expect,
+    identity_of,
+    loaded,
+    prefixed,
+    save,
+    without_prefix,
+)
 from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
@@ -40,7 +51,8 @@ class Stream:
 
     sample: some first sequences, to find a step on; labels: strings of the label ids; solver: one
     that can learn from batches; whole: whether the sample is all there is, whose size is then the
-    horizon unless the solver has one; init: weights to start from; the rest: see `Training`.
+    horizon unless the solver has one; init: weights to start from; prior, and the rest: see
+    `Training`.
     RAISES: SparseCRFError for settings that cannot be minimised, or not from batches.
     """
 
@@ -58,15 +70,19 @@ class Stream:
         clusters: int = 0,
         whole: bool = False,
         init: CRFModel | None = None,
+        prior: CRFModel | None = None,
     ) -> None:
         check_clusters(check_kind(kind), clusters)
         if clusters:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
-        refuse(solver, lacks(penalty, kind, values=len(sample.value_tests) > 0))
+        lacking = lacks(
+            penalty, kind, values=len(sample.value_tests) > 0, shifted=prior is not None
+        )
+        refuse(solver, lacking)
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
-        self._solver = solver
+        self._solver, self._prior = solver, copy(prior)
         self._dtype = dtype
         self._precision = precision
         self._kind = kind
@@ -93,7 +109,8 @@ class Stream:
         if init is not None:
             for store, table in zip(stores, (init.unigram, init.bigram), strict=True):
                 store.rows(table.keys, self._marks)
-            coordinates, theta = self._names(stores).coordinates_of(init)
+            weights = self._names(stores[0].keys, stores[1].keys).coordinates_of(init)
+            coordinates, theta = self._with_prior(weights, stores, -1.0)
             split = stores[0].n_tests * n
             unigram = coordinates < split
             for store, base, own in ((stores[0], 0, unigram), (stores[1], split, ~unigram)):
@@ -101,8 +118,8 @@ class Stream:
                 store.write(slots, {"theta": theta[own]})
         return stores
 
-    def _names(self, stores: Stores) -> WeightNames:
-        keys = stores[0].keys, stores[1].keys
+    def _names(self, unigram_keys: Keys, bigram_keys: Keys) -> WeightNames:
+        keys = unigram_keys, bigram_keys
         return WeightNames(*keys, self._labels, (), self._start_label, self._kind)
 
     @property
@@ -149,8 +166,12 @@ class Stream:
         return value
 
     def _loss(self, corpus: EncodedCorpus) -> ChainLoss:
-        n = len(self._labels)
-        return ChainLoss(corpus_of_kind(corpus, n, self._kind), n, self._workers, self._precision)
+        n, origin = len(self._labels), None
+        own = corpus_of_kind(corpus, n, self._kind)
+        if self._prior is not None:
+            names = self._names(corpus.unigram_keys, corpus.bigram_keys)
+            origin = summed(names.coordinates_of(self._prior))
+        return ChainLoss(own, n, self._workers, self._precision, prior=origin)
 
     def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "View":
         n_bigram = 0 if self._kind == "maxent" else len(corpus.bigram_keys)
@@ -194,11 +215,23 @@ class Stream:
             coordinates.append(base + store.coordinates[active])
             values.append(theta[active])
             base += store.n_tests * store.width
-        return np.concatenate(coordinates), np.concatenate(values)
+        found = np.concatenate(coordinates), np.concatenate(values)
+        return self._with_prior(found, self._stores, 1.0)
+
+    def _with_prior(
+        self, weights: tuple[Longs, Floats], stores: Stores, factor: float
+    ) -> tuple[Longs, Floats]:
+        """Weights with those of the prior, times a factor, of the tests that there have been."""
+        if self._prior is None:
+            return weights
+        names = self._names(stores[0].keys, stores[1].keys)
+        coordinates, theta = names.coordinates_of(self._prior)
+        return summed(weights, (coordinates, factor * theta))
 
     def model(self) -> CRFModel:
         """The model with the present weights; training goes on from them as they were."""
-        return self._names(self._stores).model(*self.weights, self._dtype)
+        names = self._names(self._stores[0].keys, self._stores[1].keys)
+        return names.model(*self.weights, self._dtype, self._prior)
 
     def save(self, path: Path, rows: Rows | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `Training.save`."""
@@ -235,6 +268,7 @@ class Stream:
 
     def _identity(self) -> dict[str, Any]:
         """What a run and its continuation must have in common."""
+        prior = self._prior
         return {
             "stream": True,
             "labels": list(self._labels),
@@ -243,6 +277,7 @@ class Stream:
             "precision": self._precision,
             "kind": self._kind,
             "start_label": self._start_label,
+            "prior": "" if prior is None else digest(np.frombuffer(prior.to_bytes(), np.uint8)),
         }
 
 

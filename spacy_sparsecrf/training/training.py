@@ -1,6 +1,7 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +19,8 @@ from ..loss.parts import Part, cluster_bounds, cluster_parts, without_idle_tests
 from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.workspace import LIMITS, Limits
-from ..model.coordinates import WeightNames
-from ..model.model import CRFModel, check_clusters, check_kind
+from ..model.coordinates import WeightNames, summed
+from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
@@ -62,7 +63,6 @@ class Problem:
     def identity(self) -> dict[str, Any]:
         """What tells the problem from others, as JSON has it."""
         label_weights, legal, also = self.label_weights, self.legal, self.also
-        ratio = {} if self.ratio is None else {"ratio": self.ratio.identity()}
         return {
             "precision": self.precision,
             "observed_only": self.observed_only,
@@ -71,7 +71,7 @@ class Problem:
             "clusters": self.clusters,
             "label_weights": "" if label_weights is None else digest(label_weights),
             "legal": "" if legal is None else digest(legal),
-            **ratio,
+            "ratio": "" if self.ratio is None else self.ratio.identity,
         }
 
 
@@ -81,10 +81,12 @@ class Training:
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
     the penalty; init: weights to continue from (those of tests and labels that this corpus does not
     have, or the model cannot have, are dropped); first: of two stages the first model, see
-    `CRFModel`; options: the fields of `Problem`.
-    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model or
-    real-valued features that the solver cannot minimise, gold labels that are not legal, or a
-    corpus without gold labels or weight.
+    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 + (l2 / 2)
+    |w - w0|_2^2, w0 = 0 for tests and labels that it does not have; tests of it that this corpus
+    does not have keep their weights; options: the fields of `Problem`.
+    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
+    real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
+    a corpus without gold labels or weight, or a prior that has no test in common with it.
     """
 
     # Whether tests that cannot have weights are left out from the start.
@@ -100,11 +102,12 @@ class Training:
         l2: float,
         init: CRFModel | None = None,
         first: CRFModel | None = None,
+        prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
         problem = Problem(**options)
-        self._corpus = corpus
-        self._first = first
+        # A copy: labels that are added to the model later are none of this run.
+        self._corpus, self._first, self._prior = corpus, first, copy(prior)
         self._labels = tuple(labels)
         self._problem = problem
         self._bounds = cluster_bounds(len(self._labels), problem.clusters)
@@ -123,14 +126,17 @@ class Training:
             on_disk=corpus.store.on_disk,
             constrained=problem.legal is not None,
             summed=problem.ratio is None,
+            shifted=prior is not None,
         )
         refuse(solver, lacking)
+        self._origin = None if prior is None else origin_of(prior, self._names, solver)
         if problem.legal is not None:
             check_gold(corpus, self._labels, problem.legal)
         self._workers = Workers(problem.n_threads)
         warn_of_pairs(corpus, problem.kind)
         weights = None if init is None else self._names.coordinates_of(init)
-        self._runs = self._make_runs(None if weights is None else weights[0])
+        known = [each[0] for each in (weights, self._origin) if each is not None]
+        self._runs = self._make_runs(np.concatenate(known) if known else None)
         self.n_potential = self.size.n_potential
         self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
@@ -188,8 +194,17 @@ class Training:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             for part in parts:
                 also = None if problem.also is None else _inner(part, problem.also)
-                options = part.permits, also, problem.limits, problem.ratio
-                loss = ChainLoss(part.corpus, part.n_labels, *settings, *options)
+                origin = None if self._origin is None else part.inner_weights(*self._origin)
+                loss = ChainLoss(
+                    part.corpus,
+                    part.n_labels,
+                    *settings,
+                    part.permits,
+                    also,
+                    problem.limits,
+                    ratio=problem.ratio,
+                    prior=origin,
+                )
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])
@@ -297,6 +312,7 @@ class Training:
             "labels": list(self._labels),
             **identity_of(self._solver, self._penalty),
             **self._problem.identity(),
+            "prior": "" if self._origin is None else digest(*self._origin),
             "weights kept": self._n_kept,
         }
 
@@ -325,7 +341,24 @@ class Training:
         best, not the last. Training goes on from the weights as they were.
         """
         weights = self._joined([run.polished() for run in self._runs])
-        return self._names.model(*weights, self._problem.dtype, self._first)
+        return self._names.model(*weights, self._problem.dtype, self._first, self._prior)
+
+
+def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple[Longs, Floats]:
+    """Coordinates [n] int64, ascending, and values [n] of a prior's weights.
+
+    RAISES: SparseCRFError where there are none, for a model with clusters, and for a solver that
+        polishes: it would not keep to the prior.
+    """
+    if names.bounds:
+        raise SparseCRFError(Errors.SC367.format(key="clusters", value=n_clusters(names.bounds)))
+    if solver.polish_iterations:
+        value = solver.polish_iterations
+        raise SparseCRFError(Errors.SC367.format(key="solver polish_iterations", value=value))
+    found = summed(names.coordinates_of(prior))
+    if prior.n_active and not len(found[0]):
+        raise SparseCRFError(Errors.SC368)
+    return found
 
 
 def _inner(part: Part, coordinates: Longs) -> Longs:

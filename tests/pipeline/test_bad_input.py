@@ -148,7 +148,7 @@ def test_other_docs_without_gold_are_not_taken_for_made_up(nlp: Language):
 
 
 def test_update_without_initialize(nlp: Language, corpus: Corpus):
-    with pytest.raises(SparseCRFError, match=r"SC202.*init_weights = path"):
+    with pytest.raises(SparseCRFError, match=r"SC202.*nlp\.initialize"):
         nlp.update(examples_of(nlp, corpus.dev))
 
 

@@ -92,31 +92,34 @@ def precise(solver: str = "owlqn") -> BatchSolver:
     return SOLVERS[solver](tolerance=1e-7, window=0.0)
 
 
+NOTHING = np.empty(0)
 _MINIMA: dict[Hashable, tuple[float, np.ndarray]] = {}
 
 
 def smooth_minimum(
-    problem: Problem, l1: float, l2: float, kind: str = "chain"
+    problem: Problem, l1: float, l2: float, kind: str = "chain", origin: np.ndarray = NOTHING
 ) -> tuple[float, np.ndarray]:
     """The optimum by scipy on theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003).
 
-    Found once for all solvers.
+    Found once for all solvers. origin: of a penalty around it; the optimum is less these weights.
     """
-    key = replace(problem, theta=np.empty(0)).contents(), l1, l2, kind
+    key = replace(problem, theta=np.empty(0)).contents(), l1, l2, kind, origin.tobytes()
     if key not in _MINIMA:
-        _MINIMA[key] = _smooth_minimum(problem, l1, l2, kind)
+        _MINIMA[key] = _smooth_minimum(problem, l1, l2, kind, origin)
     value, theta = _MINIMA[key]
     return value, theta.copy()
 
 
-def _smooth_minimum(problem: Problem, l1: float, l2: float, kind: str) -> tuple[float, np.ndarray]:
+def _smooth_minimum(
+    problem: Problem, l1: float, l2: float, kind: str, origin: np.ndarray
+) -> tuple[float, np.ndarray]:
     loss = make_loss(problem, kind)
     working = loss.restrict(loss.all_coordinates())
 
     def objective(both):
         plus, minus = np.split(both, 2)
         theta = plus - minus
-        value, gradient = working.value_and_grad(theta)
+        value, gradient = working.value_and_grad(theta + (origin if len(origin) else 0.0))
         gradient = gradient + l2 * theta
         total = value + l1 * both.sum() + l2 / 2 * theta @ theta
         return total, np.concatenate((gradient + l1, l1 - gradient))

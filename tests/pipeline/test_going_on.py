@@ -1,0 +1,104 @@
+"""Trained components that learn more: around the weights of a saved pipeline, in either loop."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+
+from ..conftest import Corpus
+from ..toy import accuracy, examples_of
+
+NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
+
+
+def initialized(prior: Path | str, examples: list[Example], **settings) -> Language:
+    nlp = spacy.blank("en")
+    config = {"n_threads": 1, "learning": {"prior": str(prior)}, **settings}
+    nlp.add_pipe("sparse_crf", config=config)
+    nlp.initialize(lambda: examples)
+    return nlp
+
+
+def test_a_new_label_is_learnt_around_a_saved_pipeline(
+    corpus: Corpus, trained_dir: Path, tmp_path: Path
+):
+    examples = examples_of(spacy.blank("en"), NEW * 3)
+    nlp = initialized(trained_dir, examples, l2=1.0)
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "XX")
+    before = accuracy(nlp, corpus.dev)
+    while not pipe.training_run().converged:
+        nlp.update(examples)
+    assert accuracy(nlp, NEW) == 1.0
+    assert accuracy(nlp, corpus.dev) > before - 0.05
+    nlp.to_disk(tmp_path / "adapted")
+    again = spacy.load(tmp_path / "adapted")
+    assert accuracy(again, NEW) == 1.0
+    # Names of tests that only the saved pipeline had are there too.
+    names = {line.split("\t")[0] for line in pipe.dump()}
+    assert not any("0x" in name for name in names)
+
+
+def test_the_settings_are_checked(trained_dir: Path, corpus: Corpus):
+    examples = examples_of(spacy.blank("en"), NEW)
+    with pytest.raises(SparseCRFError, match=r"SC207.*learning\] prior = .*nowhere"):
+        initialized(trained_dir / "nowhere", examples)
+    with pytest.raises(SparseCRFError, match="SC352.*prior = 1 "):
+        spacy.blank("en").add_pipe("sparse_crf", config={"learning": {"prior": 1}})
+    templates = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:suffix(4)[2]"]}
+    with pytest.raises(SparseCRFError, match="SC368"):
+        initialized(trained_dir, examples, features=templates)
+
+
+@pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
+def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_path: Path):
+    nlp = spacy.blank("en")
+    own = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"}
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": own})
+    old = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: old)
+    for _ in range(6):
+        nlp.update(old)
+    nlp.to_disk(tmp_path / "first")
+    nlp = spacy.load(tmp_path / "first")
+    before = accuracy(nlp, corpus.dev)
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.add_label("XX") == 1
+    sgd = nlp.resume_training()
+    examples = examples_of(nlp, NEW)
+    losses = [nlp.update(examples, sgd=sgd)["sparse_crf"] for _ in range(20)]
+    assert losses[-1] < 0.5 * losses[0]
+    assert accuracy(nlp, NEW) == 1.0
+    assert accuracy(nlp, corpus.dev) > before - 0.2
+    nlp.to_disk(tmp_path / "second")
+    assert accuracy(spacy.load(tmp_path / "second"), NEW) == 1.0
+
+
+def test_a_batch_without_gold_labels_changes_nothing(trained: Language):
+    doc = Doc(trained.vocab, words=["the", "plan"])
+    before = trained.get_pipe("sparse_crf").model.to_bytes()
+    examples = [Example(doc, Doc(trained.vocab, words=["the", "plan"]))] * 2
+    assert trained.update(examples) == {"sparse_crf": 0.0}
+    assert trained.get_pipe("sparse_crf").model.to_bytes() == before
+
+
+def test_an_unknown_label_in_a_loaded_pipeline_is_refused(trained: Language):
+    with pytest.raises(SparseCRFError, match="SC380.*'XX'.*add_label"):
+        trained.update(examples_of(trained, NEW))
+
+
+def test_a_batch_that_agrees_with_the_weights_moves_them_little(trained: Language, corpus: Corpus):
+    pipe = trained.get_pipe("sparse_crf")
+    before = {key: float(x) for key, x in pipe.model.unigram.entries()}
+    trained.update(examples_of(trained, corpus.train))
+    pipe.to_bytes()
+    after = dict(pipe.model.unigram.entries())
+    assert before.keys() <= after.keys()
+    moves = [abs(after[key] - x) for key, x in before.items()]
+    assert 0.0 < np.mean(moves) < 0.05

@@ -1,0 +1,229 @@
+"""A penalty around an earlier model's weights: each solver reaches the minimum of the shift."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.examples import CurvedExamples, Examples
+from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.model.coordinates import WeightNames, summed
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sgd import SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.streaming import Stream
+from spacy_sparsecrf.training.training import Training
+
+from ..loss.layouts import in_every_layout
+from ..reference import Problem, random_problem
+from ..solvers.test_solvers import (
+    SOLVERS,
+    dense_weights,
+    precise,
+    skip_where_refused,
+    smooth_minimum,
+    train,
+)
+from .learning_cases import loss_of, partial_problem
+
+LENGTHS = [5, 4, 0, 6, 1, 3] * 2
+
+
+def labels_of(n: int) -> list[str]:
+    return [f"L{y}" for y in range(n)]
+
+
+def names_of(problem: Problem) -> WeightNames:
+    corpus, labels = problem.corpus, tuple(labels_of(problem.n_labels))
+    keys = corpus.unigram_keys, corpus.bigram_keys
+    return WeightNames(*keys, labels, (), corpus.start_label, "chain")
+
+
+def prior_of(
+    problem: Problem, share: float = 0.3, n_labels: int = 0
+) -> tuple[CRFModel, np.ndarray]:
+    """A model with a share of the weights, of the first labels only, and them, dense."""
+    names, n = names_of(problem), len(problem.theta)
+    rng = np.random.default_rng(5)
+    chosen = np.flatnonzero(rng.random(n) < share)
+    model = names.model(chosen, rng.normal(size=len(chosen)), "float64")
+    if n_labels:
+        fewer = WeightNames(
+            names.unigram_keys, names.bigram_keys, names.labels[:n_labels], (), True, "chain"
+        )
+        coordinates, values = summed(fewer.coordinates_of(model))
+        model = fewer.model(coordinates, values, "float64")
+    dense = np.zeros(n)
+    coordinates, values = names.coordinates_of(model)
+    dense[coordinates] = values
+    return model, dense
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.0, 1.0)])
+@pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True, "n_bigram": 3}])
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "oeg"])
+def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
+    skip_where_refused(solver, l1)
+    problem, _ = random_problem(401, 3, LENGTHS, **options)
+    prior, origin = prior_of(problem, n_labels=2)
+    value, expected = smooth_minimum(problem, l1, l2, origin=origin)
+    training = train(problem, l1, l2, precise(solver), prior=prior, dtype="float64")
+    assert training.objective == pytest.approx(value, rel=1e-7 if "missing" in options else 1e-9)
+    if not options:
+        got = dense_weights(training, len(expected))
+        np.testing.assert_allclose(got, origin + expected, atol=2e-4)
+        kept = names_of(problem).coordinates_of(training.model())
+        again = np.zeros(len(expected))
+        again[kept[0]] = kept[1]
+        np.testing.assert_allclose(again, got, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [SGDL1, AdaGrad, SGD, SMD])
+def test_stochastic_solvers_come_near(make):
+    problem, _ = random_problem(402, 3, LENGTHS * 4, n_bigram=3)
+    prior, origin = prior_of(problem)
+    l1 = 0.0 if "no l1" in make().requires else 0.3
+    value, _ = smooth_minimum(problem, l1, 1.0, origin=origin)
+    training = Training(problem.corpus, labels_of(3), make(), l1=l1, l2=1.0, prior=prior)
+    reached = [training.step().objective for _ in range(40)]
+    assert min(reached) < 1.02 * value
+    dense = dense_weights(training, len(origin))
+    working = loss_of(problem).restrict(np.arange(len(origin)))
+    moved = dense - origin
+    own = working.value_and_grad(dense)[0] + l1 * np.abs(moved).sum() + 0.5 * (moved @ moved)
+    assert own == pytest.approx(training.objective, rel=1e-9)
+
+
+@in_every_layout
+@pytest.mark.parametrize("stochastic", [False, True])
+@pytest.mark.parametrize("case", [{}, {"constrained": True, "n_bigram": 3, "start_label": False}])
+def test_a_loss_with_a_prior_is_that_of_the_sum(case, stochastic, limits):
+    problem = partial_problem(403, 3, [4, 0, 1, 5], **case)
+    _, origin = prior_of(problem)
+    support = np.flatnonzero(origin)
+    plain = loss_of(problem, limits=limits)
+    plain_working = plain.restrict(plain.all_coordinates())
+    expected = plain_working.value_and_grad(problem.theta + origin)
+    loss = loss_of(problem, limits=limits, prior=(support, origin[support]))
+    working = loss.restrict(loss.all_coordinates(), stochastic)
+    value, gradient = working.value_and_grad(problem.theta)
+    assert value == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
+    found = loss.screen(working, problem.theta, 0.1, 10_000)
+    wanted = plain.screen(plain_working, problem.theta + origin, 0.1, 10_000)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_allclose(found[1], wanted[1], atol=1e-12)
+    direction = np.random.default_rng(0).normal(size=len(gradient))
+    product = HessianProduct(plain_working)
+    product.prepare(problem.theta + origin)
+    turned = product.product(direction)
+    if stochastic:
+        sums, own = np.zeros_like(gradient), np.zeros_like(gradient)
+        everything = Examples(working).sequences
+        examples = CurvedExamples(working)
+        total = examples.add_product(everything, problem.theta, direction, sums, own)
+        assert total == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(sums, gradient, atol=1e-12)
+    else:
+        product = HessianProduct(working)
+        product.prepare(problem.theta)
+        own = product.product(direction)
+    np.testing.assert_allclose(own, turned, atol=1e-11)
+
+
+def test_tests_that_the_corpus_does_not_have_keep_their_weights():
+    problem, _ = random_problem(404, 3, LENGTHS)
+    other, _ = random_problem(405, 3, LENGTHS, n_values=9)
+    prior, _ = prior_of(other, share=0.8, n_labels=2)
+    training = train(problem, 0.5, 0.1, OWLQN(), prior=prior, dtype="float64")
+    model = training.model()
+    for own, old in ((model.unigram, prior.unigram), (model.bigram, prior.bigram)):
+        known = set(problem.corpus.unigram_keys) | set(problem.corpus.bigram_keys)
+        kept = {place: x for place, x in old.entries() if place[0] not in known}
+        found = dict(own.entries())
+        assert kept
+        # The start label has another number among three labels.
+        shown = {(key, 3 if before == 2 else before, y): x for (key, before, y), x in kept.items()}
+        assert shown.items() <= found.items()
+
+
+def test_without_anything_to_learn_the_weights_are_the_prior():
+    problem, _ = random_problem(406, 3, LENGTHS)
+    prior, origin = prior_of(problem)
+    training = train(problem, 1e6, 1.0, OWLQN(), prior=prior, dtype="float64")
+    np.testing.assert_array_equal(dense_weights(training, len(origin)), origin)
+    assert training.model().to_bytes() == prior.to_bytes()
+
+
+def test_training_continues_from_weights_around_a_prior(tmp_path):
+    problem, _ = random_problem(407, 3, LENGTHS)
+    prior, _ = prior_of(problem)
+    settings = {"l1": 0.3, "l2": 0.5, "prior": prior, "dtype": "float64"}
+    first = train(problem, 0.3, 0.5, precise(), prior=prior, dtype="float64")
+    again = Training(problem.corpus, labels_of(3), precise(), init=first.model(), **settings)
+    assert again.objective == pytest.approx(first.objective, rel=1e-12)
+    runs = [Training(problem.corpus, labels_of(3), OWLQN(window=0.0), **settings) for _ in range(2)]
+    runs[0].step()
+    runs[0].save(tmp_path / "state")
+    runs[1].resume(tmp_path / "state")
+    for run in runs:
+        run.step()
+    assert runs[0].model().to_bytes() == runs[1].model().to_bytes()
+    other = Training(problem.corpus, labels_of(3), OWLQN(window=0.0), l1=0.3, l2=0.5)
+    with pytest.raises(SparseCRFError, match="SC316.*prior"):
+        other.resume(tmp_path / "state")
+
+
+@pytest.mark.parametrize("make", [SGDL1, AdaGrad, SGD, SMD])
+def test_a_stream_of_all_sequences_is_a_pass_around_the_prior(make):
+    problem, _ = random_problem(408, 3, LENGTHS, n_bigram=3)
+    prior, origin = prior_of(problem, n_labels=2)
+    l1 = 0.0 if "no l1" in make().requires else 0.3
+    stream = Stream(problem.corpus, labels_of(3), make(), l1=l1, l2=0.5, whole=True, prior=prior)
+    working = loss_of(problem).restrict(np.arange(len(origin)))
+    losses = [stream.learn(problem.corpus) for _ in range(6)]
+    names = names_of(problem)
+    coordinates, values = names.coordinates_of(stream.model())
+    dense = np.zeros(len(origin))
+    dense[coordinates] = values
+    assert working.value_and_grad(dense)[0] < working.value_and_grad(origin)[0]
+    assert losses[-1] < losses[0]
+    # As if it had not begun: the prior, also of a stream that starts from its weights.
+    for init in (None, prior):
+        fresh = Stream(problem.corpus, labels_of(3), make(), l1=l1, l2=0.5, init=init, prior=prior)
+        kept = CRFModel(labels_of(3), "float32").labels
+        assert fresh.model().labels == kept
+        found = names.coordinates_of(fresh.model())
+        np.testing.assert_array_equal(np.sort(found[0]), np.flatnonzero(origin))
+
+
+@pytest.mark.parametrize("make", [OEG, GIS, AveragedPerceptron])
+def test_solvers_that_know_no_prior_refuse_it(make):
+    problem, _ = random_problem(409, 3, LENGTHS)
+    prior, _ = prior_of(problem)
+    kind = "memm" if make is GIS else "chain"
+    with pytest.raises(SparseCRFError, match=f"SC366.*{make.__name__}"):
+        Training(problem.corpus, labels_of(3), make(), l1=0.0, l2=0.5, prior=prior, kind=kind)
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+def test_what_a_prior_cannot_be_with_is_refused():
+    problem, _ = random_problem(410, 3, LENGTHS)
+    prior, _ = prior_of(problem)
+    given = problem.corpus, labels_of(3)
+    with pytest.raises(SparseCRFError, match="SC367.*polish_iterations = 3"):
+        Training(*given, OWLQN(polish_iterations=3), l1=0.1, l2=0.1, prior=prior)
+    with pytest.raises(SparseCRFError, match="SC367.*clusters = 2"):
+        Training(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, kind="maxent", clusters=2)
+    stranger = names_of(random_problem(411, 3, LENGTHS)[0])
+    keys = stranger.unigram_keys + np.uint64(10**6), stranger.bigram_keys + np.uint64(10**6)
+    other = WeightNames(*keys, stranger.labels, (), True, "chain")
+    with pytest.raises(SparseCRFError, match="SC368"):
+        Training(
+            *given, OWLQN(), l1=0.1, l2=0.1, prior=other.model(np.array([1]), np.ones(1), "float64")
+        )
