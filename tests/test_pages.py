@@ -53,6 +53,9 @@ def for_commands() -> Names:
     Path("eng.train.gz").write_bytes(gzip.compress(text.encode()))
     Path("en_ewt-ud-train.conllu").write_text(CONLLU, encoding="utf-8")
     Path("train.crfsuite").write_text("B-ORG\tw[0]=EU\nO\tw[0]=rejects\n\n", encoding="utf-8")
+    words = " ".join(f"palabra{chr(97 + i // 40)}{chr(97 + i % 26)}{i}" for i in range(1100))
+    Path("news.txt").write_text(f"{words}\n" * 10, encoding="utf-8")
+    Path("more.txt.gz").write_bytes(gzip.compress(b"El gato corre .\n" * 5))
     Path("edited.tsv").write_text("u\tlower[0]=cup\t#\tUNIT\t2.5\n", encoding="utf-8")
     return {}
 

@@ -45,7 +45,8 @@ _META_FORM = {"version": int, "start_label": bool}
 # C contexts, U tests of labels and B of pairs.
 _MAPPED = {
     "offsets": Field("<i8", "S+1", cuts="N"),
-    "labels": Field("<i4", "N", low=MISSING, below="Y"),
+    # Below -1 are numbers of sets of labels, which are kept in memory.
+    "labels": Field("<i4", "N", low=-(1 << 31), below="Y"),
     "weights": Field("<f8", "S"),
     "uni_indptr": Field("<i8", "N+1", cuts="I"),
     "uni_indices": Field("<i4", "I", below="U"),

@@ -336,7 +336,7 @@ class NumericErrors:
         "again. Set [components.NAME.solver] @crf_solvers to spacy_sparsecrf.OWLQN.v1, or, with "
         "l1 = 0, to spacy_sparsecrf.NewtonCG.v1."
     )
-    SC410 = (
+    SC416 = (
         "The templates of component '{name}' read {reads}, which a first model says, but there is "
         'none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
     )

@@ -311,7 +311,7 @@ class Setup(NamedTuple):
         reads = {read.name for read in getattr(self.features, "stacked", ())}
         folds, schedule = self.settings.learning.stack.folds, self.settings.learning.schedule
         if bool(folds) != bool(reads):
-            message = Errors.SC411 if folds else Errors.SC410
+            message = Errors.SC411 if folds else Errors.SC416
             raise SparseCRFError(message.format(name=self.name, reads=", ".join(sorted(reads))))
         for key, value in ("schedule", schedule), ("prior", self.settings.learning.prior):
             if folds and value:

@@ -172,8 +172,6 @@ def _start_training(
     earlier: Earlier,
 ) -> "Training":
     """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
-    from ..features.lineage import KinRecord
-    from ..training.staged import StagedTraining
     from ..training.training import Training
 
     name, labels, settings = setup.name, compiled.labels, setup.settings
@@ -189,19 +187,7 @@ def _start_training(
         "ratio": _entity_ratio(setup, labels),
         **settings.problem,
     }
-    make_training: Callable[..., Training] = Training
-    if isinstance(read, KinRecord):
-        report = partial(logger.info, "%s: %s", name)
-        stages: dict[str, Any] = {
-            "kin": read.kin(corpus),
-            "stages": learning.schedule,
-            "report": report,
-        }
-        make_training = partial(StagedTraining, **stages)
-    if isinstance(read, LinkRecord):
-        from ..training.graph import GraphTraining
-
-        make_training = partial(GraphTraining, links=read.links, inference=settings.inference)
+    make_training = _kind_of_training(setup, read, corpus)
     with _doc_named(compiled):
         if learning.stack.folds and record is not None:
             make = partial(
@@ -213,6 +199,25 @@ def _start_training(
     counts = name, corpus.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training
+
+
+def _kind_of_training(
+    setup: Setup, read: Features, corpus: EncodedCorpus
+) -> "Callable[..., Training]":
+    """What makes a run: at once, in stages, or of graphs."""
+    from ..features.lineage import KinRecord
+    from ..training.graph import GraphTraining
+    from ..training.staged import StagedTraining
+    from ..training.training import Training
+
+    if isinstance(read, KinRecord):
+        report = partial(logger.info, "%s: %s", setup.name)
+        stages = setup.settings.learning.schedule
+        return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
+    if isinstance(read, LinkRecord):
+        inference = setup.settings.inference
+        return partial(GraphTraining, links=read.links, inference=inference)
+    return Training
 
 
 def _entity_ratio(setup: Setup, labels: Sequence[str]) -> "EntityRatio | None":

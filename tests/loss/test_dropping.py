@@ -107,12 +107,12 @@ def test_coordinates_lead_back(start_label):
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 def test_the_minimum_is_the_same(monkeypatch, kind):
     corpus = make_corpus(2, n_bigram=0 if kind == "maxent" else 3, n_unigram=4)
-    dropping = train(corpus, 1.0, kind=kind)
+    dropping = train(corpus, 1.05, kind=kind)
     assert isinstance(dropping._runs[0]._part, ReducedPart)
     monkeypatch.setattr(
         "spacy_sparsecrf.training.training.without_idle_tests", lambda part, *_: part
     )
-    whole = train(corpus, 1.0, kind=kind)
+    whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
     np.testing.assert_array_equal(dropping.weights[0], whole.weights[0])
     np.testing.assert_allclose(dropping.weights[1], whole.weights[1], atol=1e-5)

@@ -212,7 +212,7 @@ def test_sequences_of_one_token_make_all_models_one():
     """The MEMM of one-token sequences is the chain of them, warm start included."""
     problem, _ = random_problem(69, 3, [1] * 30)
     chain, memm = (make_training(problem, kind, l1=0.1) for kind in ("chain", "memm"))
-    for _ in range(3):
+    for _ in range(8):
         chain.step()
         memm.step()
     assert memm.objective == pytest.approx(chain.objective, rel=1e-3)

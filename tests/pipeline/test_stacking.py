@@ -138,7 +138,7 @@ def test_a_changed_model_keeps_its_first_one(trained):
     ("templates", "stack", "config", "message"),
     [
         (BASE, {"folds": 5}, {}, "SC411"),
-        (BASE + READING, {}, {}, "SC410.*doc_entity, doc_majority, first"),
+        (BASE + READING, {}, {}, "SC416.*doc_entity, doc_majority, first"),
         (BASE + READING, {"folds": 1}, {}, "SC352.*stack folds = 1.*at least 2"),
         (BASE + READING, {"folds": 2.0}, {}, "SC352.*stack folds"),
         (BASE + READING, {"folds": 2, "steps": 0}, {}, "SC352.*stack steps"),

@@ -134,7 +134,7 @@ def test_the_minimiser_is_that_of_crfsuite(
 
 def test_the_certificate_tells_how_near_the_minimum_is(fitted: SparseCRF):
     crf = exact().fit(X, Y)
-    assert 0.0 <= crf.optimality_ <= 1e-7 < fitted.optimality_
+    assert 0.0 <= crf.optimality_ <= 1e-6 < fitted.optimality_
     with pytest.warns(SparseCRFWarning, match=r"SCW801\] SparseCRF .*max_iterations = 1 "):
         short = SparseCRF(max_iterations=1).fit(X, Y)
     assert short.n_iter_ == 1 < fitted.n_iter_
