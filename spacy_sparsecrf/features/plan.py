@@ -10,14 +10,24 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH, SENT_START  # type: ignore[import-not-found]
+from spacy.attrs import LOWER, ORTH, SENT_START  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 
 from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
 from .arguments import Read
-from .attributes import ANNOTATION, EXTENSION, NGRAMS, SPAN, STACKED, TOKEN, VECTOR, Ngrams
+from .attributes import (
+    ANNOTATION,
+    COMPARING,
+    EXTENSION,
+    NGRAMS,
+    SPAN,
+    STACKED,
+    TOKEN,
+    VECTOR,
+    Ngrams,
+)
 from .templates import Template, TokenTest
 
 # From where an offset counts, see `Conjunctions`.
@@ -156,7 +166,8 @@ def make_plan(
 
 def annotations_of(reads: Iterable[Read]) -> tuple[int, ...]:
     """The ids of what spaCy stores with tokens: of words, of where sentences begin, of `reads`."""
-    ids = (ANNOTATION[read.name] for read in reads if read.name in ANNOTATION)
+    known = {**ANNOTATION, **dict.fromkeys(COMPARING, LOWER)}
+    ids = (known[read.name] for read in reads if read.name in known)
     return tuple(dict.fromkeys([ORTH, SENT_START, *ids]))
 
 

@@ -2,7 +2,8 @@
 
 `first` is the label that the first model gives to a token, `doc_majority` the one that it gives
 most often to the same word elsewhere in the Doc, and `doc_entity` the type of most entities or
-spans elsewhere in the Doc that have the same words as the one that the token is in.
+spans elsewhere in the Doc that have the same words as the one that the token is in; words are the
+same in upper or lower case.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
 from ..corpus.readings import Readings
 from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
@@ -49,8 +51,9 @@ class FirstLabels(NamedTuple):
 def fill(readings: Readings, plan: Plan, first: FirstLabels) -> Readings:
     """Put what a first model says where templates read it. RETURNS: what a second one reads."""
     annotations = readings.annotations.copy()
+    words = annotations[:, plan.annotations.index(LOWER) if LOWER in plan.annotations else 0]
     for read, column in plan.stacked.items():
-        annotations[:, column] = _VALUES[read.name](annotations[:, 0], first)
+        annotations[:, column] = _VALUES[read.name](words, first)
     return readings._replace(templates=plan.templates, annotations=annotations)
 
 

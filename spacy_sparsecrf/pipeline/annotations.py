@@ -1,10 +1,11 @@
 """Annotations of gold Docs that are handed to predicted ones, by name, so that features see them.
 
-`tag`, `pos`, `morph`, `lemma` and `dep` (labels of arcs, no heads) of tokens; `ents`; `spans`, of
-all groups, or `spans(key)`, of one; and `_.name`, an extension attribute of tokens. Where both Docs
-have the same words everything is handed over. Where they have others, so is what aligns: of a token
-the value of its gold token, or that which all of its gold tokens have; spans and entities, then
-without ids, that begin and end where predicted tokens do. Of the rest nothing is said.
+`tag`, `pos`, `morph`, `lemma` and `dep` (labels of arcs, no heads) of tokens; `sents`, where
+sentences begin; `ents`; `spans`, of all groups, or `spans(key)`, of one; and `_.name`, an extension
+attribute of tokens. Where both Docs have the same words everything is handed over. Where they have
+others, so is what aligns: of a token the value of its gold token, or that which all of its gold
+tokens have; spans and entities, then without ids, that begin and end where predicted tokens do. Of
+the rest nothing is said.
 """
 
 import re
@@ -20,6 +21,7 @@ from spacy.training import Example
 from ..errors import Errors, SparseCRFError
 
 OF_TOKENS: tuple[str, ...] = ("tag", "pos", "morph", "lemma", "dep")
+SENTS, SENT_START = "sents", "SENT_START"
 OF_ENTITIES: tuple[str, ...] = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID")
 
 _GROUP = re.compile(r"""spans\((?P<quote>["']?)(?P<key>.+)(?P=quote)\)""")
@@ -47,12 +49,14 @@ class Annotations:
         for name in listed:
             if name in OF_TOKENS:
                 attributes.append(name.upper())
+            elif name == SENTS:
+                attributes.append(SENT_START)
             elif group := _GROUP.fullmatch(name):
                 groups.append(group["key"])
             elif extension := _EXTENSION.fullmatch(name):
                 extensions.append(extension["name"])
             elif name not in ("ents", "spans"):
-                known = ", ".join(OF_TOKENS)
+                known = ", ".join((*OF_TOKENS, SENTS))
                 raise SparseCRFError(Errors.SC220.format(name=name, known=known))
         of_spans = None if "spans" in listed else tuple(groups)
         return cls(tuple(attributes), "ents" in listed, of_spans, tuple(extensions))
@@ -81,9 +85,8 @@ class Annotations:
         if same:
             values: Any = example.reference.to_array(attributes)
         else:
-            columns = [example.get_aligned(attribute) for attribute in self.attributes]
-            found = [[value or 0 for value in column] for column in columns]
-            values = np.array(found, dtype=np.uint64).T
+            columns = [_aligned(example, attribute) for attribute in self.attributes]
+            values = np.array(columns, dtype=np.uint64).T
         example.predicted.from_array(attributes, values)
 
     def _hand_spans(self, example: Example, same: bool) -> None:
@@ -103,6 +106,15 @@ def have_same_words(first: Doc, second: Doc) -> bool:
     if len(first) != len(second):
         return False
     return bool(np.array_equal(first.to_array("ORTH"), second.to_array("ORTH")))
+
+
+def _aligned(example: Example, attribute: str) -> list[int]:
+    """The values of predicted tokens by those of gold tokens, 0 where there is none."""
+    if attribute != SENT_START:
+        return [value or 0 for value in example.get_aligned(attribute)]
+    starts = example.get_aligned_sent_starts()  # type: ignore[no-untyped-call]
+    # What spaCy reads below zero is that no sentence begins there.
+    return [0 if start is None else 1 if start else 2**64 - 1 for start in starts]
 
 
 def _align_entities(example: Example) -> None:

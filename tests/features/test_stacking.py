@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -40,8 +41,8 @@ def said(ids: list[int], ends: list[int], spans: list[tuple[int, int, int]] = ()
 
 
 def test_majorities_are_of_a_doc() -> None:
-    vocab = Vocab()
-    docs = [Doc(vocab, words=words.split()) for words in ("a b a a", "a b", "b")]
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=words.split()) for words in ("a B A a", "a b", "b")]
     features = Featurizer(["u:first[0]", "u:doc_majority[0]", "u:doc_entity[0]"])
     (readings,) = features.readings(docs)
     first = said([0, 1, 2, 2, 1, 1, 0], [4, 6, 7], [(0, 1, 1), (2, 3, 0), (3, 4, 1), (4, 6, 0)])

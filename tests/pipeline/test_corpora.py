@@ -319,6 +319,25 @@ def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
     assert [token._.get(EXTENSION) for token in predicted] == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    "words", [["a", "b", "c", "d"], ["a", "bc", "d"], ["a", "b", "c", "d", "!"]]
+)
+def test_sentences_begin_where_gold_ones_do(words: list[str], blank: Language):
+    gold = Doc(
+        blank.vocab,
+        words=["a", "b", "c", "d!" if "!" in words else "d"],
+        spaces=[False] * 4,
+        sent_starts=[True, False, True, True],
+    )
+    predicted = Doc(blank.vocab, words=words, spaces=[False] * len(words))
+    example = Example(predicted, gold)
+    Annotations.parse(["sents"]).hand_over(example)
+    starts = [bool(token.is_sent_start) for token in predicted]
+    assert starts == {3: [True, True, True], 4: [True, False, True, True]}.get(
+        len(words), [True, False, True, True, False]
+    )
+
+
 def test_one_group_of_spans_can_be_named(path: Path, blank: Language):
     for name in ("spans(other)", 'spans("other")', "spans('other')"):
         read = make_annotated_corpus(path, annotations=[name], gold_tokens=True)
