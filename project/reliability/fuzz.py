@@ -26,7 +26,7 @@ from .figures import write_figures
 from .kinds import KINDS, Kind, model_of, predictions
 from .mutations import Mutator
 
-_SECONDS = 10.0
+_POLL, _SECONDS = 0.2, 10.0
 # Sound files are tried first, which compiles what they need.
 _FIRST_SECONDS = 900.0
 _NONE_YET = -1
@@ -122,12 +122,13 @@ class Child:
 
     def _waited(self) -> bool:
         """Wait for an answer; whether there is one."""
-        last, since = _NONE_YET, time.monotonic()
-        while not self._results.poll(0.2):
+        # Counted and not taken from a clock, which goes on where both processes are stopped.
+        last, waited = _NONE_YET, 0.0
+        while not self._results.poll(_POLL):
             now = int(self._at.value)
-            if now != last:
-                last, since = now, time.monotonic()
-            late = time.monotonic() - since > (_FIRST_SECONDS if last == _NONE_YET else _SECONDS)
+            waited = waited + _POLL if now == last else 0.0
+            last = now
+            late = waited > (_FIRST_SECONDS if last == _NONE_YET else _SECONDS)
             if late or not self._process.is_alive():
                 return bool(self._results.poll())
         return True
