@@ -115,10 +115,11 @@ class Network:
 
     def exponentiate_pairs(self, rows: Longs, space: Space) -> None:
         """Exponentiate the log potentials of rows [n] of edges."""
-        log_psi = space.potentials.log_psi[rows]
-        shift = log_psi.real.max(axis=(1, 2), initial=-np.inf)
+        psi = space.potentials.log_psi[rows]
+        shift = psi.real.max(axis=(1, 2), initial=-np.inf)
+        psi -= shift[:, None, None]
         space.potentials.edge_shift[rows] = shift
-        space.potentials.psi[rows] = np.exp(log_psi - shift[:, None, None])
+        space.potentials.psi[rows] = np.exp(psi, out=psi)
 
     def propagate(self, first: int, last: int, space: Space, best: bool) -> None:
         """Infer beliefs of graphs first:last, whose log potentials are in the space.
@@ -210,7 +211,10 @@ class Field(Network):
     def infer_all(self, theta: NDArray[Any], workers: Workers, best: bool = False) -> Space:
         """Infer beliefs of all graphs at weights theta [K], and return where they are."""
         tables, space = self.tables(theta), self.real
-        self.score_pairs(np.arange(self.n_rows), tables, space)
+        workers.map(
+            lambda first, last: self.score_pairs(np.arange(first, last), tables, space),
+            cut(np.ones(self.n_rows, np.int64), _N_CHUNKS),
+        )
         workers.map(lambda first, last: self.infer(first, last, tables, space, best), self.chunks)
         self.warn(space)
         return space
@@ -260,6 +264,18 @@ class Field(Network):
                 untied = np.zeros((shape[0], len(tie)), total.dtype)
                 beliefs.scatter_rows(chosen[i], *tests[i], residuals[i], untied)
                 table += untied @ tie
+
+    def observed(self) -> Longs:
+        """The weights of tests that occur with gold labels, [n] int64, ascending."""
+        space, gold = self._space(np.float64), self.arrays.gold
+        known = np.flatnonzero(gold >= 0)
+        space.left[known, gold[known]] = 1.0
+        first, second = gold[self.graphs.ends].T
+        both = (first >= 0) & (second >= 0)
+        space.residual[self.graphs.row[both], first[both], second[both]] = 1.0
+        found = np.zeros(self.n_weights)
+        self.scatter(np.arange(len(gold)), np.arange(self.n_rows), space, found)
+        return np.flatnonzero(found)
 
     def curvature(self) -> Floats:
         """See `loss.graph.GraphLoss.curvature`."""

@@ -7,6 +7,7 @@ pseudo-likelihood (equations 13 to 15). Gold labels that are missing are summed 
 their graph, in which nodes have the labels only that they may have, counts with -w_s.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +35,13 @@ class Spans:
 
 
 class GraphLoss:
-    """Value and gradient of the loss of graphs, at all of their weights.
+    """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
-    theta is [K], see `Field`. coordinates: [K] int64; examples, [S] int64, are the graphs with gold
-    labels; complete: [S] bool, those all of whose gold labels are known; unigram, split: all
-    weights, which change together, as stochastic solvers ask for them.
+    theta is [K], weights of coordinates, [K] int64, ascending, of those of `Field`; the others
+    are zero. examples, [S] int64, are the graphs with gold labels; complete: [S] bool, those all of
+    whose gold labels are known; unigram, split: all weights, which change together, as stochastic
+    solvers ask for them.
     RAISES: SparseCRFError for labels that there are not, where none is known, and for
         pseudo-likelihood where some are missing.
     """
@@ -63,9 +65,7 @@ class GraphLoss:
         self._copy = np.full(len(chosen), -1)
         self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_copies(graphs, incomplete, n_labels, inference)
-        self.split = self.field.n_weights
-        self.coordinates = np.arange(self.split)
-        self.unigram = Spans(np.array([0, self.split]))
+        self._take(self.all_coordinates())
 
     def _with_copies(
         self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
@@ -81,14 +81,61 @@ class GraphLoss:
         allowed = set_table(graphs.sets, n_labels)[numbers]
         return Field(everything, n_labels, gold, allowed, inference)
 
+    def _take(self, coordinates: Longs) -> None:
+        self.coordinates, self.split = coordinates, len(coordinates)
+        self.unigram = Spans(np.array([0, self.split]))
+        # The gradient at all weights, at the point that was evaluated last.
+        self._everywhere: Floats | None = None
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
+        """The loss as a function of some weights [K] int64, ascending, all others being zero."""
+        found = copy(self)
+        found._take(coordinates)
+        return found
+
     @property
     def n_potential(self) -> int:
-        """Number of weights K."""
-        return self.split
+        """Number of all weights."""
+        return self.field.n_weights
+
+    def all_coordinates(self) -> Longs:
+        """All weights, [n_potential] int64."""
+        return np.arange(self.n_potential)
+
+    def descent_coordinates(self) -> Longs:
+        """The weights that gold labels speak for, ascending."""
+        return self.field.observed()
+
+    def screen(
+        self, working: "GraphLoss", theta: Floats, threshold: float, limit: int
+    ) -> tuple[Longs, Floats]:
+        """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
+        gradient = working.everywhere(theta)
+        found = np.flatnonzero(np.abs(gradient) > threshold)
+        if len(found) > limit:
+            largest = np.argsort(-np.abs(gradient[found]), kind="stable")[:limit]
+            found = np.sort(found[largest])
+        return found, gradient[found]
+
+    def everywhere(self, theta: Floats) -> Floats:
+        """The gradient of all weights, [n_potential], at theta [K], evaluated last or anew."""
+        if self._everywhere is None:
+            self.value_and_grad(theta)
+        assert self._everywhere is not None
+        return self._everywhere
 
     def largest_gradient(self) -> float:
         """Largest gradient in magnitude where all weights are zero."""
-        return float(np.abs(self.value_and_grad(np.zeros(self.split))[1]).max(initial=0.0))
+        nothing = self.restrict(self.coordinates[:0])
+        return float(np.abs(nothing.everywhere(np.empty(0))).max(initial=0.0))
+
+    def _whole(self, theta: NDArray[Any]) -> NDArray[Any]:
+        """All weights, [n_potential], of some [K]."""
+        if len(theta) == self.n_potential:
+            return theta
+        found = np.zeros(self.n_potential, theta.dtype)
+        found[self.coordinates] = theta
+        return found
 
     @property
     def n_examples(self) -> int:
@@ -106,25 +153,26 @@ class GraphLoss:
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient [K] at theta [K]; infinite where no labels are possible."""
         field = self.field
-        space = field.infer_all(theta, self._workers)
+        space = field.infer_all(self._whole(theta), self._workers)
         space.residual[:] = 0.0
         self._workers.map(
             lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
         )
         score = field.settle(slice(None), slice(None), space)
         value = float(np.einsum("s,s->", field.graphs.weights, space.beliefs.log_z) - score)
-        gradient, nodes = np.zeros_like(theta), np.arange(field.graphs.n_nodes)
+        gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
         field.scatter(nodes, np.arange(field.n_rows), space, gradient)
+        self._everywhere = gradient
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
-        return value, gradient
+        return value, gradient[self.coordinates]
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian, [K], at the point that was evaluated last.
 
         sum x^2 p (1 - p), as if nodes were independent, and pairs of labels equally likely.
         """
-        return self.field.curvature()
+        return self.field.curvature()[self.coordinates]
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the gradients [K] of examples [b] at theta [K]; RETURNS: the sum of their losses."""
@@ -150,7 +198,8 @@ class GraphLoss:
     ) -> Any:
         """Add the gradients of examples, real or complex, and return the sum of their losses."""
         field, copies = self.field, self._copy[members]
-        graphs, tables, loss = field.graphs, field.tables(theta), 0.0
+        graphs, tables, loss = field.graphs, field.tables(self._whole(theta)), 0.0
+        total = np.zeros(self.n_potential, theta.dtype)
         for s in (*members.tolist(), *copies[copies >= 0].tolist()):
             nodes, edges = (
                 slice(int(bounds[s]), int(bounds[s + 1]))
@@ -163,7 +212,8 @@ class GraphLoss:
             space.residual[rows] = 0.0
             field.add_pairs(np.arange(edges.start, edges.stop), space)
             loss += graphs.weights[s] * space.beliefs.log_z[s] - field.settle(nodes, edges, space)
-            field.scatter(np.arange(nodes.start, nodes.stop), rows, space, gradient)
+            field.scatter(np.arange(nodes.start, nodes.stop), rows, space, total)
+        gradient += total[self.coordinates]
         return loss
 
 

@@ -43,28 +43,12 @@ class GraphPart(Part):
 
 
 class GraphRun(Run):
-    """Minimises the loss of graphs on all weights: there are no working sets."""
-
-    loss: Any
-
-    def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
-        everything = np.zeros(len(self.loss.coordinates))
-        everything[coordinates] = theta
-        super()._start(self.loss.coordinates, everything)
-
-    def _restrict(self, coordinates: Longs) -> None:
-        self._working = self.loss
+    """Minimises the loss of graphs; the working set begins with what gold labels speak for."""
 
     def _warm_up(self) -> int:
-        self._start(self.loss.coordinates[:0], np.empty(0))
+        first = self.loss.descent_coordinates()
+        self._start(first, np.zeros(len(first)))
         return 0
-
-    def _regrow(self, threshold: float | None = None, anew: bool = False) -> None:
-        self._violation = 0.0
-
-    def polished(self) -> tuple[Longs, Floats]:
-        """`weights`; see `GraphTraining`, which refuses polishing."""
-        return self.weights
 
 
 class GraphTraining(Training):
@@ -86,13 +70,13 @@ class GraphTraining(Training):
     ) -> None:
         if solver.requires & _OF_CHAINS:
             raise SparseCRFError(Errors.SC376.format(solver=type(solver).__name__))
-        for key, value, needed in (
-            ("solver] polish_iterations", solver.polish_iterations, 0),
-            ("learning] observed_only", options.get("observed_only", False), False),
-            ("learning] prior", options.get("prior"), None),
+        for key, value in (
+            ("learning] observed_only", options.get("observed_only")),
+            ("learning] prior", options.get("prior")),
         ):
-            if value != needed:
-                raise SparseCRFError(Errors.SC377.format(key=key, value=value, needed=needed))
+            if value:
+                needed = {"key": key, "value": "set", "needed": "left out"}
+                raise SparseCRFError(Errors.SC377.format(**needed))
         self._links, self._inference = links, inference
         keys = np.concatenate((corpus.bigram_keys, links.keys))
         super().__init__(replace(corpus, bigram_keys=keys), labels, solver, **options)
@@ -112,6 +96,11 @@ class GraphTraining(Training):
         check_fits(self.size, available_memory(), n, self._penalty.l1)
         whole = GraphPart(corpus, n, places)
         return [GraphRun(whole, loss, self._penalty, self._solver)]
+
+    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        coordinates, theta = of_runs[0]
+        order = np.argsort(coordinates)
+        return coordinates[order], theta[order]
 
     def _identity(self) -> dict[str, Any]:
         links = digest(self._links.ends, self._links.kinds, self._links.keys)
