@@ -45,8 +45,7 @@ _META_FORM = {"version": int, "start_label": bool}
 # C contexts, U tests of labels and B of pairs.
 _MAPPED = {
     "offsets": Field("<i8", "S+1", cuts="N"),
-    # Below -1 are numbers of sets of labels, which are kept in memory.
-    "labels": Field("<i4", "N", low=-(1 << 31), below="Y"),
+    "labels": Field("<i4", "N", low=MISSING, below="Y"),
     "weights": Field("<f8", "S"),
     "uni_indptr": Field("<i8", "N+1", cuts="I"),
     "uni_indices": Field("<i4", "I", below="U"),
@@ -130,6 +129,7 @@ class FileCorpusBuilder:
         self._unigrams = RowIndex(1)
         self._contexts: RowIndex | None = None
         self._n_tokens = self._n_labels = 0
+        self._lowest = MISSING
         try:
             self._unfinished, self._held = make_folder(files.directory, "corpus-")
             self._streams = {name: self._open(f"{name}.raw") for name in _ARRIVING}
@@ -207,7 +207,7 @@ class FileCorpusBuilder:
             replace_folder(self._unfinished, self._files.directory / NAME)
         except OSError as error:
             raise self._files.failure(error) from error
-        return read_corpus(self._files, self._n_labels)
+        return read_corpus(self._files, self._n_labels, self._lowest)
 
     def _write(self, min_freq: int, contexts: RowIndex) -> None:
         """Write the arrays with their final numbers, and then what tells that they are there."""
@@ -260,7 +260,8 @@ class FileCorpusBuilder:
         path.unlink()
 
     def _count_labels(self, labels: Array) -> Array:
-        """Look how many labels there are. RETURNS: the labels [n], n > 0, as they are."""
+        """Look how many labels and sets there are. RETURNS: the labels [n], n > 0, as they are."""
+        self._lowest = min(self._lowest, int(labels.min()))
         self._n_labels = max(self._n_labels, int(labels.max()) + 1)
         return labels
 
@@ -321,10 +322,10 @@ def check_directory(directory: Path) -> None:
         raise SparseCRFError(Errors.SC349.format(path=path))
 
 
-def read_corpus(files: Files, n_labels: int) -> EncodedCorpus:
+def read_corpus(files: Files, n_labels: int, lowest: int = MISSING) -> EncodedCorpus:
     """Map the corpus that is in a directory; it has no sets, and its index is read.
 
-    n_labels: Y, of which its labels must be.
+    n_labels: Y, of which its labels must be; lowest: the last number of a set of labels, below -1.
     RAISES: SparseCRFError where there is none, or it is damaged or of another version.
     """
     directory = files.directory / NAME
@@ -340,6 +341,7 @@ def read_corpus(files: Files, n_labels: int) -> EncodedCorpus:
             }
         except OSError as error:
             raise ValueError(error) from error
-        check(arrays, _FIELDS, {"Y": n_labels}, files.release)
+        fields = _FIELDS | {"labels": _FIELDS["labels"]._replace(low=lowest)}
+        check(arrays, fields, {"Y": n_labels}, files.release)
         arrays |= {name: arrays[name].copy() for name in _INDEX}
     return EncodedCorpus(**arrays, start_label=meta["start_label"], store=files)

@@ -65,7 +65,7 @@ class GraphLoss:
         self._copy = np.full(len(chosen), -1)
         self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_copies(graphs, incomplete, n_labels, inference)
-        self._take(self.all_coordinates())
+        self.work_on(self.all_coordinates())
 
     def _with_copies(
         self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
@@ -81,7 +81,8 @@ class GraphLoss:
         allowed = set_table(graphs.sets, n_labels)[numbers]
         return Field(everything, n_labels, gold, allowed, inference)
 
-    def _take(self, coordinates: Longs) -> None:
+    def work_on(self, coordinates: Longs) -> None:
+        """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.split = coordinates, len(coordinates)
         self.unigram = Spans(np.array([0, self.split]))
         # The gradient at all weights, at the point that was evaluated last.
@@ -90,7 +91,7 @@ class GraphLoss:
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
         """The loss as a function of some weights [K] int64, ascending, all others being zero."""
         found = copy(self)
-        found._take(coordinates)
+        found.work_on(coordinates)
         return found
 
     @property

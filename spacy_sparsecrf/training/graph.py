@@ -70,13 +70,13 @@ class GraphTraining(Training):
     ) -> None:
         if solver.requires & _OF_CHAINS:
             raise SparseCRFError(Errors.SC376.format(solver=type(solver).__name__))
-        for key, value in (
-            ("learning] observed_only", options.get("observed_only")),
-            ("learning] prior", options.get("prior")),
+        for key, value, needed in (
+            ("observed_only", "true", "false"),
+            ("prior", "a pipeline", '""'),
         ):
-            if value:
-                needed = {"key": key, "value": "set", "needed": "left out"}
-                raise SparseCRFError(Errors.SC377.format(**needed))
+            if options.get(key):
+                values = {"key": f"learning] {key}", "value": value, "needed": needed}
+                raise SparseCRFError(Errors.SC377.format(**values))
         self._links, self._inference = links, inference
         keys = np.concatenate((corpus.bigram_keys, links.keys))
         super().__init__(replace(corpus, bigram_keys=keys), labels, solver, **options)
