@@ -26,7 +26,7 @@ from .lowering import Context, typing_like
 Function = Callable[..., Any]
 
 # The versions of numba that this was tried with, the last one left out.
-_TRIED = (0, 66), (0, 69)
+_TRIED = (0, 68), (0, 69)
 # numba's passes over a function, but for those that look for what kernels do not have: closures,
 # generators, blocks of `with`, expressions of whole arrays, functions that are inlined as Python.
 _PASSES = (
