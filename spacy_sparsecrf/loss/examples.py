@@ -1,6 +1,7 @@
 """A loss an example at a time: gradients of some, and passes of stochastic descent."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,10 +10,12 @@ from ..kernels.hessian import Turn
 from ..kernels.layout import Tangents, Vectors, Visit
 from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
 from ..penalty import ElasticNet
-from .graph import GraphLoss
-from .graph_examples import GraphExamples
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
+
+if TYPE_CHECKING:
+    from .graph import GraphLoss
+    from .graph_examples import GraphExamples
 
 
 def new_visit(working: WorkingLoss) -> Visit:
@@ -104,22 +107,35 @@ class Examples:
         self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
     ) -> float:
         """Pass over examples once; see `Minibatches.run`."""
-        marks, summed = self._new_marks(), self.summed(np.zeros_like(theta))
-        pass_of = order, batch, etas, rule, self.tables, marks
+        pass_of = order, batch, etas, rule, self.tables, self._new_marks()
+        summed = self.summed(self._gradient)
         return float(minibatch_pass(*pass_of, theta, extra, summed, self.visit))
+
+    @cached_property
+    def _gradient(self) -> Floats:
+        """Of a minibatch, [K]: zeros between passes."""
+        return np.zeros(len(self._working.coordinates))
+
+    @cached_property
+    def _weights_of(self) -> Longs:
+        """Where the weights of each row begin, those of pairs behind the others."""
+        pair_ptr = self.split + self._working.bigram.ptr
+        return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
     def _new_marks(self) -> RowMarks:
         """Marks of rows, of which none was visited."""
-        pair_ptr = self.split + self._working.bigram.ptr
-        weights_of = np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
-        n = len(weights_of) - 1
+        n = len(self._weights_of) - 1
         unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        return RowMarks(weights_of, unseen, nothing, nothing.copy())
+        return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
-def examples_of(loss: WorkingLoss | GraphLoss) -> Examples | GraphExamples:
+def examples_of(loss: "WorkingLoss | GraphLoss") -> "Examples | GraphExamples":
     """The examples of a loss, which are visited one by one."""
-    return GraphExamples(loss) if isinstance(loss, GraphLoss) else Examples(loss)
+    if isinstance(loss, WorkingLoss):
+        return Examples(loss)
+    from .graph_examples import GraphExamples
+
+    return GraphExamples(loss)
 
 
 class Sample:
@@ -129,7 +145,7 @@ class Sample:
     scale: N / b.
     """
 
-    def __init__(self, examples: Examples | GraphExamples, members: Longs) -> None:
+    def __init__(self, examples: "Examples | GraphExamples", members: Longs) -> None:
         self._examples = examples
         self._members = members
         self.scale = len(examples.sequences) / len(members)
@@ -153,7 +169,7 @@ class SequenceDescent:
 
     def __init__(
         self,
-        working: WorkingLoss | GraphLoss,
+        working: "WorkingLoss | GraphLoss",
         penalty: ElasticNet,
         missing: bool = False,
         n_examples: int = 0,
@@ -220,7 +236,11 @@ class Minibatches:
     """
 
     def __init__(
-        self, working: WorkingLoss | GraphLoss, penalty: ElasticNet, batch: int, n_examples: int = 0
+        self,
+        working: "WorkingLoss | GraphLoss",
+        penalty: ElasticNet,
+        batch: int,
+        n_examples: int = 0,
     ) -> None:
         self._examples = examples_of(working)
         self.sequences: Longs = self._examples.sequences

@@ -103,10 +103,13 @@ def make_decoder(
     inference: of a graph.
     """
     from ..decoding.decoder import Decoder
-    from .graph_decoder import GraphDecoder
 
     watch_compilation(PREDICTION_KERNELS)
-    return GraphDecoder(model, legal, inference) if model.kind == "graph" else Decoder(model, legal)
+    if model.kind != "graph":
+        return Decoder(model, legal)
+    from .graph_decoder import GraphDecoder
+
+    return GraphDecoder(model, legal, inference)
 
 
 def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:

@@ -206,7 +206,6 @@ def _kind_of_training(
 ) -> "Callable[..., Training]":
     """What makes a run: at once, in stages, or of graphs."""
     from ..features.lineage import KinRecord
-    from ..training.graph import GraphTraining
     from ..training.staged import StagedTraining
     from ..training.training import Training
 
@@ -215,6 +214,8 @@ def _kind_of_training(
         stages = setup.settings.learning.schedule
         return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
     if isinstance(read, LinkRecord):
+        from ..training.graph import GraphTraining
+
         inference = setup.settings.inference
         return partial(GraphTraining, links=read.links, inference=inference)
     return Training

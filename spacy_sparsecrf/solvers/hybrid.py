@@ -2,16 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..loss.examples import Examples, Sample, examples_of
-from ..loss.graph_examples import GraphExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..solvers import owlqn
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, needs
+
+if TYPE_CHECKING:
+    from ..loss.graph_examples import GraphExamples
 
 
 @dataclass(kw_only=True)
@@ -88,7 +91,7 @@ class Hybrid(BatchSolver):
         return self.report(penalty, state, visits / n)
 
     def _iterate(
-        self, examples: Examples | GraphExamples, order: Longs, penalty: ElasticNet, state: State
+        self, examples: "Examples | GraphExamples", order: Longs, penalty: ElasticNet, state: State
     ) -> int:
         """Let the sample grow, and do one iteration on it unless it is the whole.
 

@@ -1,17 +1,20 @@
 """SMD: stochastic meta-descent, which adapts a gain for each weight by second-order information."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
 from ..loss.examples import Examples, examples_of
-from ..loss.graph_examples import GraphExamples
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, needs
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
+
+if TYPE_CHECKING:
+    from ..loss.graph_examples import GraphExamples
 
 
 @dataclass
@@ -76,7 +79,7 @@ class SMD(StreamSolver):
         return self.end_pass(loss, penalty, state)
 
     def _run(
-        self, examples: Examples | GraphExamples, order: Longs, l2: float, weights: Gained
+        self, examples: "Examples | GraphExamples", order: Longs, l2: float, weights: Gained
     ) -> float:
         """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
         theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)

@@ -58,6 +58,24 @@ def test_import_blank_and_add_pipe_import_no_numba():
     )
 
 
+def test_training_and_prediction_of_chains_import_nothing_of_graphs():
+    run(
+        "import sys, spacy\n"
+        "from spacy.tokens import Doc\n"
+        "from spacy.training import Example\n"
+        "nlp = spacy.blank('en')\n"
+        "nlp.add_pipe('sparse_crf', config={'n_threads': 1})\n"
+        "gold = Doc(nlp.vocab, ['a', 'cat'], tags=['D', 'N'])\n"
+        "examples = [Example(Doc(nlp.vocab, ['a', 'cat']), gold)]\n"
+        "nlp.initialize(lambda: examples)\n"
+        "nlp.update(examples)\n"
+        "nlp('a cat')\n"
+        "graphs = 'kernels.beliefs', 'loss.graph', 'training.graph', 'pipeline.graph_decoder'\n"
+        "for name in graphs:\n"
+        "    assert f'spacy_sparsecrf.{name}' not in sys.modules, name\n"
+    )
+
+
 def test_what_users_need_is_imported_from_the_package_when_asked_for():
     run(
         "import sys, spacy_sparsecrf\n"
