@@ -85,8 +85,8 @@ class GraphLoss:
         """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.split = coordinates, len(coordinates)
         self.unigram = Spans(np.array([0, self.split]))
-        # The gradient at all weights, at the point that was evaluated last.
-        self._everywhere: Floats | None = None
+        # The point that was evaluated last, and the gradient at all weights there.
+        self._evaluated: tuple[Floats, Floats] | None = None
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
         """The loss as a function of some weights [K] int64, ascending, all others being zero."""
@@ -119,11 +119,11 @@ class GraphLoss:
         return found, gradient[found]
 
     def everywhere(self, theta: Floats) -> Floats:
-        """The gradient of all weights, [n_potential], at theta [K], evaluated last or anew."""
-        if self._everywhere is None:
+        """The gradient of all weights, [n_potential], at theta [K]."""
+        if self._evaluated is None or not np.array_equal(self._evaluated[0], theta):
             self.value_and_grad(theta)
-        assert self._everywhere is not None
-        return self._everywhere
+        assert self._evaluated is not None
+        return self._evaluated[1]
 
     def largest_gradient(self) -> float:
         """Largest gradient in magnitude where all weights are zero."""
@@ -163,7 +163,7 @@ class GraphLoss:
         value = float(np.einsum("s,s->", field.graphs.weights, space.beliefs.log_z) - score)
         gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
         field.scatter(nodes, np.arange(field.n_rows), space, gradient)
-        self._everywhere = gradient
+        self._evaluated = theta.copy(), gradient
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
         return value, gradient[self.coordinates]

@@ -249,6 +249,16 @@ def test_solvers_come_to_one_minimum(name, l1):
     assert -1e-9 < gap < (1e-6 if solver.exact and name != "rprop" else 5e-3)
 
 
+def test_screening_asks_for_the_gradient_where_it_is_told():
+    loss = lattices(2)
+    first, second = np.random.default_rng(1).normal(size=(2, loss.split))
+    expected = loss.value_and_grad(second)[1]
+    loss.value_and_grad(first)
+    coordinates, found = loss.screen(loss, second, 0.0, loss.split)
+    np.testing.assert_array_equal(found, expected[coordinates])
+    assert len(found) > 5
+
+
 def test_results_are_the_same_bits_for_any_number_of_threads():
     loss = lattices(40)
     theta = np.random.default_rng(0).normal(size=loss.split)
