@@ -230,6 +230,12 @@ def _send(
 
 
 @inner
+def _larger(a: float, b: float) -> float:
+    """The larger of two numbers; NaN if either is one."""
+    return a if b <= a or a != a else b
+
+
+@inner
 def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
     """Write n numbers over others, and return how much that changes; NaN if it is one."""
     largest = 0.0
@@ -237,8 +243,7 @@ def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
         change = new[y] - old[y]
         old[y] = new[y]
         size = max(abs(change.real), abs(change.imag) * magnified)
-        if not size <= largest:
-            largest = size
+        largest = _larger(largest, size)
     return largest
 
 
@@ -266,8 +271,7 @@ def _pass_on(
             psi = potentials.psi[graphs.row[e]]
             _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1])
             change = _replace(n_labels, messages[h], scratch[1], schedule.magnified)
-            if not change <= largest:
-                largest = change
+            largest = _larger(largest, change)
     return largest
 
 
@@ -292,9 +296,7 @@ def _pass_all(
             _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1 + side])
         for side in range(2):
             message, new = messages[2 * e + side], scratch[1 + side]
-            change = _replace(n_labels, message, new, schedule.magnified)
-            if not change <= largest:
-                largest = change
+            largest = _larger(largest, _replace(n_labels, message, new, schedule.magnified))
     return largest
 
 
@@ -314,13 +316,9 @@ def _iterate(
         return _pass_all(s, *given)
     begin, end, largest = graphs.offsets[s], graphs.offsets[s + 1], 0.0
     for k in range(end - begin):
-        change = _pass_on(graphs.order[end - 1 - k], False, *given)
-        if not change <= largest:
-            largest = change
+        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *given))
     for k in range(begin, end):
-        change = _pass_on(graphs.order[k], True, *given)
-        if not change <= largest:
-            largest = change
+        largest = _larger(largest, _pass_on(graphs.order[k], True, *given))
     return largest
 
 
@@ -436,8 +434,7 @@ def fit_mean_field(
                 _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
                 _exponentiate(scratch[0], scratch[1])
                 own = _replace(len(scratch[0]), nodes[i], scratch[1], schedule.magnified)
-                if not own <= change:
-                    change = own
+                change = _larger(change, own)
         log_z = 0.0 * potentials.log_phi[0, 0]
         for i in range(begin, end):
             for y in range(len(log_phi[i])):

@@ -177,6 +177,7 @@ class Field(Network):
         per_row = np.bincount(graphs.row, minlength=n_rows)
         ends = np.append(0, np.cumsum(per_row)).tolist()
         self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
+        self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
     def tables(self, theta: NDArray[Any]) -> Tables:
         """Weights theta [K] by label and by pair of labels."""
@@ -213,7 +214,7 @@ class Field(Network):
         tables, space = self.tables(theta), self.real
         workers.map(
             lambda first, last: self.score_pairs(np.arange(first, last), tables, space),
-            cut(np.ones(self.n_rows, np.int64), _N_CHUNKS),
+            self._score_chunks,
         )
         workers.map(lambda first, last: self.infer(first, last, tables, space, best), self.chunks)
         self.warn(space)

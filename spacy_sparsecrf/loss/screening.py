@@ -236,10 +236,10 @@ class PairScreening:
         given = chosen, tests, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta, vectors=True):
             gold = self._gold(i)
-            without = Gold(np.full_like(gold.labels, MISSING), gold.token_weight)
             for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
-                term = tokens, gold if has_gold else without, vectors, totals
-                space.workers.map(add_chosen_pairs, chunks, *given, *term)
+                missing = None if has_gold else np.full_like(gold.labels, MISSING)
+                own = gold if missing is None else gold._replace(labels=missing)
+                space.workers.map(add_chosen_pairs, chunks, *given, tokens, own, vectors, totals)
         return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(
