@@ -216,6 +216,7 @@ def test_only_what_stands_on_the_component_imports_it():
         "__init__",
         "pipeline.factories",
         "pipeline.filling",
+        "pipeline.calibration",
         "pipeline.mistakes",
         "pipeline.path",
         "cli.common",

@@ -49,6 +49,7 @@ class Decoder:
     model: its labels and weights must not change.
     legal: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
         column Y: may end one; None: all.
+    temperature: > 0, what all weights are divided by.
     RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
 
     In all methods, `source` are observations or readings of N tokens (readings are faster, as not
@@ -56,7 +57,9 @@ class Decoder:
     bool, or None: all. A mask of another shape raises SparseCRFError.
     """
 
-    def __init__(self, model: CRFModel, legal: Mask | None = None) -> None:
+    def __init__(
+        self, model: CRFModel, legal: Mask | None = None, temperature: float = 1.0
+    ) -> None:
         # Imports numba.
         from .rows import ModelRows, ValueScores
 
@@ -66,9 +69,14 @@ class Decoder:
         self.n_labels = len(model.labels)
         self.padded = -(-model.n_outcomes // 8) * 8
         self.transitions = Transitions.make(legal, self.n_labels, self.padded)
-        self._unigram = ModelRows(model.unigram, self.padded)
-        self._bigram = ModelRows(model.bigram, self.padded)
-        self._values = ValueScores(model.unigram, self.padded)
+        unigram, bigram = model.unigram, model.bigram
+        if temperature != 1.0:
+            unigram, bigram = (
+                replace(table, values=table.values / temperature) for table in (unigram, bigram)
+            )
+        self._unigram = ModelRows(unigram, self.padded)
+        self._bigram, self._pair_weights = ModelRows(bigram, self.padded), bigram
+        self._values = ValueScores(unigram, self.padded)
         self._words: WordScores | None = None
         self._constant: tuple[Templates | None, Pairs] | None = None
 
@@ -278,7 +286,7 @@ class Decoder:
             from .rows import dense_rows
 
             shape = 1, self.n_labels + 1, self.padded
-            _, weights = dense_rows(self._source[2], tests, self.padded, shape[1] * shape[2])
+            _, weights = dense_rows(self._pair_weights, tests, self.padded, shape[1] * shape[2])
             pairs = weights.sum(axis=0).reshape(shape)
             if not templates.start_label:
                 pairs[:, self.n_labels] = 0.0

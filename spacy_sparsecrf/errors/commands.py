@@ -76,6 +76,11 @@ class CommandErrors:
         "[{block}], by which {data} would be read, has no path. Choose a reader that has one, such "
         "as spacy_sparsecrf.AnnotatedCorpus.v1."
     )
+    SC642 = "The wanted precision is {value}, but must lie between 0 and 1, such as 0.9."
+    SC643 = (
+        "{model} is no directory that the calibrated pipeline can be saved to. Give one by "
+        "--output."
+    )
     SC650 = (
         "There is nothing to learn word classes from. Give texts, or --vectors with a pipeline "
         "whose vectors are to be grouped, or both."

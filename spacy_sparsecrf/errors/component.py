@@ -162,7 +162,7 @@ class ComponentErrors:
         "doc.set_ents. The text begins: {text!r}."
     )
     SC504 = (
-        "[components.{name}] threshold = {value} leaves out entities and spans, but "
+        "[components.{name}] {key} = {value} leaves out entities and spans, but "
         "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
         "sparse_crf_spans."
     )

@@ -34,7 +34,7 @@ from .links import LinkRecord
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
-from .settings import Setup
+from .settings import Settings, Setup
 from .stacking import read_first
 from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
@@ -260,6 +260,11 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
+    def predict_by(self, settings: Settings) -> None:
+        """Predict by other settings from here on; all that are not of prediction are to stay."""
+        self.settings = settings
+        self._session.decoder = None
+
     @property
     def _overwrite(self) -> bool:
         # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
@@ -287,9 +292,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
             legal = self.setup.legal(self.label_data)
-            decoder = self._session.decoder = make_decoder(
-                self.model, legal, self.settings.inference
-            )
+            settings = self.settings.inference, self.settings.decoding.temperature
+            decoder = self._session.decoder = make_decoder(self.model, legal, *settings)
         return decoder
 
     # Labels

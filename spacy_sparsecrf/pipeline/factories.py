@@ -52,7 +52,14 @@ COMMON: dict[str, Any] = {
     "n_threads": 0,
     "overwrite": False,
     "threshold": 0.0,
-    "decoding": {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False},
+    "decoding": {
+        "method": "viterbi",
+        "forbidden": [],
+        "allowed": [],
+        "scores": False,
+        "temperature": 1.0,
+        "thresholds": {},
+    },
     "learning": DEFAULT_LEARNING,
     "names": True,
 }

@@ -172,9 +172,9 @@ class _Comparison:
         for number, (example, ids) in enumerate(zip(batch, pipe.predict(docs), strict=True)):
             doc = example.predicted
             predicted = [pipe.label_data[i] for i in ids.tolist()]
-            gold = list(map(_one_of, pipe.target.gold(example), predicted))
+            gold = list(map(one_of, pipe.target.gold(example), predicted))
             self.n_gold += sum(map(bool, gold))
-            pairs = self.matches.add(*_spans_of(pipe, gold, predicted))
+            pairs = self.matches.add(*spans_of(pipe, gold, predicted))
             pairs = [pair for pair in pairs if pair.gold != pair.predicted]
             for pair in pairs:
                 start, end, _ = pair.gold or pair.predicted or (0, 0, "")
@@ -230,14 +230,14 @@ class _Comparison:
         return LabelledSpan(*span, probability)
 
 
-def _one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
+def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
     """The gold label; of several the one that is predicted, or else the first."""
     if isinstance(gold, tuple):
         return predicted if predicted in gold else next(filter(None, gold), None)
     return gold or None
 
 
-def _spans_of(
+def spans_of(
     pipe: SparseCRF, gold: Labels, predicted: Sequence[str]
 ) -> tuple[list[Span], list[Span]]:
     """The spans that labels of a Doc's tokens tell, gold ones and predicted ones that count."""

@@ -96,17 +96,20 @@ class Reader(NamedTuple):
 
 
 def make_decoder(
-    model: "CRFModel", legal: NDArray[np.bool_] | None, inference: Inference
+    model: "CRFModel",
+    legal: NDArray[np.bool_] | None,
+    inference: Inference,
+    temperature: float = 1.0,
 ) -> "Decoder":
     """Create a decoder, with a notice where kernels have to be compiled. Imports numba.
 
-    inference: of a graph.
+    inference: of a graph; temperature: of others.
     """
     from ..decoding.decoder import Decoder
 
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
-        return Decoder(model, legal)
+        return Decoder(model, legal, temperature)
     from .graph_decoder import GraphDecoder
 
     return GraphDecoder(model, legal, inference)
@@ -126,7 +129,7 @@ def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predicti
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = by_doc(docs, scores)
-    if with_scores or settings.threshold > 0.0:
+    if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
         span_scores = keep_likely(decoder, reader, predictions, sources)
         predictions.span_scores = span_scores if with_scores else None
     return predictions
@@ -184,7 +187,10 @@ def keep_likely(
             found.append(decoder.span_probability(source, runs, permitted))
         first = last
     probabilities = np.concatenate(found)
-    likely = probabilities >= reader.setup.settings.threshold
+    settings = reader.setup.settings
+    own_of = settings.decoding.thresholds
+    least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
+    likely = probabilities >= least[spans.types]
     predictions[:] = target.outside(predictions, labels, spans.where(~likely))
     kept: NDArray[np.float64] = probabilities[likely]
     return kept

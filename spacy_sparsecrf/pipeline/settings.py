@@ -80,6 +80,7 @@ _OWN: dict[str, Rule] = {
 _DECODING: dict[str, Rule] = {
     "method": (lambda x: x in ("viterbi", "posterior"), '"viterbi" or "posterior"'),
     "scores": _TRUTH,
+    "temperature": ((lambda x: _is_weight(x) and x > 0.0), "a finite number above 0"),
 }
 _LEARNING: dict[str, Rule] = {
     "min_freq": (lambda n: type(n) is int and n >= 1, "a whole number that is at least 1"),
@@ -109,12 +110,17 @@ class DecodingSettings:
     allowed: the only pairs that are predicted; empty: all but those that are forbidden.
     scores: whether the probability of each token's label is stored in the Doc, as
         `token._.NAME_score`, and of each entity or span, as its target says.
+    temperature: what scores are divided by before they become probabilities, 1 to leave them; best
+        labels stay what they are.
+    thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
     method: str = "viterbi"
     forbidden: tuple[Pair, ...] = ()
     allowed: tuple[Pair, ...] = ()
     scores: bool = False
+    temperature: float = 1.0
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, name: str, block: Mapping[str, Any] | None) -> "DecodingSettings":
@@ -126,6 +132,8 @@ class DecodingSettings:
         _refuse_unknown(name, Errors.SC401, cls, given)
         for key in given.keys() & {"forbidden", "allowed"}:
             given[key] = _read_pairs(name, key, given[key])
+        if "thresholds" in given:
+            given["thresholds"] = _read_thresholds(name, given["thresholds"])
         settings = cls(**given)
         _check(name, Errors.SC402, settings, _DECODING)
         return settings
@@ -303,8 +311,15 @@ class Setup(NamedTuple):
         ):
             if not fits:
                 raise SparseCRFError(Errors.SC236.format(name=self.name, key=key))
-        if settings.threshold and not isinstance(self.target, SpanTarget):
-            raise SparseCRFError(Errors.SC504.format(name=self.name, value=settings.threshold))
+        for key, value in (
+            ("threshold", settings.threshold),
+            ("decoding.thresholds", settings.decoding.thresholds),
+        ):
+            if value and not isinstance(self.target, SpanTarget):
+                raise SparseCRFError(Errors.SC504.format(name=self.name, key=key, value=value))
+        if settings.model == "graph" and settings.decoding.temperature != 1.0:
+            values = {"value": settings.decoding.temperature, "expected": "1.0 for graphs"}
+            raise SparseCRFError(Errors.SC402.format(name=self.name, key="temperature", **values))
 
     def _check_stack(self) -> None:
         """Check that templates read a first model where there is one. RAISES: SparseCRFError."""
@@ -367,6 +382,25 @@ def _read_pairs(name: str, key: str, pairs: Any) -> tuple[Pair, ...]:
         values = {"key": key, "value": pairs, "expected": expected}
         raise SparseCRFError(Errors.SC402.format(name=name, **values))
     return tuple((first, second) for first, second in pairs)
+
+
+def _read_thresholds(name: str, given: Any) -> dict[str, float]:
+    """Thresholds by type from a dict, or from a list of pairs."""
+    try:
+        found = dict(given)
+        fits = all(isinstance(key, str) and 0.0 <= x <= 1.0 for key, x in found.items())
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        expected = "a section of types with probabilities, from 0 to 1, or a list of such pairs"
+        values = {"key": "thresholds", "value": given, "expected": expected}
+        raise SparseCRFError(Errors.SC402.format(name=name, **values))
+    return {key: float(x) for key, x in found.items()}
+
+
+def as_section(by_label: Mapping[str, float]) -> Any:
+    """What a config has for numbers by label: pairs where a label is lost as a key."""
+    return dict(by_label) if all(map(_IS_KEY, by_label)) else list(map(list, by_label.items()))
 
 
 def _weights_by_label(name: str, given: Any) -> dict[str, float]:

@@ -25,6 +25,7 @@ from spacy_sparsecrf.model.explanation import (
     Transition,
 )
 from spacy_sparsecrf.pages.rendering import Page, render
+from spacy_sparsecrf.pipeline.calibration import Bin, Calibration, Reliability, Threshold
 from spacy_sparsecrf.pipeline.mistakes import Mistake, Report
 from spacy_sparsecrf.targets.matching import KINDS, Matches
 
@@ -89,11 +90,22 @@ def report() -> Report:
     return Report(KINDS, tuple(matches.scores()), dict(matches.pairs), (), (mistake, missed), 5)
 
 
+def calibration() -> Calibration:
+    before, after = (
+        Reliability((Bin(0.1, 7, 0.15, share), Bin(0.9, 70, 0.97, 0.9)), 0.07)
+        for share in (0.05, 0.12)
+    )
+    labels = (LONG, HOSTILE)
+    thresholds = tuple(Threshold(label, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
+    return Calibration(0.9, 77, 1.5, before, after, thresholds)
+
+
 PAGES: dict[str, Page] = {
     "doc": explained_doc(),
     "tags": DocExplanation(tuple(token(text, "NN") for text in ("a", HOSTILE, LONG))),
     "model": explained_model(),
     "mistakes": report(),
+    "calibration": calibration(),
 }
 
 
@@ -243,6 +255,7 @@ def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
         "tags": 3,
         "model": 3,
         "mistakes": 2,
+        "calibration": 3,
     }
     assert all(each["zzz"] == 0 for each in found)
     assert by_page["model"]["a10"] == 3

@@ -24,7 +24,14 @@ from ..conftest import Corpus
 from ..toy import docs_of, examples_of, run_steps, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
-DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
+DEFAULTS = {
+    "method": "viterbi",
+    "forbidden": [],
+    "allowed": [],
+    "scores": False,
+    "temperature": 1.0,
+    "thresholds": {},
+}
 
 
 class PresetTags(TokenAttribute):

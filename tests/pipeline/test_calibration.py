@@ -1,0 +1,175 @@
+"""Calibration: what is found equals its definition, and holds for what is predicted."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_sparsecrf.__main__ import app
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pages.rendering import render
+from spacy_sparsecrf.pipeline.calibration import calibrate, reliability, threshold_of
+from spacy_sparsecrf.pipeline.settings import DecodingSettings, as_section
+
+from ..conftest import Corpus
+from ..toy import examples_of
+
+WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
+
+
+def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
+    """Sentences in which a share of the names is not annotated."""
+    rng, examples = np.random.default_rng(seed), []
+    for _ in range(n):
+        words = [WORDS[i] for i in rng.integers(len(WORDS), size=6)]
+        doc = Doc(nlp.vocab, words=words)
+        doc.ents = [
+            Span(doc, i, i + 1, label="PER" if word in WORDS[:2] else "LOC")
+            for i, word in enumerate(words)
+            if word in WORDS[:4] and rng.random() > (0.25 if word in WORDS[:3] else 0.45)
+        ]
+        examples.append(Example(Doc(nlp.vocab, words=words), doc))
+    return examples
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline that takes names for names, three of four times rightly."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    examples = made_up(nlp, 150, 1)
+    nlp.initialize(lambda: examples)
+    for _ in range(4):
+        nlp.update(examples[:1])
+    path = tmp_path_factory.mktemp("noisy")
+    nlp.to_disk(path)
+    return path
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.booleans()), min_size=1))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
+    p, right = (np.array(column) for column in zip(*pairs, strict=True))
+    n, share, value, n_kept, right_kept = threshold_of(p, right, 0.3)
+    assert (n, share) == (len(p), pytest.approx(right.mean()))
+    allowed = [
+        t for t in np.unique(p) if (np.sum(~right[p >= t]) + 1) / (np.sum(p >= t) + 1) <= 0.3
+    ]
+    assert value == (min(allowed) if allowed else 1.0)
+    if allowed:
+        assert n_kept == np.sum(p >= value)
+        assert right_kept == pytest.approx(right[p >= value].mean())
+
+
+def test_reliability_of_calibrated_probabilities_is_near_the_diagonal():
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    found = reliability(p, rng.random(len(p)) < p)
+    assert sum(each.n for each in found.bins) == len(p) and len(found.bins) == 10
+    assert found.error < 0.02
+    assert all(each.low <= each.probability <= each.low + 0.1 for each in found.bins)
+    assert reliability(p, rng.random(len(p)) < p**2).error > 0.1
+
+
+def test_the_wanted_precision_is_reached_on_other_data(noisy: Path):
+    nlp = spacy.load(noisy)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    found = calibrate(pipe, made_up(nlp, 400, 2), 0.7)
+    assert found.n == sum(each.n for each in found.thresholds)
+    assert found.after.error <= found.before.error or found.temperature == 1.0
+    assert pipe.settings.decoding == DecodingSettings()
+    pipe.predict_by(replace(pipe.settings, decoding=found.decoding(pipe.settings.decoding)))
+    scores = nlp.evaluate(made_up(nlp, 400, 3))
+    assert all(each["p"] > 0.65 for each in scores["ents_per_type"].values() if each["p"])
+    assert scores["ents_r"] > 0.3
+
+
+def test_best_labels_stay_and_probabilities_change_with_temperature(noisy: Path):
+    plain = spacy.load(noisy)
+    warm = spacy.load(noisy, config={"components.sparse_crf_ner.decoding.temperature": 2.0})
+    doc = Doc(plain.vocab, words=["ada", "met", "bob", "in", "rome", "oslo"])
+    pipes = [each.get_pipe("sparse_crf_ner") for each in (plain, warm)]
+    found = [pipe.predict([doc])[0].tolist() for pipe in pipes]
+    assert found[0] == found[1]
+    p, q = (pipe.marginals(doc) for pipe in pipes)
+    np.testing.assert_allclose(q.sum(axis=1), 1.0)
+    assert q.max(axis=1).mean() < p.max(axis=1).mean()
+    labels = [pipes[0].label_data[i] for i in found[0]]
+    # The ratio of two paths' probabilities becomes its root.
+    ratios = [
+        np.log(best[1] / second[1]) for best, second in (pipe.nbest(doc, 2) for pipe in pipes)
+    ]
+    assert ratios[1] == pytest.approx(ratios[0] / 2.0, rel=1e-6)
+    assert pipes[0].log_probability(doc, labels) > pipes[1].log_probability(doc, labels)
+
+
+def test_thresholds_by_type_replace_the_component_s(noisy: Path):
+    own = {"threshold": 0.0, "decoding.thresholds": {"LOC": 1.0}}
+    config = {f"components.sparse_crf_ner.{key}": value for key, value in own.items()}
+    nlp = spacy.load(noisy, config=config)
+    doc = nlp(Doc(nlp.vocab, words=["ada", "met", "bob", "in", "rome"]))
+    assert {each.label_ for each in doc.ents} == {"PER"}
+
+
+def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corpus):
+    found = calibrate(trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev))
+    assert found.thresholds == () and found.n == sum(len(words) for words, _ in corpus.dev)
+    assert "Reliability as it is" in render(found)
+
+
+@pytest.mark.parametrize(
+    ("decoding", "message"),
+    [
+        ({"temperature": 0.0}, "SC402.*temperature = 0.0 "),
+        ({"temperature": float("inf")}, "SC402.*temperature = inf "),
+        ({"thresholds": {"A": 1.5}}, "SC402.*thresholds"),
+        ({"thresholds": [["A", "x"]]}, "SC402.*thresholds"),
+        ({"thresholds": 3}, "SC402.*thresholds = 3 "),
+    ],
+)
+def test_bad_settings_are_refused(decoding, message):
+    with pytest.raises(SparseCRFError, match=message):
+        DecodingSettings.read("names", decoding)
+
+
+def test_what_cannot_be_calibrated_is_refused(noisy: Path):
+    nlp = spacy.load(noisy)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    with pytest.raises(SparseCRFError, match="SC642.*1.0"):
+        calibrate(pipe, made_up(nlp, 5, 4), 1.0)
+    doc = Doc(nlp.vocab, words=["went", "to"])
+    with pytest.raises(SparseCRFError, match="SC640"):
+        calibrate(pipe, [Example(doc, doc.copy())])
+    tagger = {"decoding": {"thresholds": {"NN": 0.5}}}
+    with pytest.raises(SparseCRFError, match=r"SC504.*decoding\.thresholds"):
+        spacy.blank("en").add_pipe("sparse_crf", config=tagger)
+
+
+def test_labels_that_a_config_loses_as_keys_are_pairs():
+    assert as_section({"A": 0.5}) == {"A": 0.5}
+    assert as_section({"A": 0.5, "b:c": 0.25}) == [["A", 0.5], ["b:c", 0.25]]
+
+
+def test_the_command_keeps_what_it_finds(noisy: Path, tmp_path: Path):
+    nlp = spacy.load(noisy)
+    data, out = tmp_path / "dev.spacy", tmp_path / "out"
+    DocBin(docs=[each.reference for each in made_up(nlp, 200, 5)]).to_disk(data)
+    page = tmp_path / "page.html"
+    command = ["calibrate", str(noisy), str(data), "--precision", "0.7"]
+    result = CliRunner().invoke(app, [*command, "--output", str(out), "--html", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "expected calibration error" in result.output and "threshold" in result.output
+    assert "<svg" in page.read_text(encoding="utf8")
+    kept = spacy.load(out).get_pipe("sparse_crf_ner").settings.decoding
+    assert set(kept.thresholds) == {"LOC", "PER"}
+    assert not spacy.load(noisy).get_pipe("sparse_crf_ner").settings.decoding.thresholds
+    missing = CliRunner().invoke(app, ["calibrate", "no_such_package", str(data)])
+    assert missing.exit_code == 1 and "SC643" in missing.output
