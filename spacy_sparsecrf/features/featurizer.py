@@ -341,7 +341,7 @@ class Featurizer(PlanFeaturizer):
         return readings._replace(values=reals)
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
-        if self._classes is None and self._class_names:
+        if self._classes is None:
             self._classes = self._read_classes(vocab.lang)
         return super()._lexemes(vocab)
 

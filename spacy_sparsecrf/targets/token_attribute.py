@@ -3,11 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import IDS as PARTS  # type: ignore[import-not-found]
-from spacy.tokens import Token
+from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -21,10 +22,11 @@ from .base import (
     Scores,
     Target,
     add_strings,
-    ends_of,
     have_same_tokens,
     string_ids,
 )
+
+Place: TypeAlias = tuple[str, str, int, None]
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -136,13 +138,11 @@ class TokenAttribute(TokenTarget):
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels, through one array a Doc; see `Target.write`."""
-        if not len(docs):
-            return
-        ids = np.concatenate(label_ids)
-        add_strings(docs, [labels[i] for i in set(ids.tolist())])
-        values = _label_ids(tuple(labels))[ids].reshape(-1, 1)
-        for doc, last in zip(docs, ends_of(docs).tolist(), strict=True):
-            predicted = values[last - len(doc) : last]
+        used = set().union(*(ids.tolist() for ids in label_ids))
+        add_strings(docs, [labels[i] for i in used])
+        values = _label_ids(tuple(labels))[:, None]
+        for doc, ids in zip(docs, label_ids, strict=True):
+            predicted = values[ids]
             if not overwrite and doc.has_annotation(self._key):
                 present = doc.to_array(self._key).reshape(-1, 1)
                 predicted = np.where(present != 0, present, predicted)
@@ -180,7 +180,8 @@ class TokenExtension(TokenTarget):
 
         RAISES: SparseCRFError for a value that is not a string.
         """
-        values = [self._read(token) for token in example.reference]
+        present = self._present(example.reference)
+        values = [self._checked(*each) for each in zip(example.reference, present, strict=True)]
         if have_same_tokens(example):
             return values
         aligned = (example.alignment.x2y[i] for i in range(len(example.predicted)))
@@ -189,7 +190,7 @@ class TokenExtension(TokenTarget):
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Tell which labels tokens have now."""
-        present = [token._.get(self.name) for doc in docs for token in doc]
+        present = [value for doc in docs for value in self._present(doc)]
         if not any(present):
             return None
         return np.array([[label == value for label in labels] for value in present])
@@ -197,14 +198,37 @@ class TokenExtension(TokenTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted labels token by token, as spaCy keeps them in a dict."""
+        """Write predicted labels where spaCy keeps them: in a dict of the Doc, or by a setter."""
+        *_, setter = Token.get_extension(self.name)
         for doc, ids in zip(docs, label_ids, strict=True):
-            for token, i in zip(doc, ids.tolist(), strict=True):
-                if overwrite or not token._.get(self.name):
+            kept: dict[Any, Any] = doc.user_data
+            present = [None] * len(doc) if overwrite else self._present(doc)
+            for token, i, value in zip(doc, ids.tolist(), present, strict=True):
+                if value:
+                    continue
+                if setter is None:
+                    kept[self._place(token)] = labels[i]
+                else:
                     token._.set(self.name, labels[i])
 
-    def _read(self, token: Token) -> str | None:
-        value = token._.get(self.name)
+    def _place(self, token: Token) -> Place:
+        """The key of `doc.user_data` under which `token._.NAME` is kept.
+
+        `token._` finds it too, in many times the time that labelling takes.
+        """
+        return "._.", self.name, token.idx, None
+
+    def _present(self, doc: Doc) -> list[Any]:
+        """The values that tokens have now."""
+        default, _, getter, _ = Token.get_extension(self.name)
+        if getter is not None:
+            return [token._.get(self.name) for token in doc]
+        if not doc.user_data:
+            return [default] * len(doc)
+        kept: dict[Any, Any] = doc.user_data
+        return [kept.get(self._place(token), default) for token in doc]
+
+    def _checked(self, token: Token, value: Any) -> str | None:
         if value is None or isinstance(value, str):
             return value or None
         message = Errors.SC507.format(attr=self.attr, value=value, text=token.doc.text[:60])
