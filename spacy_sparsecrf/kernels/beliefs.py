@@ -154,12 +154,18 @@ def order_trees(
 
 
 @inner
+def _reciprocal(number: Any) -> Any:
+    """1 / a number, NaN where it is 0: numba raises an error there for complex numbers."""
+    return number * np.nan if number == 0.0 else 1.0 / number
+
+
+@inner
 def _normalise(n: int, row: Floats) -> Any:
     """Divide n numbers by their sum, and return that."""
     total = row[0]
     for y in range(1, n):
         total += row[y]
-    factor = 1.0 / total
+    factor = _reciprocal(total)
     for y in range(n):
         row[y] *= factor
     return total
@@ -222,7 +228,7 @@ def _send(
         new[b] = total
         sum_of_new += total
     kept = schedule.damping
-    factor = (1.0 - kept) / sum_of_new
+    factor = (1.0 - kept) * _reciprocal(sum_of_new)
     for y in range(n_labels):
         new[y] = factor * new[y] + kept * old[h, y]
         if new[y].real < _LEAST:
@@ -511,7 +517,8 @@ def add_pairs(
                 for b in range(len(total)):
                     total[a, b] += weight * nodes[i, a] * nodes[j, b]
         else:
-            scale = weight / pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair)
+            total_belief = pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair)
+            scale = weight * _reciprocal(total_belief)
             for a in range(len(total)):
                 for b in range(len(total)):
                     total[a, b] += scale * pair[a, b]

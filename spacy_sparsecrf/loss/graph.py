@@ -65,6 +65,8 @@ class GraphLoss:
         self._copy = np.full(len(chosen), -1)
         self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_copies(graphs, incomplete, n_labels, inference)
+        # The distinct rows of the edges of graphs that were visited.
+        self._rows: dict[int, Longs] = {}
         self.work_on(self.all_coordinates())
 
     def _with_copies(
@@ -206,7 +208,9 @@ class GraphLoss:
                 slice(int(bounds[s]), int(bounds[s + 1]))
                 for bounds in (graphs.offsets, graphs.edge_offsets)
             )
-            rows = np.unique(graphs.row[edges]).astype(np.int64)
+            rows = self._rows.get(s)
+            if rows is None:
+                rows = self._rows[s] = np.unique(graphs.row[edges]).astype(np.int64)
             field.score_pairs(rows, tables, space)
             field.infer(s, s + 1, tables, space)
             field.warn(space, slice(s, s + 1))

@@ -364,6 +364,19 @@ def test_huge_weights_are_no_minimum_and_lose_nothing():
     assert loss.value_and_grad(theta)[0] == before
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW370")
+@pytest.mark.parametrize("eta0", [1e3, 1e150])
+def test_what_diverges_says_so_and_loses_nothing(eta0):
+    loss, penalty = lattices(2), ElasticNet(0.0, 1.0)
+    start = np.zeros(loss.split)
+    before, solver = loss.value_and_grad(start)[0], SMD(eta0=eta0, batch=1)
+    state = solver.start(loss, penalty, start)
+    with pytest.raises(SparseCRFError, match="SC338.*SMD"), np.errstate(all="ignore"):
+        for _ in range(3):
+            solver.step(loss, penalty, state)
+    assert loss.value_and_grad(start)[0] == before and not start.any()
+
+
 def test_bad_graphs_are_refused():
     node, nobody = Observed(np.ones((2, 1), np.uint64)), Observed(np.zeros((0, 1), np.uint64))
     edge = Observed(np.ones((1, 1), np.uint64))
