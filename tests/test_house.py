@@ -37,11 +37,12 @@ MAY_IMPORT: dict[str, set[str]] = {
 BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW - {"convert"}
 MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert", "pages"}
+MAY_IMPORT["testing"] = BELOW - {"model", "features", "convert", "pages"}
 MAY_IMPORT["cli"] = BELOW | {"pipeline"}
 MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = BELOW | {"pipeline"}  # when a name is asked for
 
-SEE_DOCS = {"pipeline", "targets", "features", "convert", "cli"}
+SEE_DOCS = {"pipeline", "targets", "features", "convert", "testing", "cli"}
 KERNELS_IMPORT = {"numba", "numpy"}
 
 MOST_ARGUMENTS = 12

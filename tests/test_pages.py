@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import pytest
 import spacy
 from spacy.tokens import Token
@@ -113,6 +114,9 @@ def test_what_a_page_shows_runs(
     copy = tmp_path / "place"
     shutil.copytree(place, copy)
     monkeypatch.chdir(copy)
+    monkeypatch.syspath_prepend(copy)
+    # What a page registers is gone behind it.
+    monkeypatch.setattr(catalogue, "REGISTRY", catalogue.REGISTRY.copy())
     given = GIVEN.get(page.name, dict)()
     commands = page_blocks.run_page(page, given)
     shown = [

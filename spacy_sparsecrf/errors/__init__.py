@@ -2,6 +2,7 @@
 
 import warnings
 
+from .checks import CheckErrors
 from .commands import CommandErrors
 from .component import ComponentErrors
 from .estimator import EstimatorErrors
@@ -35,6 +36,7 @@ class Errors(
     ComponentErrors,
     NumericErrors,
     CommandErrors,
+    CheckErrors,
     EstimatorErrors,
     metaclass=_Coded,
 ):

@@ -1,11 +1,9 @@
 """Templates at the tokens of Docs: conjunctions, windows, vocabs, processes."""
 
-import copy
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.registry import crf_features
 
@@ -117,23 +114,6 @@ def test_long_token(vocab: Vocab) -> None:
     assert column(vocab, [word], "u:suffix(5)[0]") == [hash_values("suffix(5)[0]", "Ab-1é")]
 
 
-@pytest.mark.parametrize("mode", ["sents", "docs"])
-def test_no_tokens(vocab: Vocab, mode: str) -> None:
-    features = Featurizer()
-    for docs in ([], [Doc(vocab)], [Doc(vocab), Doc(vocab)]):
-        empty = features(docs, mode)
-        assert empty.hashes.shape == (0, len(DEFAULT_TEMPLATES))
-        assert empty.offsets.tolist() == [0]
-
-
-def test_empty_docs_among_others(vocab: Vocab) -> None:
-    full = [Doc(vocab, words=["a", "b"]), Doc(vocab, words=["c"])]
-    among = Featurizer()([Doc(vocab), full[0], Doc(vocab), Doc(vocab), full[1], Doc(vocab)])
-    alone = Featurizer()(full)
-    assert among.offsets.tolist() == [0, 2, 3]
-    np.testing.assert_array_equal(among.hashes, alone.hashes)
-
-
 def test_whitespace(vocab: Vocab) -> None:
     docs = [Doc(vocab, words=[" ", "\n\n", "\t"]), spacy.blank("en")("   ")]
     assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
@@ -162,16 +142,6 @@ def test_same_in_every_process() -> None:
         outputs.add(run.stdout)
     doc = spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")
     assert outputs == {f"{Featurizer()([doc]).hashes.tolist()}\n"}
-
-
-def test_same_for_every_vocab() -> None:
-    used = spacy.blank("en")
-    used(" ".join(f"word{i}" for i in range(100)))
-    docs = [Doc(vocab, words=SENTENCE) for vocab in (used.vocab, spacy.blank("en").vocab)]
-    features = Featurizer(EVERY_TEMPLATE)
-    first, second, third = (features([doc]).hashes for doc in (*docs, docs[0]))
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, third)
 
 
 def test_vocab_without_language() -> None:
@@ -204,33 +174,11 @@ def test_inside_a_memory_zone() -> None:
         np.testing.assert_array_equal(hashes, expected)
 
 
-@pytest.mark.parametrize(
-    "copied",
-    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
-    ids=["deepcopy", "copy", "pickle"],
-)
-def test_copies(vocab: Vocab, copied: Callable[[Featurizer], Featurizer]) -> None:
-    features = Featurizer(["*:suffix(3)[-1]", "b:"], start_label=False)
-    docs = [Doc(vocab, words=SENTENCE)]
-    first = features(docs)
-    second = copied(features)(docs)
-    np.testing.assert_array_equal(second.hashes, first.hashes)
-    np.testing.assert_array_equal(second.bigram_columns, first.bigram_columns)
-    assert second.start_label is False
-
-
 def test_pickle_leaves_the_words_behind(vocab: Vocab) -> None:
     features = Featurizer()
     before_use = pickle.dumps(features)
     features([Doc(vocab, words=SENTENCE)])
     assert pickle.dumps(features) == before_use
-
-
-def test_docs_are_not_changed() -> None:
-    doc = spacy.blank("en")("Ms. Straße sold 12 e-mails!")
-    as_bytes = doc.to_bytes()
-    Featurizer(EVERY_TEMPLATE)([doc])
-    assert doc.to_bytes() == as_bytes
 
 
 # Against the slow twin -----------------------------------------------------------------------

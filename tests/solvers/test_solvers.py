@@ -224,41 +224,6 @@ def test_every_outer_iteration_lowers_the_objective(classic):
     assert values[-1] < values[0]
 
 
-@pytest.mark.parametrize("l1", [0.0, 0.5])
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_training_does_not_depend_on_threads(solver, l1):
-    skip_where_refused(solver, l1)
-    problem, _ = random_problem(24, 9, [9, 8, 10, 3] * 5, n_bigram=2, n_values=8)
-    names = [str(y) for y in range(9)]
-    options = {"l1": l1, "l2": 0.1, "kind": kind_of(solver)}
-    runs = [
-        Training(problem.corpus, names, ALL_SOLVERS[solver](), n_threads=n, **options)
-        for n in (1, 2, 7)
-    ]
-    for _ in range(4):
-        assert len({run.step() for run in runs}) == 1
-    assert len({run.model().to_bytes() for run in runs}) == 1
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_so_large_a_penalty_that_all_weights_vanish(solver):
-    skip_where_refused(solver, 1e6)
-    problem, _ = random_problem(25, 3, [5, 4], n_values=2)
-    training = train(problem, 1e6, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
-    assert training.model().n_active == 0
-    problem.theta[:] = 0.0
-    assert training.objective == pytest.approx(problem.loss()[0], rel=1e-12)
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_one_label_has_nothing_to_learn(solver):
-    skip_where_refused(solver, 0.5)
-    problem, _ = random_problem(26, 1, [5, 4])
-    training = train(problem, 0.5, 0.0, ALL_SOLVERS[solver](), kind=kind_of(solver))
-    assert training.objective == pytest.approx(0.0, abs=1e-12)
-    assert training.model().n_active == 0
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_training_continues_from_a_model_at_its_objective(dtype):
     problem, _ = random_problem(27, 4, [9, 8, 10, 3] * 3, n_bigram=3, n_values=5)
@@ -372,15 +337,6 @@ def test_rprop_survives_a_point_without_finite_objective():
     for _ in range(60):
         report = solver.step(working, penalty, state)
     assert report.objective < first
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_start_weights_without_finite_objective_are_refused(solver):
-    problem, _ = random_problem(29, 3, [5])
-    loss = make_loss(problem, kind_of(solver))
-    working, theta = loss.restrict(loss.all_coordinates()), np.full(loss.n_potential, np.nan)
-    with pytest.raises(SparseCRFError, match="SC307"):
-        ALL_SOLVERS[solver]().start(working, ElasticNet(0.5, 0.0), theta)
 
 
 @needs(ORACLE / "oracle.json")

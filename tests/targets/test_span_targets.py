@@ -16,6 +16,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE
 from spacy_sparsecrf.targets.spans import SpanGroups, SpanTarget
+from spacy_sparsecrf.testing import check_target
 
 from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
 
@@ -53,17 +54,14 @@ def write(
 @given(data=st.data())
 def test_gold_comes_back(key: str, scheme: str, data: st.DataObject):
     target = both(key, scheme)
-    lengths = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=4))
+    lengths = [1, *data.draw(st.lists(st.integers(0, 8), max_size=4))]
     expected = [data.draw(span_lists(n)) for n in lengths]
-    gold, docs = [], []
-    for n, spans in zip(lengths, expected, strict=True):
-        reference = add_spans(make_doc(n), spans, key)
-        docs.append(make_doc(n, Vocab()))
-        gold.append(target.gold(Example(make_doc(n), reference)))
-    write(target, docs, gold)
+    both_ends = zip(lengths, expected, strict=True)
+    references = [add_spans(make_doc(n), spans, key) for n, spans in both_ends]
+    check_target(target, references)
+    docs = [make_doc(n, Vocab()) for n in lengths]
+    write(target, docs, [target.gold(Example(make_doc(len(d)), d)) for d in references])
     assert [spans_of(doc, key) for doc in docs] == expected
-    for doc, row in zip(docs, gold, strict=True):
-        assert target.gold(Example(make_doc(len(doc)), doc)) == row
 
 
 @given(data=st.data())

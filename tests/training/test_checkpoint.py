@@ -17,12 +17,6 @@ from spacy_sparsecrf.training.training import Training
 
 from ..conftest import SHIPPED_CONFIG
 from ..reference import random_problem
-from ..solvers.test_solvers import (
-    ALL_SOLVERS,
-    kind_of,
-    skip_where_labels_are_missing,
-    skip_where_refused,
-)
 from .test_training_loop import run_training
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,28 +27,6 @@ def make_run(solver=None, **options) -> Training:
     options = {"l1": 0.3, "l2": 0.1, "n_threads": 1} | options
     solver = OWLQN(inner_iterations=2) if solver is None else solver
     return Training(PROBLEM.corpus, list("abcd"), solver, **options)
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-@pytest.mark.parametrize("l1", [0.3, 0.0])
-@pytest.mark.parametrize("n_steps", [1, 3])
-def test_a_run_goes_on_to_the_same_weights(tmp_path, solver, l1, n_steps):
-    skip_where_refused(solver, l1)
-    skip_where_labels_are_missing(solver, 0.05)
-    make, options = ALL_SOLVERS[solver], {"l1": l1, "kind": kind_of(solver)}
-    path = tmp_path / "run"
-    whole = make_run(make(inner_iterations=2), **options)
-    for _ in range(n_steps):
-        whole.step()
-    whole.save(path)
-    later = make_run(make(inner_iterations=2), n_threads=2, **options)
-    later.resume(path)
-    assert later.objective == whole.objective
-    assert later.model().to_bytes() == whole.model().to_bytes()
-    for _ in range(4):
-        assert later.step() == whole.step()
-    np.testing.assert_array_equal(later.weights[0], whole.weights[0])
-    np.testing.assert_array_equal(later.weights[1], whole.weights[1])
 
 
 _CHILD = """

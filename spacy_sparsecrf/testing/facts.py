@@ -1,0 +1,38 @@
+"""How a check tells what does not hold."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors
+
+
+def name_of(part: Any) -> str:
+    """The class of a part, or a function's own name."""
+    return str(getattr(part, "__name__", type(part).__name__))
+
+
+def require(part: Any, fact: str, holds: object) -> None:
+    """Check that something holds. RAISES: AssertionError that says what does not, and of what."""
+    if not holds:
+        raise AssertionError(Errors.SC660.format(part=name_of(part), fact=fact))
+
+
+def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
+    """Check that two values, arrays, or lists and dicts of them are equal, to the last bit."""
+    if not _same(got, expected):
+        told = {"got": _short(got), "expected": _short(expected)}
+        raise AssertionError(Errors.SC661.format(part=name_of(part), fact=fact, **told))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]} ..."

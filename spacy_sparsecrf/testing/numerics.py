@@ -1,0 +1,231 @@
+"""Checks of losses and solvers, on small random corpora."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from ..decoding.decoder import Decoder
+from ..errors import SparseCRFError
+from ..loss.chain import ChainLoss
+from ..loss.local import corpus_of_kind
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import BatchSolver, Function, lacks, refuse
+from ..solvers.owlqn import OWLQN
+from ..training.training import Training
+from .facts import require, require_same
+
+Floats = NDArray[np.float64]
+
+_PENALTIES = [(0.3, 0.1), (0.0, 0.5)]
+_NONE = (0.0, 0.0)
+_N_LABELS = 4
+_LENGTHS = [9, 8, 10, 3] * 5
+_TOO_LOW = {"inner_iterations": 0, "tolerance": -1.0, "seed": -1}
+# Outer iterations until a solver that is exact must have converged, and how far it then may be.
+_MOST, _TOLERANCE, _PRECISE = 300, 1e-4, 1e-7
+
+
+def random_observations(
+    rng: np.random.Generator,
+    lengths: Sequence[int],
+    *,
+    n_values: int = 3,
+    n_unigram: int = 2,
+    n_bigram: int = 2,
+    start_label: bool = True,
+) -> Observations:
+    """Random tests; about one in five is absent, the last bigram column is always on."""
+    n = sum(lengths)
+    width = n_unigram + n_bigram
+    hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
+    hashes += np.arange(width, dtype=np.uint64) * np.uint64(1000)
+    hashes[rng.random((n, width)) < 0.2] = 0
+    if n_bigram:
+        hashes[:, -1] = 99
+    return Observations(
+        hashes=hashes,
+        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        unigram_columns=np.arange(n_unigram, dtype=np.int32),
+        bigram_columns=np.arange(n_unigram, width, dtype=np.int32),
+        start_label=start_label,
+    )
+
+
+@cache
+def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
+    """Sequences whose labels a test tells, but for a tenth."""
+    rng, builder = np.random.default_rng(n_labels), CorpusBuilder()
+    observations = random_observations(rng, _LENGTHS, n_values=8)
+    labels = observations.hashes[:, 0] % np.uint64(n_labels)
+    other = rng.random(len(labels)) < 0.1
+    labels[other] = rng.integers(0, n_labels, int(other.sum()))
+    builder.add(observations, labels.astype(np.int32))
+    return builder.build(), observations
+
+
+def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 1e-8) -> None:
+    """Check that the gradient of a loss is its slope, and that it can be asked for again.
+
+    loss: a function of K weights, see `solvers.base.Loss`; theta: [K] float64, where it is looked
+    at, in five random directions d: l(theta + d) - l(theta - d) = 2 <grad l(theta), d>, by rtol and
+    atol. A loss that has `curvature` tells numbers >= 0.
+    RAISES: AssertionError.
+    """
+    before = theta.copy()
+    value, gradient = loss.value_and_grad(theta)
+    require_same(loss, "it changes the weights", theta, before)
+    require(loss, "the gradient is not [K] float64", gradient.shape == theta.shape)
+    require(loss, "the gradient is not [K] float64", gradient.dtype == np.float64)
+    require(loss, "value or gradient is not finite", np.isfinite([value, *gradient]).all())
+    kept, rng = gradient.copy(), np.random.default_rng(0)
+    if (curvature := getattr(loss, "curvature", None)) is not None:
+        told = curvature(gradient)
+        good = told.shape == theta.shape and np.isfinite(told).all() and (told >= 0.0).all()
+        require(loss, "the curvature is not [K] numbers >= 0", good)
+    for _ in range(5):
+        direction = rng.normal(size=len(theta))
+        step = 1e-5 * direction / max(float(np.linalg.norm(direction)), 1.0)
+        ahead, behind = (loss.value_and_grad(theta + s)[0] for s in (step, -step))
+        slope, found = 2.0 * float(kept @ step), ahead - behind
+        error = f"the gradient is not the slope: {slope:.9g} where the loss changes by {found:.9g}"
+        require(loss, error, abs(slope - found) <= max(rtol * abs(slope), atol))
+    again = loss.value_and_grad(theta)
+    require_same(loss, "it is another at the same weights", [*again], [value, kept])
+
+
+def check_solver(solver: BatchSolver) -> None:
+    """Check a solver on each of several problems that it does not refuse.
+
+    It refuses settings out of range, and start weights that are no numbers. Its state is saved and
+    goes on to the same bits, and so does it on any number of threads. One that is `exact` comes to
+    the minimum of the full problem with a certificate, in at most 300 outer iterations, and leaves
+    no weight where the penalty is large; others learn to label what they have seen.
+    solver: with the settings that it is to be tried with, but for `tolerance` and `window`.
+    RAISES: AssertionError.
+    """
+    for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
+        value = _TOO_LOW[key]
+        require(solver, f"it takes {key} = {value}", _is_refused(replace, solver, **{key: value}))
+    kind = "memm" if "single tokens" in solver.requires else "chain"
+    tried = [p for p in _PENALTIES if _check_start(solver, ElasticNet(*p), kind)] or [_NONE]
+    taken = tried != [_NONE] or _check_start(solver, ElasticNet(*_NONE), kind)
+    require(solver, "it refuses all problems", taken)
+    for l1, l2 in tried:
+        options = {"l1": l1, "l2": l2, "kind": kind}
+        _check_going_on(solver, options)
+        (_check_minimum if solver.exact else _check_learning)(solver, options)
+        alone = _run(solver, options, n_labels=1)
+        alone.step()
+        require_same(solver, "of one label it learns something", alone.model().n_active, 0)
+
+
+def _is_refused(function: Any, *given: Any, **named: Any) -> bool:
+    try:
+        function(*given, **named)
+    except SparseCRFError:
+        return True
+    return False
+
+
+def _run(solver: BatchSolver, options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
+    corpus, names = _problem(n_labels)[0], [f"L{y}" for y in range(n_labels)]
+    return Training(corpus, names, solver, **{"n_threads": 1, "dtype": "float64", **options})
+
+
+def _full_loss(kind: str) -> ChainLoss:
+    corpus = corpus_of_kind(_problem(_N_LABELS)[0], _N_LABELS, kind)
+    return ChainLoss(corpus, _N_LABELS, Workers(1))
+
+
+def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
+    """What `start` returns, and refuses. RETURNS: whether it takes the penalty at all."""
+    full = _full_loss(kind)
+    working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
+    theta = np.zeros(len(working.coordinates))
+    try:
+        refuse(solver, lacks(penalty, kind))
+        state = solver.start(working, penalty, theta)
+    except SparseCRFError:
+        return False
+    require(solver, "its state is not a state_type", isinstance(state, solver.state_type))
+    for name in solver.columns:
+        found = np.asarray(getattr(state, name, 0.0))
+        require(solver, f"its state has no {name} [K]", found.shape[-1:] == theta.shape)
+    refused = _is_refused(solver.start, working, penalty, np.full(len(theta), np.nan))
+    require(solver, "it starts from weights that are no numbers", refused)
+    return True
+
+
+def _check_going_on(solver: BatchSolver, options: dict[str, Any]) -> None:
+    """A run, one that goes on from its file, and others on more threads, are the same."""
+    whole, others = _run(solver, options), [_run(solver, options | {"n_threads": 7})]
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        for _ in range(2):
+            reached = whole.step()
+            require_same(solver, "threads change it", others[0].step(), reached)
+        whole.save(Path(folder) / "run")
+        others.append(_run(solver, options | {"n_threads": 2}))
+        others[-1].resume(Path(folder) / "run")
+    for _ in range(3):
+        reached = whole.step()
+        require(solver, "its objective is not finite", np.isfinite(reached.objective))
+        found = [other.step() for other in others]
+        require_same(solver, "a saved run, or one on more threads, differs", found, [reached] * 2)
+    weights = [[*other.weights] for other in others]
+    expected = [[*whole.weights]] * 2
+    require_same(solver, "a saved run, or one on more threads, differs", weights, expected)
+
+
+def _converged(solver: BatchSolver, tolerance: float, options: dict[str, Any]) -> Training:
+    run = _run(replace(solver, tolerance=tolerance, window=0.0), options)
+    for _ in range(_MOST):
+        if run.step().converged:
+            return run
+    require(solver, f"it has not converged after {_MOST} outer iterations", False)
+    return run
+
+
+@cache
+def _least(**options: Any) -> float:
+    return _converged(OWLQN(), _PRECISE, options).objective
+
+
+def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
+    run, full = _converged(solver, _TOLERANCE, options), _full_loss(options["kind"])
+    least = _least(**options)
+    told = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
+    require(solver, told, run.objective <= least * (1.0 + 1e-6))
+    coordinates, values = run.weights
+    theta = np.zeros(full.n_potential)
+    theta[coordinates] = values
+    value, gradient = full.restrict(full.all_coordinates()).value_and_grad(theta)
+    penalty = ElasticNet(options["l1"], options["l2"])
+    told = f"it tells an objective of {run.objective!r}, which is {value + penalty.value(theta)!r}"
+    require(solver, told, abs(run.objective - value - penalty.value(theta)) <= 1e-8 * value)
+    distance = penalty.distance(theta, gradient)
+    told = f"it says that it has converged, {distance:.3g} from the subdifferential"
+    require(solver, told, distance <= 10.0 * _TOLERANCE)
+    if options["l1"]:
+        empty = _converged(solver, _TOLERANCE, options | {"l1": 1e6})
+        require_same(solver, "it leaves weights at l1 = 1e6", empty.model().n_active, 0)
+        nothing = full.restrict(full.all_coordinates()).value_and_grad(np.zeros_like(theta))[0]
+        told = f"its objective without weights is {empty.objective!r} and not {nothing!r}"
+        require(solver, told, abs(empty.objective - nothing) <= 1e-9 * nothing)
+
+
+def _check_learning(solver: BatchSolver, options: dict[str, Any]) -> None:
+    """After ten steps few labels are wrong, of which three in four would be by chance."""
+    run, (corpus, observations) = _run(solver, options), _problem(_N_LABELS)
+    for _ in range(10):
+        run.step()
+    wrong = float((Decoder(run.model()).viterbi(observations) != corpus.labels).mean())
+    told = f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
+    require(solver, told, wrong <= 0.4)

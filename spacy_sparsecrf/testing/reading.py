@@ -1,0 +1,193 @@
+"""Checks of features and targets, on Docs."""
+
+import copy
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from ..corpus.encoded import Observations
+from ..errors import SparseCRFError
+from ..targets.base import Target
+from .facts import require, require_same
+
+Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
+
+_WORDS = [
+    ["Ms.", "Straße", "sold", "12", "e-mails", "!"],
+    [],
+    [" ", "\n\n", "\t"],
+    ["e\u0301", "İ", "\u200b", "😀", "ﬁ", "\u0000", "שלום"],
+    ["x", "Ab-1é" * 4_000],
+]
+
+
+def difficult_docs(vocab: Vocab) -> list[Doc]:
+    """Docs without annotation: common, none, blanks, of other alphabets, long; one in sentences."""
+    docs = [Doc(vocab, words=words) for words in _WORDS]
+    return [*docs, Doc(vocab, words=["A", "b", "c", "d"], sent_starts=[True, False, True, True])]
+
+
+def check_features(features: Features, docs: Sequence[Doc] | None = None) -> None:
+    """Check what features read from Docs.
+
+    They leave Docs as they are; what they return has the shapes of `corpus.encoded.Observations`;
+    it is the same a second time, for the Docs one by one, for Docs of another vocab with the same
+    content, and by copies and pickles of the features; sequences are sentences or Docs, and
+    anything else is refused.
+    features: ready for use; docs: with what they read; default: some that are difficult.
+    RAISES: AssertionError.
+    """
+    if docs is None:
+        docs = difficult_docs(spacy.blank("xx").vocab)
+    before = [doc.to_bytes() for doc in docs]
+    whole = features(docs, "sents")
+    require_same(features, "it changes Docs", [doc.to_bytes() for doc in docs], before)
+    _check_observations(features, whole)
+    tokens = [token for doc in docs for token in doc]
+    for mode in ("docs", "sents"):
+        begins = [t.i == 0 or (mode == "sents" and bool(t.is_sent_start)) for t in tokens]
+        offsets = [*np.flatnonzero(begins).tolist(), len(tokens)]
+        fact = f"it cuts sequences otherwise with sequences = {mode!r}"
+        require_same(features, fact, features(docs, mode).offsets.tolist(), offsets)
+    alone = [features([doc], "sents").hashes for doc in docs]
+    require_same(features, "Docs change each other", np.concatenate(alone), whole.hashes)
+    copies = {"a copy": copy.copy(features), "a deep copy": copy.deepcopy(features)}
+    copies["a pickle"] = pickle.loads(pickle.dumps(features))  # noqa: S301
+    for name, own in ({"a second call": features} | copies).items():
+        fact = f"{name} reads something else"
+        require_same(features, fact, _arrays(own(docs, "sents")), _arrays(whole))
+    both = zip(docs, before, strict=True)
+    others = [Doc(_copy(doc.vocab)).from_bytes(data) for doc, data in both]
+    fact = "another vocab changes what is read"
+    require_same(features, fact, _arrays(features(others, "sents")), _arrays(whole))
+    for nothing in ([], [Doc(doc.vocab) for doc in docs[:1]]):
+        none = features(nothing, "sents")
+        require_same(features, "it reads tokens where there are none", none.offsets.tolist(), [0])
+        width = none.hashes.shape[1:]
+        require_same(features, "columns differ without tokens", width, whole.hashes.shape[1:])
+    try:
+        features(docs, "words")
+    except SparseCRFError:
+        return
+    require(features, "it takes sequences = 'words'", False)
+
+
+def _copy(vocab: Vocab) -> Vocab:
+    return spacy.blank(vocab.lang or "xx").vocab.from_bytes(vocab.to_bytes())
+
+
+def _arrays(found: Observations) -> list[Any]:
+    columns = found.unigram_columns, found.bigram_columns
+    return [
+        found.hashes,
+        found.offsets,
+        *columns,
+        found.values,
+        found.value_keys,
+        found.start_label,
+    ]
+
+
+def _check_observations(features: Features, found: Observations) -> None:
+    n, width = found.hashes.shape
+    hashes, values, keys = found.hashes, found.values, found.value_keys
+    require(features, "hashes are not uint64", hashes.dtype == np.uint64)
+    require(features, "offsets are not int64", found.offsets.dtype == np.int64)
+    for columns in (found.unigram_columns, found.bigram_columns):
+        good: object = columns.dtype == np.int32 and len(np.unique(columns)) == len(columns)
+        good = good and ((columns >= 0) & (columns < width)).all()
+        require(features, "columns are not distinct int32 columns of the hashes", good)
+    good = values.dtype == np.float32 and np.isfinite(values).all()
+    require(features, "values are not finite float32", good)
+    good = keys.dtype == np.uint64 and len(np.unique(keys)) == len(keys) and keys.all()
+    require(features, "value_keys are not distinct uint64 above 0", good)
+    good = len(keys) == values.shape[1] and len(values) in ((n,) if len(keys) else (0, n))
+    require(features, "values are not [N, V]", good)
+
+
+def check_target(target: Target, references: Sequence[Doc]) -> None:
+    """Check that what a target writes is what it has read, and that it writes nothing else.
+
+    references: with gold annotation at all tokens, of several labels and lengths.
+    RAISES: AssertionError.
+    """
+    require(target, "it has not all methods of `Target`", isinstance(target, Target))
+    bare = [_bare(doc) for doc in references]
+    gold = [target.gold(Example(_bare(doc), doc)) for doc in references]
+    lengths = [len(doc) for doc in references]
+    require_same(target, "gold is not as long as the tokens", [len(row) for row in gold], lengths)
+    known = [isinstance(label, str) and label != "" for row in gold for label in row]
+    require(target, "references must have gold labels at all tokens", known and all(known))
+    labels = target.complete(sorted({str(label) for row in gold for label in row}))
+    _check_labels(target, labels)
+    ids = [np.array([labels.index(str(label)) for label in row], np.int32) for row in gold]
+    _check_legal(target, labels, ids)
+    _check_permitted(target, references, labels, ids)
+    for docs in (bare, [_bare(doc, Vocab()) for doc in references]):
+        target.write(docs, ids, labels, overwrite=False)
+        found = [list(target.gold(Example(_bare(doc), doc))) for doc in docs]
+        require_same(target, "what it writes is not what it reads", found, [[*row] for row in gold])
+    before = [doc.to_bytes() for doc in bare]
+    for overwrite in (False, True):
+        target.write(bare, ids, labels, overwrite=overwrite)
+        fact = f"to write the same again with overwrite = {overwrite} changes Docs"
+        require_same(target, fact, [doc.to_bytes() for doc in bare], before)
+    target.write([], [], labels, overwrite=False)
+    target.write([Doc(Vocab())], [np.empty(0, np.int32)], labels, overwrite=False)
+    for doc, reference in zip(bare, references, strict=True):
+        merged = Doc(doc.vocab, words=[doc.text or "x"])
+        n = len(target.gold(Example(merged, reference))) if len(doc) else 1
+        require_same(target, "gold of other tokens is not as long as these", n, 1)
+
+
+def _bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
+    """A Doc of the same tokens without annotation."""
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(vocab or doc.vocab, words=[token.text for token in doc], spaces=spaces)
+
+
+def _check_labels(target: Target, labels: Sequence[str]) -> None:
+    require_same(target, "completed labels are not complete", target.complete(labels), labels)
+    for label in labels:
+        try:
+            target.check_label(label)
+        except SparseCRFError as error:
+            require(target, f"it refuses its own label {label!r}: {error}", False)
+    for name in target.names_of(labels):
+        fact = f"the labels of its name {name!r} lead to another name"
+        require(target, fact, name in target.names_of(target.labels_of(name)))
+
+
+def _check_legal(target: Target, labels: Sequence[str], rows: Sequence[np.ndarray]) -> None:
+    """Gold labels follow each other as they may."""
+    legal, n = target.legal(labels), len(labels)
+    if legal is None:
+        return
+    good = legal.shape == (n + 1, n + 1) and legal.dtype == np.bool_
+    require(target, "legal is not [Y + 1, Y + 1] bool", good)
+    for row in rows:
+        path = [n, *row.tolist(), n]
+        fact = f"gold labels {[labels[y] for y in row]} are not legal"
+        require(target, fact, len(row) == 0 or legal[path[:-1], path[1:]].all())
+
+
+def _check_permitted(
+    target: Target, references: Sequence[Doc], labels: Sequence[str], rows: Sequence[np.ndarray]
+) -> None:
+    """What is set may be predicted; where nothing is, or all is replaced, anything may."""
+    row = np.concatenate(rows)
+    mask = target.permitted(references, labels, overwrite=False)
+    if mask is not None:
+        good = mask.shape == (len(row), len(labels)) and mask.dtype == np.bool_
+        require(target, "permitted is not [N, Y] bool", good)
+        fact = "labels that are set are not permitted"
+        require(target, fact, mask[np.arange(len(row)), row].all())
+    for docs, overwrite in ((references, True), ([_bare(doc) for doc in references], False)):
+        mask = target.permitted(docs, labels, overwrite=overwrite)
+        require(target, "it forbids labels where nothing is kept", mask is None or mask.all())

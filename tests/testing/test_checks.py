@@ -1,0 +1,202 @@
+"""What others check their parts by: ours pass, and parts with a fault are found."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+
+from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import StepReport
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.targets.entities import Entities
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute, make_token_attribute
+from spacy_sparsecrf.testing import check_features, check_loss, check_solver, check_target
+
+from ..features.feature_cases import EVERY_TEMPLATE
+from ..solvers.test_sgd import SOLVERS as STOCHASTIC
+from ..solvers.test_solvers import ALL_SOLVERS
+
+SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
+SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
+SOLVERS |= {"perceptron": AveragedPerceptron()}
+NLP = spacy.blank("en")
+TAGGED = [
+    Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
+    Doc(NLP.vocab, words=["it", "rains"], tags=["NN", "VB"]),
+]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers(name: str):
+    check_solver(SOLVERS[name])
+
+
+@pytest.mark.parametrize("options", [{}, {"templates": EVERY_TEMPLATE}, {"start_label": False}])
+def test_templates(options: dict[str, Any]):
+    check_features(Featurizer(**options))
+
+
+@pytest.mark.parametrize("make", [WapitiPatterns, CRFPPTemplates])
+def test_patterns(make: Any):
+    check_features(make(text="U01:%x[-1,0]/%x[0,0]\nB"), TAGGED)
+
+
+@pytest.mark.parametrize("attr", ["tag", "pos", "morph", "_.role"])
+def test_attributes_of_tokens(attr: str):
+    docs = [Doc(NLP.vocab, words=["a", "dog", "runs"]), Doc(NLP.vocab, words=["it", "rains"])]
+    target, labels = make_token_attribute(attr), ["DET", "NOUN", "VERB"]
+    if attr == "morph":
+        labels = ["Case=Nom|Number=Sing", "_", "Tense=Past"]
+    for doc, row in zip(docs, ([0, 1, 2], [1, 2]), strict=True):
+        target.write([doc], [np.array(row, np.int32)], labels, overwrite=False)
+    check_target(target, docs)
+    if attr == "_.role":
+        Token.remove_extension("role")
+
+
+# Parts with a fault
+
+
+def changing(docs: Sequence[Doc], sequences: str) -> Observations:
+    for doc in docs:
+        doc.user_data["seen"] = True
+    return TEMPLATES(docs, sequences)
+
+
+def with_numbers(docs: Sequence[Doc], sequences: str) -> Observations:
+    """Depends on the other Docs."""
+    found = TEMPLATES(docs, sequences)
+    found.hashes[-1:] += np.uint64(len(docs))
+    return found
+
+
+def by_vocab(docs: Sequence[Doc], sequences: str) -> Observations:
+    found = TEMPLATES(docs, sequences)
+    return replace(found, hashes=found.hashes + np.uint64(len(docs) and id(docs[0].vocab)))
+
+
+def signed(docs: Sequence[Doc], sequences: str) -> Observations:
+    found = TEMPLATES(docs, sequences)
+    return replace(found, unigram_columns=found.unigram_columns - np.int32(5))
+
+
+def uncut(docs: Sequence[Doc], sequences: str) -> Observations:
+    return TEMPLATES(docs, "docs")
+
+
+TEMPLATES = Featurizer(["b:", "u:lower[0]"])
+
+
+@pytest.mark.parametrize(
+    ("features", "fact"),
+    [
+        (changing, "it changes Docs"),
+        (with_numbers, "Docs change each other"),
+        (by_vocab, "another vocab"),
+        (signed, "columns are not distinct int32"),
+        (uncut, "sequences = 'words'"),
+    ],
+)
+def test_features_with_a_fault(features: Any, fact: str):
+    with pytest.raises(AssertionError, match=rf"^\[SC66[01]\] {features.__name__} .*{fact}"):
+        check_features(features, TAGGED)
+
+
+class Swapped(TokenAttribute):
+    """Writes other labels than it is told to."""
+
+    def write(self, docs: Any, label_ids: Any, labels: Any, **named: Any) -> None:
+        super().write(docs, label_ids, labels[::-1], **named)
+
+
+class Late(TokenAttribute):
+    """Lets no label be first."""
+
+    def legal(self, labels: Sequence[str]) -> np.ndarray:
+        mask = np.ones((len(labels) + 1, len(labels) + 1), np.bool_)
+        mask[-1] = False
+        return mask
+
+
+class Short(TokenAttribute):
+    def gold(self, example: Example) -> list[Any]:
+        return super().gold(example)[1:]
+
+
+@pytest.mark.parametrize(
+    ("target", "fact"),
+    [
+        (Swapped(), "what it writes is not what it reads"),
+        (Late(), "gold labels .'DT', 'NN', 'VB'. are not legal"),
+        (Short(), "gold is not as long"),
+        (Entities(), "references must have gold labels"),
+    ],
+)
+def test_targets_with_a_fault(target: Any, fact: str):
+    with pytest.raises(AssertionError, match=f"SC66[01].*{fact}"):
+        check_target(target, TAGGED)
+
+
+class Careless(OWLQN):
+    def __post_init__(self) -> None:
+        """Forget the settings that all solvers have."""
+
+
+class Hasty(OWLQN):
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        return replace(super().step(loss, penalty, state), optimality=0.0)
+
+
+class Forgetful(OWLQN):
+    n_steps = 0
+
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        self.n_steps += 1
+        return replace(super().step(loss, penalty, state), passes=float(self.n_steps))
+
+
+@pytest.mark.parametrize(
+    ("solver", "fact"),
+    [
+        (Careless(), "it takes tolerance = -1.0"),
+        (Hasty(inner_iterations=1), "its minimum is .*, that of OWL-QN"),
+        (Forgetful(inner_iterations=1), "threads change it"),
+    ],
+)
+def test_solvers_with_a_fault(solver: Any, fact: str):
+    with pytest.raises(AssertionError, match=f"SC66[01].*{type(solver).__name__}.*{fact}"):
+        check_solver(solver)
+
+
+class Sloping:
+    """A loss theta^2 that tells a multiple of its slope."""
+
+    def __init__(self, factor: float, moves: bool = False) -> None:
+        self.factor, self.moves = factor, moves
+
+    def value_and_grad(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        if self.moves:
+            theta += 1.0
+        return float(theta @ theta), self.factor * theta
+
+
+def test_losses_with_a_fault():
+    theta = np.array([1.0, -2.0])
+    check_loss(Sloping(2.0), theta)
+    for loss, fact in [
+        (Sloping(1.0), "not the slope"),
+        (Sloping(2.0, True), "changes the weights"),
+    ]:
+        with pytest.raises(AssertionError, match=f"SC66[01].*Sloping.*{fact}"):
+            check_loss(loss, theta)
+    with pytest.raises(AssertionError, match="not finite"):
+        check_loss(Sloping(2.0), theta * np.inf)
