@@ -1,10 +1,11 @@
-"""Mutated files of all kinds: each is refused with a code, or is accepted and does no harm.
+"""Mutated files, and what users write: each is refused with a code, or accepted, and does no harm.
 
     python -m reliability.fuzz --files 1000000 --seed 0
+    python -m reliability.fuzz --files 1000000 --seed 0 --written
 
 Files are tried in a process of their own, in which numba checks all bounds. A file that ends it, or
-takes longer than ten seconds, counts as a crash, and the next process goes on behind it. Which file
-that was tell the kind, the seed and the number.
+takes ten seconds of a processor, or two minutes, counts as a crash, and the next process goes on
+behind it. Which file that was tell the kind, the seed and the number.
 """
 
 import logging
@@ -24,16 +25,19 @@ from spacy_sparsecrf.errors import SparseCRFError
 
 from .figures import write_figures
 from .kinds import KINDS, Kind, model_of, predictions
-from .mutations import Mutator
+from .texts import USER_KINDS
 
-_POLL, _SECONDS = 0.2, 10.0
+_ALL = KINDS | USER_KINDS
+_POLL, _SECONDS, _WAITED = 0.2, 10.0, 120.0
 # Sound files are tried first, which compiles what they need.
 _FIRST_SECONDS = 900.0
 _NONE_YET = -1
 # Files by one seed; a process that goes on makes those before its first again.
 _CHUNK = 2_000
-# Chunks of kinds take turns so: checkpoints and corpora take twenty times as long as the others.
+# Chunks of kinds take turns so: checkpoints, corpora and configs take much longer than the others.
 _TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
+_WRITTEN = ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
+_TURNS_WRITTEN = _WRITTEN * 5 + ["config"]
 # Code that checks bounds is kept apart from other code.
 _CHECKED = {
     "NUMBA_BOUNDSCHECK": "1",
@@ -41,7 +45,7 @@ _CHECKED = {
 }
 
 
-def attempt(kind: Kind, mutator: Mutator) -> str:
+def attempt(kind: Kind, mutator: Any) -> str:
     """Try one file. RETURNS: "accepted", the code of an error, or what else was raised."""
     file, sound = mutator.mutated()
     try:
@@ -55,8 +59,8 @@ def attempt(kind: Kind, mutator: Mutator) -> str:
 
 def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counter[str]:
     """Try mutated files of a kind, from the number `first` on; at: where the present one is put."""
-    kind, found = KINDS[name], Counter[str]()
-    mutator = Mutator(kind.sound(), seed)
+    kind, found = _ALL[name], Counter[str]()
+    mutator = kind.mutator(kind.sound(), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for file in mutator.sound:
@@ -87,6 +91,15 @@ def _child(jobs: Any, results: Any, at: "Synchronized[int]") -> None:
     _check_bounds()
     while (job := jobs.recv()) is not None:
         results.send(fuzz(*job, at=at))
+
+
+def _processor_seconds(pid: int | None) -> float:
+    """What a process has used of processors so far; 0 where the system does not tell."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Child:
@@ -123,12 +136,16 @@ class Child:
     def _waited(self) -> bool:
         """Wait for an answer; whether there is one."""
         # Counted and not taken from a clock, which goes on where both processes are stopped.
-        last, waited = _NONE_YET, 0.0
+        last, waited, began = _NONE_YET, 0.0, 0.0
         while not self._results.poll(_POLL):
-            now = int(self._at.value)
+            now, used = int(self._at.value), _processor_seconds(self._process.pid)
             waited = waited + _POLL if now == last else 0.0
+            began = began if now == last else used
+            if now == last == _NONE_YET:
+                late = waited > _FIRST_SECONDS
+            else:
+                late = waited > _WAITED or used - began > _SECONDS
             last = now
-            late = waited > (_FIRST_SECONDS if last == _NONE_YET else _SECONDS)
             if late or not self._process.is_alive():
                 return bool(self._results.poll())
         return True
@@ -143,12 +160,13 @@ def main(
     files: Annotated[int, typer.Option(help="How many files, of all kinds together")] = 100_000,
     seed: Annotated[int, typer.Option(help="Of the changes")] = 0,
     kind: Annotated[str, typer.Option(help="One kind only")] = "",
+    written: Annotated[bool, typer.Option("--written", help="What users write")] = False,
     minutes: Annotated[float, typer.Option(help="Begin nothing after so long; 0: no end")] = 0.0,
     output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
 ) -> None:
     """Try mutated files, and tell how many were refused, accepted, or did harm."""
-    turns = [kind] if kind else _TURNS
-    found = {name: Counter[str]() for name in KINDS if name in turns}
+    turns = [kind] if kind else _TURNS_WRITTEN if written else _TURNS
+    found = {name: Counter[str]() for name in _ALL if name in turns}
     began, child, number = time.monotonic(), Child(), 0
     while sum(sum(counts.values()) for counts in found.values()) < files:
         if minutes and time.monotonic() - began > 60.0 * minutes:

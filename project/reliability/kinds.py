@@ -33,18 +33,21 @@ from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
 from .files import ClassesFile, CorpusFiles, Entry, File, Json, NamesFile, taken_apart
+from .mutations import QUIET, Mutator
 
-# The largest sums of such weights are beyond all numbers.
-QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
 LABELS = ["A", "Ü", "B"]
 Arrays = list[np.ndarray]
 
 
 class Kind(NamedTuple):
-    """A kind of file: sound ones, and what is done with one that may not be."""
+    """A kind of file or text: sound ones, what is done with one that may not be, and what makes it.
 
-    sound: Callable[[], list[File]]
-    use: Callable[[File, File], Arrays]
+    use: takes it, and the sound one that it was made of.
+    """
+
+    sound: Callable[[], list[Any]]
+    use: Callable[[Any, Any], Arrays]
+    mutator: Callable[[list[Any], int], Any] = Mutator
 
 
 # Models

@@ -21,7 +21,7 @@ _SPANS, _CUSTOM = "spans:", "_."
 _SHORT = {"chunk": "spans:sc"}
 _KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, IGNORED)
 _PARTS_OF_SPEECH = frozenset(name for name in IDS if name)
-_FEATURES = re.compile(r"[^=|]+=[^|]+(\|[^=|]+=[^|]+)*")
+_FEATURES = re.compile(r"[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
 _EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
     "pos": (
         _PARTS_OF_SPEECH.__contains__,

@@ -43,6 +43,8 @@ _ESCAPED = ('\\"', "\\'")
 _BLANKS = re.compile(r"\s*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}(?![0-9])")
 _TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
+# JSON can write one half of a pair of surrogates, which no text has.
+HALF = re.compile("[\ud800-\udfff]")
 
 LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
 MOST_BINS = 100
@@ -59,6 +61,8 @@ class Cursor:
         self.text = text
         self.number = number
         self.at = 0
+        if half := HALF.search(text):
+            self.fail("a character, not half of one", at=half.start())
         self._skip_blanks()
 
     def is_at_end(self) -> bool:

@@ -39,8 +39,10 @@ _IN_FIELDS = str.maketrans(_SAFE)
 _IN_NAMES = str.maketrans({**_SAFE, "|": "\\|", "=": "\\="})
 _IN_PATTERNS = str.maketrans({**_SAFE, **{char: f"\\{char}" for char in "|={}"}})
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
-_PART = re.compile(r"((?:\\.|[^\\|=])+)=((?:\\.|[^\\|=])+)(\||$)", re.DOTALL)
-_PIECE = re.compile(r"((?:\\.|[^\\|={}])*)([{}]|\Z)", re.DOTALL)
+# Runs of plain characters are found at once: words may be very long.
+_SIDE = r"((?=[^|=])[^\\|=]*(?:\\.[^\\|=]*)*)"
+_PART = re.compile(rf"{_SIDE}={_SIDE}(\||$)", re.DOTALL)
+_PIECE = re.compile(r"([^\\|={}]*(?:\\.[^\\|={}]*)*)([{}]|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
 # Unpacked, a file of names may take so many times its bytes, or these.

@@ -37,6 +37,7 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may stand for a l
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
@@ -274,6 +275,12 @@ class Settings:
     decoding: DecodingSettings
     learning: LearningSettings
 
+    def __post_init__(self) -> None:
+        for key in ("l1", "l2", "threshold"):
+            # A config may say 1, of which all that is told, as by checkpoints, is 1.0.
+            with suppress(TypeError, ValueError, OverflowError):
+                object.__setattr__(self, key, float(getattr(self, key)))
+
     @property
     def problem(self) -> dict[str, Any]:
         """What is minimised, and in which numbers: arguments of `Training` and of `Stream`."""
@@ -298,6 +305,14 @@ class Setup(NamedTuple):
     def check(self) -> None:
         """Check the settings. RAISES: SparseCRFError that names the config key that is wrong."""
         settings = self.settings
+        for key, part, fits in (
+            ("features", self.features, callable(self.features)),
+            ("target", self.target, isinstance(self.target, Target)),
+            ("solver", self.solver, callable(getattr(self.solver, "step", None))),
+        ):
+            if not fits:
+                told = {"name": self.name, "key": key, "found": type(part).__name__}
+                raise SparseCRFError(Errors.SC662.format(**told))
         _check(self.name, Errors.SC205, settings, _OWN)
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
@@ -357,7 +372,11 @@ def _check(name: str, message: str, settings: object, rules: Mapping[str, Rule])
     """Hold settings of component `name` against rules. RAISES: SparseCRFError with the message."""
     for key, (fits, expected) in rules.items():
         value = getattr(settings, key)
-        if not fits(value):
+        try:
+            is_sound = fits(value)
+        except (TypeError, OverflowError):
+            is_sound = False  # It is not even of a type that the rule is about.
+        if not is_sound:
             raise SparseCRFError(message.format(name=name, key=key, value=value, expected=expected))
 
 

@@ -180,6 +180,7 @@ def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
         ("1-" + "\ta" * 9, "SC616.*line 2.*'1-'"),
         ("1\ta\ta\tNOPE" + "\t_" * 6, "SC616.*line 2.*'NOPE'.*pos"),
         ("1\ta\ta\tNOUN\t_\tCase" + "\t_" * 4, "SC616.*line 2.*'Case'.*morph"),
+        ("1\ta\ta\tNOUN\t_\tCase==A" + "\t_" * 4, "SC616.*line 2.*'Case==A'.*morph"),
         ("1\t" + "\t_" * 8, "SC616.*line 2.*'' cannot be a value of orth"),
     ],
 )

@@ -39,6 +39,7 @@ SOURCE = r"\[components.NAME.features\] text"
         ('u:%m[0,0,"a]', 9, "',' and a regular expression between quotation marks", "','"),
         ('u:%m[0,0,"#"]', 9, "',' and a regular expression between quotation marks", "','"),
         ('u:%m[0,0,"a"', 13, "']'", "the end of the line"),
+        ("u:\ud800%x[0,0]", 3, "a character, not half of one", r"'\ud800'"),
     ],
 )
 def test_malformed(line: str, position: int, expected: str, found: str) -> None:

@@ -157,6 +157,7 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> N
         ("u:ngrm(3, lower", 16, "')'", "the end of the template"),
         ("u:ngrm(3, lower)[0]", 17, "'+', '++', '-' or the end of the template", "'['"),
         ("u:ngrm(3, lower)+++", 19, "'+', '++', '-' or the end of the template", "'+'"),
+        ('u:regex("\ud800")[0]', 10, "a character, not half of one", r"'\ud800'"),
         ("u:ngrm(3, lower)|tag[0]", 17, "'+', '++', '-' or the end of the template", "'|'"),
     ],
 )

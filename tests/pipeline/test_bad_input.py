@@ -223,6 +223,17 @@ def test_settings_out_of_range_name_their_key(key: str, value: Any):
         spacy.blank("en").add_pipe("sparse_crf", config={key: value})
 
 
+PART = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}
+
+
+@pytest.mark.parametrize("key", ["l1", "threshold", "dtype", "features", "target"])
+def test_blocks_of_another_kind_name_their_key(key: str):
+    """Where a block of the config is a function's result, spaCy checks no types."""
+    error = rf"SC(205|662)\] \[components\.sparse_crf[.\]] ?{key}.*OWLQN"
+    with pytest.raises(SparseCRFError, match=error):
+        spacy.blank("en").add_pipe("sparse_crf", config={key: PART})
+
+
 @pytest.mark.parametrize("key", ["l1", "l2"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 def test_penalties_that_are_not_finite_name_their_key(nlp: Language, key: str, value: float):

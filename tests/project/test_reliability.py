@@ -41,6 +41,17 @@ def test_files_are_tried_with_bounds_checked():
         child.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW")
+@pytest.mark.parametrize(
+    "kind", ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
+)
+def test_what_users_write_is_accepted_or_refused_with_a_code(kind: str):
+    fuzz = importlib.import_module("reliability.fuzz")
+    found = fuzz.fuzz(kind, 7, 100)
+    assert found["accepted"] > 10 and sum(found.values()) == 100
+    assert not [result for result in found if result.startswith("uncoded")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("only", ["OWLQN", "stream"])
 def test_a_killed_run_ends_with_the_same_files(only, tmp_path):

@@ -22,6 +22,7 @@ from spacy.strings import get_string_id
 
 from ...errors import Errors, SparseCRFError
 from ...model.names import pattern_key
+from ..arguments import HALF
 from ..attributes import Value
 from ..expressions import SECONDS, searcher
 
@@ -236,6 +237,8 @@ class _Line:
 
     def parse(self) -> Pattern:
         """Parse the line."""
+        if half := HALF.search(self.text):
+            self._fail("a character, not half of one", half.start())
         kind = self.dialect.kinds.get(self.text[0])
         if kind is None:
             self._fail("one of " + ", ".join(self.dialect.kinds))

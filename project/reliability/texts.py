@@ -1,0 +1,475 @@
+"""What users write, of each kind: sound inputs, and what is done with one that is accepted.
+
+As in `kinds`: what is done raises a coded error where an input is refused, and otherwise returns
+arrays. That nothing was lost is counted from the text itself.
+"""
+
+import json
+import random
+import re
+import tempfile
+import traceback
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.convert.attributes import DOCSTART, parse_columns
+from spacy_sparsecrf.convert.docs import read_docs, write_docs
+from spacy_sparsecrf.convert.formats import Format, open_source
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.class_sources import check_sources, read_classes
+from spacy_sparsecrf.features.featurizer import Featurizer, PlanFeaturizer
+from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+
+from .files import Entry, File
+from .kinds import Arrays, Kind, assert_same
+from .mutations import QUIET, Mutator
+
+# What means something in one language or another; blanks, ends of lines, marks; other alphabets,
+# characters of several codes, and halves of pairs; numbers; and what columns may hold.
+FRAGMENTS = [
+    "",
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\n\n",
+    "\0",
+    "\\",
+    '"',
+    "'",
+    "#",
+    "*",
+    "_",
+    "-",
+    "|",
+    "=",
+]
+FRAGMENTS += ["[0]", "[-1]", "%x[0,0]", '%m[0,0,"', "(", ")", "[", "]", "{", "}", ",", ":", ";"]
+FRAGMENTS += ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\ufeff", "\u200d", "\u0301", "\u202e"]
+FRAGMENTS += ["é", "ß", "İ", "ı", "ǅ", "ﬃ", "Ω", "٣", "Ⅷ", "½", "漢字", "שלום", "😀", "\U0010ffff"]
+FRAGMENTS += ["\ud800", "\udfff", "0", "-1", "1e308", "1e-400", "nan", "9" * 20, "1.5", "None"]
+FRAGMENTS += ["true", "O", "B-", "B-X", "I-Y", "E-X", "-DOCSTART-", "1-2", "1.1", "SpaceAfter=No"]
+_PIECE = re.compile(r"\w+|\s|.", re.DOTALL)
+WORDS = ["the", "The", "dog", "runs", "12", "U.S.", "e-mails", ".", "Straße"]
+
+
+@dataclass
+class Text:
+    """A text, and what it is read as."""
+
+    text: str
+    note: str = ""
+
+
+class TextMutator:
+    """Changes texts piece by piece, and line by line."""
+
+    def __init__(self, sound: list[Text], seed: int) -> None:
+        self.sound, self.rng = sound, random.Random(seed)
+        self._pieces = [piece for each in sound for piece in _PIECE.findall(each.text)]
+
+    def mutated(self) -> tuple[Text, Text]:
+        """A text with one to eight changes, and the sound one."""
+        sound = self.rng.choice(self.sound)
+        text = sound.text
+        for _ in range(self.rng.choice([1, 1, 2, 3, 8])):
+            way = self.rng.choice(
+                [self._splice, self._splice, self._splice, self._lines, self._long]
+            )
+            text = way(text)
+        return Text(text, sound.note), sound
+
+    def _splice(self, text: str) -> str:
+        """Put something else in the place of a piece, or between two."""
+        pieces = _PIECE.findall(text)
+        i = self.rng.randrange(len(pieces) + 1)
+        more = [chr(self.rng.randrange(0x110000)), *self.rng.choices(self._pieces or [""], k=3)]
+        new = self.rng.choice([*self.rng.choices(FRAGMENTS, k=5), *more])
+        return "".join([*pieces[:i], new, *pieces[i + self.rng.randrange(2) :]])
+
+    def _lines(self, text: str) -> str:
+        """Drop, repeat, swap or cut lines."""
+        lines = text.split("\n")
+        i, j = (self.rng.randrange(len(lines)) for _ in range(2))
+        ways = [[*lines[:i], *lines[i + 1 :]], [*lines[:i], lines[j], *lines[i:]], lines[: i + 1]]
+        return "\n".join(self.rng.choice(ways))
+
+    def _long(self, text: str) -> str:
+        """Seldom, repeat something very often."""
+        if self.rng.random() > 0.02:
+            return text
+        piece = self.rng.choice([*FRAGMENTS, *self._pieces])
+        i = self.rng.randrange(len(text) + 1)
+        return text[:i] + piece * self.rng.choice([100, 10_000, 100_000]) + text[i:]
+
+
+# Docs
+
+
+@dataclass
+class Tokens:
+    """What a Doc is made of; words are not empty, as spaCy wants."""
+
+    words: list[str] = field(default_factory=list)
+    spaces: list[bool] = field(default_factory=list)
+    starts: list[bool | None] = field(default_factory=list)
+
+    def doc(self, vocab: Vocab) -> Doc:
+        """Make the Doc."""
+        if not self.words:
+            return Doc(vocab)
+        starts: Any = self.starts
+        return Doc(vocab, words=self.words, spaces=self.spaces, sent_starts=starts)
+
+
+class DocMutator:
+    """Draws Docs: of any characters, without tokens, of one, of many, of blanks, very long."""
+
+    def __init__(self, sound: list[Tokens], seed: int) -> None:
+        self.sound, self.rng = sound, random.Random(seed)
+
+    def mutated(self) -> tuple[Tokens, Tokens]:
+        """A Doc, and a sound one."""
+        n = self.rng.choice([0, 1, 1, 2, 3, 5, 8, 13, 40] + [2_000] * (self.rng.random() < 0.02))
+        words = [self._word() for _ in range(n)]
+        if self.rng.random() < 0.05:
+            words = [self.rng.choice([" ", "\n", "\t", "\u00a0", "\u3000"]) for _ in range(n)]
+        kinds = self.rng.choice([[True], [False], [None], [True, False], [True, False, None]])
+        starts = [self.rng.choice(kinds) for _ in range(n)]
+        return Tokens(words, [self.rng.random() < 0.7 for _ in range(n)], starts), self.sound[0]
+
+    def _word(self) -> str:
+        way = self.rng.random()
+        if way < 0.0005:
+            return self.rng.choice(["a", "é", "1-", " ", "😀", "\u0301"]) * 1_000_000
+        if way < 0.5:
+            return self.rng.choice(WORDS)
+        if way < 0.75:
+            found = "".join(self.rng.choices(FRAGMENTS, k=self.rng.choice([1, 1, 2, 5])))
+        else:
+            found = "".join(
+                chr(self.rng.randrange(0x110000)) for _ in range(self.rng.choice([1, 4]))
+            )
+        # spaCy's strings are UTF-8.
+        return "".join(c for c in found if unicodedata.category(c) != "Cs") or "x"
+
+
+TEMPLATES = ["b:", "u:lower[0]", "u:suffix(3)[0]", "u:prefix(2)[-1]|lower[1]", "u:shape[0]"]
+TEMPLATES += [
+    'u:regex("[0-9]+")[0]',
+    "u:ngrams(1,3)[0]",
+    "u:length[0]",
+    "u:norm[0]",
+    "u:is_title[1]",
+]
+
+
+def config(settings: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a component is made by."""
+    solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 2}
+    return {"n_threads": 1, "solver": solver, "l1": 0.1, "l2": 0.1, **(settings or {})}
+
+
+def examples(nlp: Language) -> list[Example]:
+    """A few annotated sentences."""
+    made = []
+    for i in range(12):
+        words = [WORDS[(i + 2 * j) % len(WORDS)] for j in range(1 + i % 5)]
+        tags = ["N" if word[0].isupper() else "V" if len(word) > 3 else "D" for word in words]
+        ents = ["B-X" if tag == "N" else "O" for tag in tags]
+        reference = Doc(nlp.vocab, words=words, tags=tags, ents=ents)
+        reference.spans["sc"] = list(reference.ents)
+        made.append(Example(Doc(nlp.vocab, words=words), reference))
+    return made
+
+
+@cache
+def pipeline() -> Language:
+    """Three components that were trained a little."""
+    nlp = spacy.blank("xx")
+    scored = {"decoding": {"scores": True}}
+    templates = {
+        "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
+    }
+    nlp.add_pipe("sparse_crf", config=config(scored | templates))
+    nlp.add_pipe("sparse_crf_ner", config=config(scored))
+    nlp.add_pipe("sparse_crf_spans", config=config())
+    given = examples(nlp)
+    nlp.initialize(lambda: given)
+    nlp.update(given)
+    return nlp
+
+
+def use_docs(tokens: Tokens, sound: Tokens) -> Arrays:
+    """Annotate a Doc alone and among others; all tokens are still there, and have labels."""
+    nlp = pipeline()
+    doc, among = tokens.doc(nlp.vocab), tokens.doc(nlp.vocab)
+    plain = Doc(nlp.vocab, words=WORDS)
+    with np.errstate(**QUIET):  # type: ignore[call-overload]
+        nlp(doc)
+        list(nlp.pipe([Doc(nlp.vocab), plain, among]))
+    words = tokens.words
+    assert [token.text for token in doc] == words and all(token.tag_ for token in doc)
+    assert not len(doc) or doc.has_annotation("ENT_IOB")
+    scores = [np.array([token._.sparse_crf_score or 0.0 for token in d]) for d in (doc, among)]
+    assert ((scores[0] > 0.0) & (scores[0] <= 1.0 + 1e-6)).all()
+    labels = [d.to_array(["TAG", "ENT_TYPE", "ENT_IOB"]) for d in (doc, among)]
+    assert_same(labels[:1], labels[1:])
+    bare = tokens.doc(Vocab())
+    for name in ("sparse_crf", "sparse_crf_ner", "sparse_crf_spans"):
+        component: Any = nlp.get_pipe(name)
+        assert len(component.target.gold(Example(bare, doc))) == len(doc)
+    named(component.features, [doc])
+    return [labels[0], scores[0]]
+
+
+def named(features: PlanFeaturizer, docs: Sequence[Doc]) -> np.ndarray:
+    """The hashes of the tests of Docs, each of which has a name, and is that of its name."""
+    record = NameRecord(features)
+    found = record(docs).hashes
+    keys = np.unique(found)
+    names = record.names(keys[keys > 0])
+    assert sorted(names) == keys[keys > 0].tolist()
+    assert hash_names([*names.values()]).tolist() == [*names]
+    return found
+
+
+# Templates and pattern files
+
+
+@cache
+def read_by() -> list[Doc]:
+    """Docs that templates and patterns are tried on."""
+    vocab = spacy.blank("xx").vocab
+    n = len(WORDS)
+    return [Doc(vocab, words=WORDS, tags=["T"] * n, pos=["NOUN"] * n), Doc(vocab, words=["é"])]
+
+
+def use_templates(text: Text, sound: Text) -> Arrays:
+    """Read Docs by templates, and by what they are in normal form."""
+    lists = {"a": ["the dog"]}
+    features = Featurizer(text.text.split("\n"), phrases=lists)
+    found = named(features, read_by())
+    again = Featurizer([str(each) for each in features.parsed], phrases=lists)
+    assert_same([found], [named(again, read_by())])
+    return [found]
+
+
+def use_patterns(text: Text, sound: Text) -> Arrays:
+    """Read Docs by a pattern file; each line that is a pattern makes a column."""
+    kind: Any = WapitiPatterns if text.note == "wapiti" else CRFPPTemplates
+    features = kind(text=text.text, columns=["orth", "tag"])
+    found = named(features, read_by())
+    lines = [line for line in re.split("[\r\n]+", text.text) if line.strip()]
+    assert found.shape[1] <= 2 * len(lines)
+    return [found]
+
+
+# Files of annotated text
+
+
+def written(text: str, folder: str, name: str) -> Path:
+    """A text as a file; what is no character is no UTF-8."""
+    path = Path(folder) / name
+    path.write_bytes(text.encode("utf8", "surrogatepass"))
+    return path
+
+
+def use_columns(text: Text, sound: Text) -> Arrays:
+    """Convert a file, in which each line of a token must become one, and convert it back."""
+    kind, _, columns = text.note.partition(" ")
+    names, vocab = parse_columns(columns) if columns else (), Vocab()
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        path = written(text.text, folder, "text")
+        source = open_source(path, Format(kind), names)
+        docs = list(read_docs(source, vocab, n_sentences=2))
+        lines = [line.removesuffix("\r") for line in text.text.removeprefix("\ufeff").split("\n")]
+        if kind == "conllu":
+            ids = [line.split("\t")[0] for line in lines if line and line[0] != "#"]
+            n = sum(number.isdigit() for number in ids)
+        else:
+            cut = "[ \t]+" if kind == "wapiti" else "\t"
+            rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x)[0] for x in lines]
+            # Between tabs, a word may be empty: that line is refused.
+            n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
+            n -= sum(line.strip(" \t") == "" != line for line in lines) if kind == "wapiti" else 0
+        n_tokens = sum(map(len, docs))
+        assert n_tokens == n, f"{n} lines of tokens, {n_tokens} tokens"
+        names = names or ("orth", "tag")
+        path = written("".join(write_docs(docs, path, names)), folder, "back")
+        again = read_docs(open_source(path, Format.tsv, names), vocab)
+        both = [[[t.orth, t.tag] for doc in each for t in doc] for each in (docs, again)]
+    assert both[0] == both[1], "other tokens come back"
+    return [np.array(both[0])]
+
+
+# Weights as text, word classes
+
+
+def use_dump(text: Text, sound: Text) -> Arrays:
+    """Change a model by lines; where one is refused it stays what it was."""
+    pipe, data = _component()
+    pipe.from_bytes(data)
+    before = pipe.model.to_bytes()
+    lines = text.text.split("\n")
+    try:
+        n = pipe.patch(lines)
+    except SparseCRFError:
+        assert pipe.model.to_bytes() == before
+        raise
+    given = [line.rstrip("\r\n") for line in lines]
+    assert n == sum(bool(line) and line[0] != "#" for line in given)
+    told, found = list(pipe.dump()), pipe.model.to_bytes()
+    pipe.from_bytes(data)
+    pipe.patch(told, replace=True)
+    assert list(pipe.dump()) == told and pipe.model.to_bytes() == found
+    return [pipe.model.unigram.keys]
+
+
+_OF_DUMP = ["b:", "u:lower[0]", "u:shape[0]|lower[-1]"]
+_TEMPLATES = {"features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _OF_DUMP}}
+
+
+@cache
+def _component() -> Any:
+    pipe: Any = spacy.blank("xx").add_pipe("sparse_crf", config=config(_TEMPLATES))
+    pipe.cfg["labels"] = ["A", "Ü", "*x"]
+    pipe.patch(_DUMP.split("\n"))
+    return pipe, pipe.to_bytes(exclude=["vocab"])
+
+
+def use_classes(text: Text, sound: Text) -> Arrays:
+    """Read a file of word classes; each word of a line has a class."""
+    are_paths = text.note == "brown"
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        source = {"path": str(written(text.text, folder, "classes")), "format": text.note}
+        check_sources({"a": source})
+        found = read_classes("a", source, "xx")
+    lines = [line.rstrip("\r\n") for line in text.text.removeprefix("\ufeff").split("\n")]
+    words = [x.split("\t")[1] if are_paths else x.rsplit(None, 1)[0] for x in lines if x]
+    codes = np.array([found.find(word) for word in words])
+    assert codes.all(), words[int(np.flatnonzero(codes == 0)[0])]
+    return [codes]
+
+
+# Configs
+
+
+class ConfigFile(File):
+    """The settings of a component, of which something is changed."""
+
+    changes = ("meta",)
+
+
+def configs() -> list[File]:
+    """Settings with a value for most keys."""
+    features = {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": TEMPLATES,
+        "phrases": {"a": ["the dog", "U.S."]},
+        "boundaries": 2,
+    }
+    learning = {"min_freq": 1, "label_weights": {"N": 2.0}, "constrained": False}
+    decoding = {"method": "posterior", "forbidden": [["N", "N"]], "scores": True}
+    own = {"features": features, "learning": learning, "decoding": decoding, "dtype": "float64"}
+    own |= {"sequences": "docs", "overwrite": True, "names": False}
+    target: dict[str, Any] = {
+        "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
+    }
+    target["threshold"] = 0.5
+    dummy = [Entry({"name": "config"}, b"", b"")]
+    found = [("sparse_crf", config(own)), ("sparse_crf_ner", config(target))]
+    return [ConfigFile(settings, dummy, note=factory) for factory, settings in found]
+
+
+def use_config(file: File, sound: File) -> Arrays:
+    """Make a component, train it for a step, save, load and use it."""
+    settings = json.loads(json.dumps(file.meta))
+    nlp = spacy.blank("xx")
+    try:
+        nlp.add_pipe(file.note, "pipe", config=settings)
+    except Exception as error:
+        if not _is_spacys(error):
+            raise
+        raise SparseCRFError(f"[{type(error).__name__}] {error}") from error
+    given = examples(nlp)
+    with np.errstate(**QUIET):  # type: ignore[call-overload]
+        nlp.initialize(lambda: given)
+        nlp.update(given)
+        again = spacy.blank("xx")
+        again.add_pipe(file.note, "pipe", config=settings)
+        again.from_bytes(nlp.to_bytes())
+        docs = [each(Doc(each.vocab, words=WORDS)) for each in (nlp, again)]
+    found = [doc.to_array(["TAG", "ENT_TYPE"]) for doc in docs]
+    assert_same(found[:1], found[1:])
+    return found[:1]
+
+
+def _is_spacys(error: Exception) -> bool:
+    """Whether spaCy or its libraries raised an error, before our code was called at all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return not any("spacy_sparsecrf" in frame.filename for frame in frames)
+
+
+# Sound ones
+
+
+def _sound(*texts: tuple[str, str]) -> Callable[[], list[Any]]:
+    return lambda: [Text(text, note) for text, note in texts]
+
+
+_MORE = ["u:phrase(a)[0]", "u:pos[0]|tag[-1]", "*:casefold[0]", "u:ngrm(3,fold)"]
+_CONLLU = "\n".join(
+    f"{i}\t{w}\t{w}\tNOUN\tNN\tCase=Nom\t0\troot\t_\tSpaceAfter=No" for i, w in enumerate(WORDS, 1)
+)
+_MULTI = "1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_\n"
+_COLUMNS = "".join(f"{w}\tNN\t{'B-X' if i % 2 else 'O'}\n" for i, w in enumerate(WORDS))
+_PATTERNS = 'U00:%x[0,0]\nu:%x[-1,0]/%x[0,1]\n*:%m[0,0,"^.?.?"]\nU:%t[0,0,"\\u"]\n# no\nB\n'
+_BROWN = "0110\tthe\t10\n0111\tDog\t5\n10\tÜ\n"
+_DUMP = "u\tlower[0]=a\t#\tA\t1.5\nb\talways\tA\tÜ\t-0.25\nb\talways\t*\tA\t2\n\n# no\n"
+_DUMP += "u\t0x0123456789abcdef\t#\t\\*x\t1e-3\nu\tlower[-1]=^1|shape[0]=Xx\\|x\t#\tA\t.5\n"
+
+USER_KINDS = {
+    "docs": Kind(lambda: [Tokens(WORDS, [True] * 9, [True] + [None] * 8)], use_docs, DocMutator),
+    "templates": Kind(_sound(("\n".join([*TEMPLATES, *_MORE]), "")), use_templates, TextMutator),
+    "patterns": Kind(
+        _sound((_PATTERNS, "wapiti"), ("U00:%x[0,0]\nU01:%x[-1,1]/%x[2,0]\nB\n", "crfpp")),
+        use_patterns,
+        TextMutator,
+    ),
+    "columns": Kind(
+        _sound(
+            (_COLUMNS + "\n" + _COLUMNS, "tsv orth,tag,ner"),
+            (_COLUMNS.replace("\t", " ") + "\n" + _COLUMNS, "wapiti"),
+            ("-DOCSTART- -X- O\n\n" + _COLUMNS.replace("\t", "  "), "wapiti orth,tag,ner"),
+        ),
+        use_columns,
+        TextMutator,
+    ),
+    "conllu": Kind(
+        _sound((f"# text = x\n{_CONLLU}\n\n{_MULTI}{_CONLLU}\n\n", "conllu")),
+        use_columns,
+        TextMutator,
+    ),
+    "dump": Kind(_sound((_DUMP, "")), use_dump, TextMutator),
+    "class files": Kind(
+        _sound(
+            ("0110\tthe\t10\n0111\tDog\t5\n10\tÜ\n", "brown"), ("the 0\nDog 12\nÜ 3\n", "word2vec")
+        ),
+        use_classes,
+        TextMutator,
+    ),
+    "config": Kind(configs, use_config, Mutator),
+}
