@@ -94,7 +94,7 @@ class LexemeTable:
         first, last = self._n_rows, self._n_rows + len(new)
         values = self._read([strings[orth] for orth in new.tolist()])
         if last > len(self._keys):
-            self._reserve(max(2 * last, MIN_ROWS))
+            self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))
         self._keys[first:last] = new
         self._values[first:last] = values
         insert(self._slots, self._keys, first, last)

@@ -52,6 +52,15 @@ def test_what_users_write_is_accepted_or_refused_with_a_code(kind: str):
     assert not [result for result in found if result.startswith("uncoded")]
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW")
+def test_load_changes_no_label_and_takes_little_memory():
+    load = importlib.import_module("reliability.load")
+    load.threads(load.pipeline(), 4_000)
+    if sys.platform == "linux":
+        assert load.stream(load.pipeline(), 20_000) < 100.0
+        assert load.replay(load.pipeline(), 4_000) < load.MOST_REPLAY_MB
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("only", ["OWLQN", "stream"])
 def test_a_killed_run_ends_with_the_same_files(only, tmp_path):
