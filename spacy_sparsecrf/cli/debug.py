@@ -83,14 +83,18 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
 def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
     """Print how often there is each label, and how many are missing or lost."""
     aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
+    of_spans = isinstance(pipe.target, SpanTarget)
     for example in examples:
         gold = pipe.target.gold(example)
         aligned.add(example, gold, pipe.target)
         n_tokens += len(gold)
-        counts.update(each if isinstance(each, str) else "|".join(each) for each in gold if each)
+        for each in filter(None, gold):
+            labels = (each,) if isinstance(each, str) else each
+            # A token has all labels of spans that overlap, and else one of several.
+            counts.update(labels if of_spans else ["|".join(labels)])
     n_gold = counts.total()
     msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
-    if isinstance(pipe.target, SpanTarget):
+    if of_spans:
         spans: Counter[str] = Counter()
         for label, n in counts.items():
             spans[label[2:]] += n * (label[:1] in ("B", "U"))

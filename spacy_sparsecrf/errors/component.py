@@ -148,14 +148,36 @@ class ComponentErrors:
         "only (`marginals`), and they are approximate where edges make circles. Set model = "
         '"chain" for n-best labels, and for probabilities of whole sequences and of spans.'
     )
+    SC420 = (
+        "[components.NAME.target] overlap = {value!r} is not valid. Set it to true, where spans of "
+        'any two types may overlap, to lists of types such as [["A", "B"], ["C"]], where those of '
+        "one list may not and each type is in one, or to false."
+    )
+    SC421 = (
+        "The labels have no {group!r}, which [components.NAME.target] overlap asks for, but "
+        "{known}: they were learnt with another `overlap`. Restore it, or train anew."
+    )
+    SC422 = (
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}, of type {name!r}, that one "
+        "chain labels. Remove one of them, or put their types into different lists of "
+        "[components.NAME.target] overlap. The text begins: {text!r}."
+    )
+    SC423 = (
+        "Component '{name}' has several chains ([components.{name}.target] overlap), of which this "
+        "is not told. Set [components.{name}.decoding] scores = true for probabilities of spans."
+    )
+    SC424 = (
+        "[components.{name}{key} cannot be combined with spans that overlap "
+        "([components.{name}.target] overlap). Change one of the two."
+    )
     SC501 = (
         "[components.NAME.target] scheme = {value!r} is not a way to tell spans by the labels of "
         "tokens. Change it to one of: {known}."
     )
     SC502 = (
         "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot tell "
-        "both. Remove one of them, or put them in groups of their own, each with a component "
-        "([components.NAME.target] key). The text begins: {text!r}."
+        "both. Set [components.NAME.target] overlap = true, or remove one of them. The text "
+        "begins: {text!r}."
     )
     SC503 = (
         "The gold entities of a Doc are damaged: {reason} Set them anew, by doc.ents or "

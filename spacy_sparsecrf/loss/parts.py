@@ -10,6 +10,8 @@ is a sum of parts that share no weights: one of the clusters, and one of the lab
 cluster, which falls apart further by the size of the clusters, so that each part has a fixed number
 of outcomes. In it a test of the whole, in tokens of one cluster, is a test of its own.
 
+Or several chains label all tokens, each by some of the labels, and share no weights.
+
 Or a problem has some of the tests: all others are as if they were not there. Among others those
 without tests whose weights are zero at the minimum whatever the others are: the gradient of a
 weight is expected less observed counts, both of which lie between zero and the weight of the tokens
@@ -22,7 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import MAX_LABELS, NO_VALUES, EncodedCorpus, distinct_rows, find_keys
+from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus, distinct_rows, find_keys
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import sum_columns
 from .lattice import Csr, Floats, Ints, Longs, Mask
@@ -189,6 +191,69 @@ def _part(
         corpus.unigram_keys[names[order] // n_cases],
     )
     return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)
+
+
+@dataclass(frozen=True)
+class ChainPart(Part):
+    """A chain of some of a part's labels, with the same tests.
+
+    whole: with all labels; labels: [n_labels] int64, of the whole.
+    """
+
+    whole: Part
+    labels: Longs
+
+    def outer(self, coordinates: Longs) -> Longs:
+        """Coordinates in the whole, [n] int64, of those in the part."""
+        # The start label is behind the others.
+        labels = np.append(self.labels, self.whole.n_labels)
+        return self.whole.outer(self._renamed(coordinates, self, self.whole, labels))
+
+    def inner(self, coordinates: Longs) -> Longs:
+        """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
+        labels = np.full(self.whole.n_labels + 1, -1)
+        labels[np.append(self.labels, -1)] = np.arange(self.n_labels + 1)
+        found = self.whole.inner(coordinates)
+        known = self._renamed(np.maximum(found, 0), self.whole, self, labels)
+        return np.where(found >= 0, known, -1)
+
+    def _renamed(self, coordinates: Longs, one: Part, other: Part, labels: Longs) -> Longs:
+        """Coordinates in one part, [n], as they are in the other; -1 where it has not the labels.
+
+        labels: [Y + 1] of the other, by those of the one.
+        """
+        n_unigram = len(self.corpus.unigram_keys)
+        test, place = places_of(coordinates, n_unigram, one.widths)
+        previous, label = np.divmod(place, one.n_labels)
+        before = np.where(test >= n_unigram, labels[previous], 0)
+        own = before * other.n_labels + labels[label]
+        known = (before >= 0) & (labels[label] >= 0)
+        return np.where(known, coordinates_of(test, own, n_unigram, other.widths), -1)
+
+
+def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
+    """The parts of a problem where each of several chains labels all tokens.
+
+    A gold label of the whole is one of one chain, or a set of labels of chains; all others have
+    their last label there, or, where several of their labels are in the set, any of these.
+    chains: [n] int64 each, labels of the part, the last one "outside".
+    """
+    parts: list[Part] = []
+    for labels in chains:
+        sets, place = part.corpus.sets, np.full(part.n_labels, len(labels) - 1, np.int32)
+        place[labels] = np.arange(len(labels), dtype=np.int32)
+        own = sets[:, labels] if len(sets) else np.zeros((0, len(labels)), np.bool_)
+        n, several = own.sum(axis=1), -2 - np.arange(len(own))
+        single = np.where(n, own.argmax(axis=1), len(labels) - 1)
+        of_set = np.where(n <= 1, single, np.where(n < len(labels), several, MISSING))
+        # From below, MISSING is the last one, and the first set is before it.
+        table = np.concatenate((place, of_set[::-1], [MISSING])).astype(np.int32)
+        gold = part.corpus.store.looked_up(table, part.corpus.labels)
+        kept = own if (gold < MISSING).any() else own[:0]
+        parts.append(
+            ChainPart(replace(part.corpus, labels=gold, sets=kept), len(labels), part, labels)
+        )
+    return parts
 
 
 @dataclass(frozen=True)

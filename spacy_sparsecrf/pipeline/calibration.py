@@ -113,8 +113,10 @@ def calibrate(pipe: SparseCRF, examples: Iterable[Example], precision: float = 0
 
     examples: predicted Docs as the component gets them; precision: wanted, between 0 and 1.
     The component stays as it is; see `Calibration.decoding`.
-    RAISES: SparseCRFError where nothing is predicted, or no token has a gold label.
+    RAISES: SparseCRFError where nothing is predicted, no token has a gold label, or there are
+        several chains.
     """
+    pipe.check_one_chain()
     if not 0.0 < precision < 1.0:
         raise SparseCRFError(Errors.SC642.format(value=precision))
     examples = list(examples)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import srsly
@@ -31,6 +31,7 @@ from . import storage
 from .batchers import is_quiet
 from .compiling import check_strings, checked, compile_corpus, make_label_ids
 from .links import LinkRecord
+from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
@@ -232,10 +233,12 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
-        decoder = self._decoder()
+        decoders, reader = self._decoders(), self._reader()
         if not self._session.warned and self.settings.sequences != "docs":
             self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
-        return predict(decoder, self._reader(), docs)
+        if isinstance(decoders, ChainDecoders):
+            return decoders.predict(reader, docs)
+        return predict(decoders, reader, docs)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; while there is a training run, which evaluates, they are counted."""
@@ -265,6 +268,11 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.settings = settings
         self._session.decoder = None
 
+    def check_one_chain(self) -> None:
+        """Refuse what is told of one chain only. RAISES: SparseCRFError where there are more."""
+        if self.target.chains(self.label_data):
+            raise SparseCRFError(Errors.SC423.format(name=self.name))
+
     @property
     def _overwrite(self) -> bool:
         # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
@@ -286,14 +294,23 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         return Reader(setup, labels, self._overwrite, expected, read)
 
     def _decoder(self) -> "Decoder":
+        self.check_one_chain()
+        return cast("Decoder", self._decoders())
+
+    def _decoders(self) -> "Decoder | ChainDecoders":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._refresh()
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
+            chains = self.target.chains(self.label_data)
             legal = self.setup.legal(self.label_data)
             settings = self.settings.inference, self.settings.decoding.temperature
-            decoder = self._session.decoder = make_decoder(self.model, legal, *settings)
+            decoder = self._session.decoder = (
+                ChainDecoders(self.setup, self.model, chains)
+                if chains
+                else make_decoder(self.model, legal, *settings)
+            )
         return decoder
 
     # Labels

@@ -130,8 +130,9 @@ def find_mistakes(
     label, word: explain only mistakes with this gold or predicted label, and with this word in
     either span, in upper or lower case; most: of them, those of which the model is surest.
     RETURNS: what can be shown as a page, see `render`.
-    RAISES: SparseCRFError where no token has a gold label.
+    RAISES: SparseCRFError where no token has a gold label, or there are several chains.
     """
+    pipe.check_one_chain()
     found = _Comparison(pipe)
     for batch in minibatch(followed(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
         found.add(batch, label, word.lower())

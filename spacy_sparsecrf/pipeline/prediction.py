@@ -66,32 +66,40 @@ class Reader(NamedTuple):
     expected: Expected
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
-    def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
-        """Read Docs, with tokens and in parts of one vocab.
-
-        forced: whether annotation that is set, and is not to be replaced, is taken as given.
-        YIELDS: observations or readings, and the labels that are permitted there, or None.
-        """
+    def parts(self, docs: Sequence[Doc]) -> "list[Source]":
+        """Read Docs, with tokens and in parts of one vocab: observations or readings."""
         features, cut = self.setup.features, self.setup.settings.sequences
         read = getattr(features, "readings", None)
         parts = [features(docs, cut)] if read is None else read(docs, cut)
         self.expected.check(features, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]
-        links = None
-        if self.setup.settings.model == "graph":
-            starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
-            begins = [part.offsets[:-1] + n for part, n in zip(parts, starts, strict=False)]
-            offsets = np.append(np.concatenate(begins), starts[-1])
-            links = read_links(self.setup.settings.edges, docs, offsets)
+        if self.setup.settings.model != "graph":
+            return parts
+        starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
+        begins = [part.offsets[:-1] + n for part, n in zip(parts, starts, strict=False)]
+        offsets = np.append(np.concatenate(begins), starts[-1])
+        links = read_links(self.setup.settings.edges, docs, offsets)
+        ends = zip(parts, pairwise(starts.tolist()), strict=True)
+        linked: list[Any] = [Linked(part, links.within(*own)) for part, own in ends]
+        return linked
+
+    def sources(
+        self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
+    ) -> Iterator[tuple["Source", Permitted]]:
+        """Read Docs, with tokens and in parts of one vocab.
+
+        forced: whether annotation that is set, and is not to be replaced, is taken as given; parts:
+        what was read of them before, or None.
+        YIELDS: observations or readings, and the labels that are permitted there, or None.
+        """
         permitted: Permitted = None
         if forced:
             permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)
         first = 0
-        for part in parts:
+        for part in self.parts(docs) if parts is None else parts:
             last = first + part.n_tokens
-            source: Any = part if links is None else Linked(part, links.within(first, last))
-            yield source, None if permitted is None else permitted[first:last]
+            yield part, None if permitted is None else permitted[first:last]
             first = last
 
 
@@ -115,11 +123,16 @@ def make_decoder(
     return GraphDecoder(model, legal, inference)
 
 
-def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:
-    """Find the labels of Docs, at least one of which has tokens."""
+def predict(
+    decoder: "Decoder",
+    reader: Reader,
+    docs: Sequence[Doc],
+    parts: "Sequence[Source] | None" = None,
+) -> Predictions:
+    """Find the labels of Docs, at least one of which has tokens; parts: see `Reader.sources`."""
     settings = reader.setup.settings
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    sources = list(reader.sources(docs, forced=True))
+    sources = list(reader.sources(docs, True, parts))
     if method == "viterbi" and not with_scores:
         found = [decoder.viterbi(source, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, found))

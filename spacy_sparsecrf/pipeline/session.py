@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..model.model import CRFModel
     from ..training.streaming import Stream
     from ..training.training import Training
+    from .overlap import ChainDecoders
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -154,7 +155,7 @@ class Session:
     learner: Learner | None = None
     checkpoint: Path | None = None
     rows: Rows = field(default_factory=Rows)
-    decoder: Decoder | None = None
+    decoder: Decoder | ChainDecoders | None = None
     first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
     record: NameRecord | None = None

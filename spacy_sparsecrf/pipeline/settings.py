@@ -316,6 +316,7 @@ class Setup(NamedTuple):
         _check(self.name, Errors.SC205, settings, _OWN)
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
+        self._check_chains()
         is_graph = settings.model == "graph"
         of_spans = isinstance(self.target, SpanTarget) and settings.decoding.scores
         for key, fits in (
@@ -348,6 +349,23 @@ class Setup(NamedTuple):
                 raise SparseCRFError(Errors.SC412.format(name=self.name, key=key))
         if DOC_ENTITY in reads and not isinstance(self.target, SpanTarget):
             raise SparseCRFError(Errors.SC413.format(name=self.name))
+
+    def _check_chains(self) -> None:
+        """Check that settings can be combined with spans that overlap. RAISES: SparseCRFError."""
+        own, learning = self.settings, self.settings.learning
+        given = {
+            f'] model = "{own.model}"': own.model != "chain",
+            ".decoding] forbidden": own.decoding.forbidden,
+            ".decoding] allowed": own.decoding.allowed,
+            ".learning] label_weights": learning.label_weights,
+            ".learning] entity_ratio": learning.entity_ratio,
+            ".learning] constrained": learning.constrained,
+            ".learning] schedule": learning.schedule,
+            ".learning] stack": learning.stack.folds,
+        }
+        for key in given if getattr(self.target, "overlap", None) is not None else ():
+            if given[key]:
+                raise SparseCRFError(Errors.SC424.format(name=self.name, key=key))
 
     def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `legal_transitions`.

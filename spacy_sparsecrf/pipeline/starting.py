@@ -185,6 +185,7 @@ def _start_training(
         "label_weights": learning.weights_of(name, labels),
         "legal": legal,
         "ratio": _entity_ratio(setup, labels),
+        "chains": [chain.ids for chain in setup.target.chains(labels)],
         **settings.problem,
     }
     make_training = _kind_of_training(setup, read, corpus)
@@ -286,6 +287,8 @@ def _start_learner(
         raise SparseCRFError(
             Errors.SC377.format(key="solver] on_batches", value=True, needed=False)
         )
+    if setup.target.chains(labels):
+        raise SparseCRFError(Errors.SC424.format(name=setup.name, key=".solver] on_batches"))
     learning, defaults = setup.settings.learning, LearningSettings()
     for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio", "stack"):
         value, needed = getattr(learning, key), getattr(defaults, key)

@@ -4,7 +4,7 @@ Below it stands what targets share that read Docs and write to them.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,18 @@ Ids: TypeAlias = Sequence[NDArray[np.int32]]
 """Of the labels of tokens, an array a Doc."""
 Mask: TypeAlias = NDArray[np.bool_]
 Scores: TypeAlias = NDArray[np.float64] | None
+
+
+class Chain(NamedTuple):
+    """Some of a component's labels, which label tokens apart from the others.
+
+    ids: [Yk] int64, positions among the component's labels, that of "O" last; labels: [Yk], what
+    `target` calls them, which tells what is set of what they write.
+    """
+
+    ids: NDArray[np.int64]
+    labels: tuple[str, ...]
+    target: "Target"
 
 
 @runtime_checkable
@@ -53,6 +65,10 @@ class Target(Protocol):
     def score_name(self) -> str | None:
         """The extension of spans that gets their probabilities; None where labels tell no spans."""
         return None
+
+    def chains(self, labels: Labels) -> tuple[Chain, ...]:
+        """Return the chains that label tokens, each apart from the others; () for a single one."""
+        return ()
 
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token.

@@ -48,8 +48,8 @@ class Spans:
         firsts = np.cumsum(lengths) - lengths
         return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
 
-    def where(self, chosen: NDArray[np.bool_]) -> "Spans":
-        """Those of the spans that are chosen: [K] bool."""
+    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Spans":
+        """Those of the spans that are chosen: [K] bool, or their numbers."""
         return Spans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
 

@@ -1,8 +1,9 @@
-"""Targets whose labels tell spans that do not overlap; groups of spans, `doc.spans`."""
+"""Targets whose labels tell spans; groups of spans, `doc.spans`."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, SpanGroup
@@ -12,6 +13,7 @@ from spacy.training import Example
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import (
+    Chain,
     Docs,
     Ids,
     Labels,
@@ -22,6 +24,7 @@ from .base import (
     ends_of,
     have_same_tokens,
 )
+from .overlap import Overlap, Types, joined, outside_of, plain
 from .scheme import OUTSIDE, Scheme, Spans
 
 SCORES = "scores"
@@ -164,36 +167,107 @@ class SpanTarget(Target):
 
 @crf_targets("spacy_sparsecrf.Spans.v1")
 class SpanGroups(SpanTarget):
-    """Learns and writes spans that do not overlap, such as chunks, in `doc.spans[key]`.
+    """Learns and writes spans, such as chunks, in `doc.spans[key]`.
 
     key: of the group.
     scheme: "BILUO" or "IOB2", how labels tell spans.
-    RAISES: SparseCRFError for an empty key or another scheme.
+    overlap: whether spans may overlap, see `Overlap`. Predicted labels are [tokens, chains] then,
+        and each chain has a label for what is outside of its spans.
+    RAISES: SparseCRFError for an empty key, another scheme, or an `overlap` that is not valid.
     """
 
-    def __init__(self, key: str = "sc", scheme: str = "BILUO") -> None:
+    def __init__(self, key: str = "sc", scheme: str = "BILUO", overlap: Any = False) -> None:
         super().__init__(scheme)
         if not key:
             raise SparseCRFError(Errors.SC508)
         self.key = key
+        self.overlap = Overlap.read(overlap)
 
     def scoring(self) -> dict[str, str]:
         """Return the key, for `spacy.spancat_scorer.v1`."""
         return {"spans_key": self.key}
 
-    def gold(self, example: Example) -> list[str | None]:
+    def _plain(self, labels: Labels) -> tuple[str, ...]:
+        """What labels are called by chains that know no others."""
+        return tuple(labels) if self.overlap is None else tuple(map(plain, labels))
+
+    def _outside(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The labels of what is outside of the spans of each chain, but for the label "O"."""
+        return () if self.overlap is None else tuple(map(outside_of, self.overlap.within(names)))
+
+    def check_label(self, label: str) -> None:
+        """See `SpanTarget.check_label`."""
+        super().check_label(*self._plain([label]))
+
+    def complete(self, labels: Labels) -> tuple[str, ...]:
+        """See `SpanTarget.complete`."""
+        found = super().complete([x for x in labels if self._plain([x]) == (x,)])
+        return (*found, *self._outside(super().names_of(found)))
+
+    def labels_of(self, name: str) -> tuple[str, ...]:
+        """See `SpanTarget.labels_of`."""
+        return (*super().labels_of(name), *self._outside([name]))
+
+    def names_of(self, labels: Labels) -> tuple[str, ...]:
+        """Return the types that labels tell."""
+        return super().names_of(self._plain(labels))
+
+    def legal(self, labels: Labels) -> Mask:
+        """See `Target.legal`. RAISES: SparseCRFError for labels of other chains."""
+        self.chains(labels)
+        return super().legal(self._plain(labels))
+
+    def chains(self, labels: Labels) -> tuple[Chain, ...]:
+        """See `Target.chains`. RAISES: SparseCRFError for labels of other chains."""
+        ids, found = {label: i for i, label in enumerate(labels)}, []
+        for group in self.overlap.within(self.names_of(labels)) if self.overlap else ():
+            own = [label for label in self._labels_of(group) if label in ids]
+            if outside_of(group) not in own:
+                known = ", ".join(label for label in labels if plain(label) != label)
+                raise SparseCRFError(Errors.SC421.format(group=outside_of(group), known=known))
+            target = _SomeSpans(group, self.key, self.scheme.name)
+            places = np.array([ids[label] for label in own], np.int64)
+            found.append(Chain(places, self._plain(own), target))
+        return tuple(found)
+
+    def _labels_of(self, group: Types) -> list[str]:
+        """The labels of a chain, that of what is outside of its spans last."""
+        own = [label for name in group for label in self.scheme.labels_of(name)]
+        return [*own, outside_of(group)]
+
+    def _spans_in(self, doc: Doc) -> list[DocSpan]:
+        """The spans that have tokens; none where there is no group."""
+        return [span for span in doc.spans.get(self.key, []) if len(span)]
+
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
         """Read gold labels, see `Target.gold`; those of a Doc without the group are missing.
 
-        RAISES: SparseCRFError that names the Doc if its spans overlap.
+        Where spans may overlap, a token has its labels in all chains, or "O" where it is in no
+        span; where that in one chain is missing, any that there is.
+        RAISES: SparseCRFError that names the Doc if spans overlap that must not.
         """
-        gold: list[str | None] = [None] * len(example.predicted)
-        if self.key not in example.reference.spans:
-            return gold
-        group = [span for span in example.reference.spans[self.key] if len(span)]
-        self._check(group, example.reference)
-        gold = [OUTSIDE] * len(gold)
+        n, doc = len(example.predicted), example.reference
+        if self.key not in doc.spans:
+            return [None] * n
+        spans = self._spans_in(doc)
+        if self.overlap is None:
+            return [*self._read(example, spans)]
+        found: list[list[str]] = [[] for _ in range(n)]
+        for group in self.overlap.within(span.label_ for span in spans):
+            row = self._read(example, [span for span in spans if span.label_ in group])
+            for own, label in zip(found, row, strict=True):
+                if label != OUTSIDE:
+                    own += self._labels_of(group) if label is None else [label]
+        # A span without a type may be one of any chain.
+        unknown = outside_of(("",))
+        return [None if unknown in own else tuple(own) or OUTSIDE for own in found]
+
+    def _read(self, example: Example, spans: Sequence[DocSpan]) -> list[str | None]:
+        """Read the labels of one chain. RAISES: SparseCRFError if its spans overlap."""
+        self._check(spans, example.reference)
+        gold: list[str | None] = [OUTSIDE] * len(example.predicted)
         same = have_same_tokens(example)
-        for span in group:
+        for span in spans:
             found = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
             if found and span.label_:
                 start, end = found[0].start, found[0].end
@@ -203,19 +277,17 @@ class SpanGroups(SpanTarget):
                     gold[token] = None
         return gold
 
-    def _check(self, group: Sequence[DocSpan], doc: Doc) -> None:
-        end = 0
-        for span in sorted(group, key=lambda span: span.start):
+    def _check(self, spans: Sequence[DocSpan], doc: Doc) -> None:
+        end, message = 0, Errors.SC502 if self.overlap is None else Errors.SC422
+        for span in sorted(spans, key=lambda span: span.start):
             if span.start < end:
-                message = Errors.SC502.format(key=self.key, span=span.text, text=doc.text[:60])
-                raise SparseCRFError(message)
+                values = {"key": self.key, "span": span.text, "name": span.label_}
+                raise SparseCRFError(message.format(**values, text=doc.text[:60]))
             end = span.end
 
     def present(self, doc: Doc) -> Present | None:
         """Spans of the group; None where there are none."""
-        if self.key not in doc.spans:
-            return None
-        spans = [(span.start, span.end, span.label_) for span in doc.spans[self.key] if len(span)]
+        spans = [(span.start, span.end, span.label_) for span in self._spans_in(doc)]
         return Present(spans) if spans else None
 
     @property
@@ -223,29 +295,37 @@ class SpanGroups(SpanTarget):
         """See `Target.score_name`."""
         return f"{self.key}_score"
 
+    def spans(self, label_ids: Ids, labels: Labels) -> Spans:
+        """Find the spans that labels tell, those of one chain after those of another."""
+        if not self.chains(labels) or not any(map(len, label_ids)):
+            return super().spans(label_ids, labels)
+        ids, ends, own = np.concatenate(label_ids), ends_of(label_ids), self._plain(labels)
+        return joined([self.scheme.decode(column, ends, own) for column in ids.T])
+
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted spans, see `Target.write`; those that overlap kept ones are left out.
 
-        Scores go to `span._.KEY_score`, and to `doc.spans[key].attrs["scores"]`, a float64 array; 1
-        for spans that are kept.
+        Where spans may overlap, only kept ones of their chain count. Scores go to
+        `span._.KEY_score`, and to `doc.spans[key].attrs["scores"]`, a float64 array; 1 for spans
+        that are kept.
         """
         if scores is not None:
             add_extension(DocSpan, self.score_name)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         probabilities = np.ones(len(spans)) if scores is None else scores
+        order = np.lexsort((spans.ends, spans.starts)).astype(np.int64)
+        spans, probabilities = spans.where(order), probabilities[order]
         bounds = np.searchsorted(spans.starts, np.append(0, ends)).tolist()
         for doc, end, first, last in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
             kept = [] if overwrite else list(doc.spans.get(self.key, []))
-            is_kept = np.zeros(len(doc), dtype=np.bool_)
-            for span in kept:
-                is_kept[span.start : span.end] = True
+            taken = {(self._group(span.label_), t) for span in kept for t in _tokens(span)}
             group = [(span, 1.0) for span in kept]
             for k in range(first, last):
-                own = slice(*(int(t[k]) - end + len(doc) for t in (spans.starts, spans.ends)))
-                if not is_kept[own].any():
-                    new = DocSpan(doc, own.start, own.stop, label=spans.names[spans.types[k]])
+                start, stop = (int(t[k]) - end + len(doc) for t in (spans.starts, spans.ends))
+                new = DocSpan(doc, start, stop, label=spans.names[spans.types[k]])
+                if taken.isdisjoint((self._group(new.label_), t) for t in _tokens(new)):
                     group.append((new, float(probabilities[k])))
             if kept:
                 group.sort(key=lambda item: item[0].start)
@@ -255,3 +335,22 @@ class SpanGroups(SpanTarget):
                 for span, score in group:
                     span._.set(self.score_name, score)
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
+
+    def _group(self, name: str) -> Types:
+        """The types of the chain that has a type; () where one chain has all."""
+        return () if self.overlap is None else self.overlap.group(name)
+
+
+def _tokens(span: DocSpan) -> range:
+    return range(span.start, span.end)
+
+
+class _SomeSpans(SpanGroups):
+    """The spans of one chain. types: of the spans; the others: see `SpanGroups`."""
+
+    def __init__(self, types: Types, key: str, scheme: str) -> None:
+        super().__init__(key, scheme)
+        self._types = types
+
+    def _spans_in(self, doc: Doc) -> list[DocSpan]:
+        return [span for span in super()._spans_in(doc) if span.label_ in self._types]

@@ -15,7 +15,7 @@ from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
 from ..loss.local import corpus_of_kind, warn_of_pairs
-from ..loss.parts import Part, cluster_bounds, cluster_parts, without_idle_tests
+from ..loss.parts import Part, chain_parts, cluster_bounds, cluster_parts, without_idle_tests
 from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.workspace import LIMITS, Limits
@@ -36,7 +36,8 @@ class Problem:
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
     labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
     per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0
-    for none.
+    for none; chains: of labels, each of which labels all tokens (see `chain_parts`), none where one
+    has all.
     RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
         kind has none.
     """
@@ -50,6 +51,7 @@ class Problem:
     legal: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
+    chains: Sequence[Longs] = ()
     limits: Limits = LIMITS
     ratio: EntityRatio | None = None
 
@@ -69,6 +71,7 @@ class Problem:
             "also": "" if also is None else digest(also),
             "kind": self.kind,
             "clusters": self.clusters,
+            **({"chains": [own.tolist() for own in self.chains]} if self.chains else {}),
             "label_weights": "" if label_weights is None else digest(label_weights),
             "legal": "" if legal is None else digest(legal),
             "ratio": "" if self.ratio is None else self.ratio.identity,
@@ -192,6 +195,9 @@ class Training:
             # What a test has to do with the ratio is not bounded by its tokens.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
+            if problem.chains:
+                parts = chain_parts(parts[0], problem.chains)
+                n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
                 also = None if problem.also is None else _inner(part, problem.also)
                 origin = None if self._origin is None else part.inner_weights(*self._origin)
@@ -328,7 +334,7 @@ class Training:
 
     def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
         """The weights of all runs, ascending."""
-        if not self._bounds:
+        if len(of_runs) == 1 and not self._bounds:
             return of_runs[0]
         coordinates, theta = map(np.concatenate, zip(*of_runs, strict=True))
         order = np.argsort(coordinates)
