@@ -1,19 +1,24 @@
 """Convert corpora of named entities, a token a line, its IOB2 label last, to .spacy files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from columns import Sources, convert, read_tsv
+from columns import Rows, Sources, convert, read_tsv
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+
+# Of documents, of which the files do not tell where they begin.
+MOST_SENTENCES = 50
+AGENCY, N_LOOKED_AT = "EFE", 25  # a dateline's last words, and tokens among which it is looked for
 
 
 class Name(str, Enum):
@@ -39,20 +44,41 @@ SOURCES = {
 }
 
 
-def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield one Doc a sentence, with its entities."""
-    for rows in read_tsv(path):
-        doc = Doc(vocab, words=[row[0] for row in rows])
+def read_docs(path: Path, vocab: Vocab, documents: bool = False) -> Iterator[Doc]:
+    """Yield Docs with their entities: one a sentence, or one a document with its sentences."""
+    for sentences in gather(read_tsv(path)) if documents else ([rows] for rows in read_tsv(path)):
+        rows = [row for sentence in sentences for row in sentence]
+        starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
+        doc = Doc(vocab, words=[row[0] for row in rows], sent_starts=starts)
         doc.set_ents(
             [Span(doc, *span) for span in read_spans([row[-1] for row in rows], Scheme.iob1)]
         )
         yield doc
 
 
+def gather(sentences: Iterable[Rows]) -> Iterator[list[Rows]]:
+    """Gather sentences into documents.
+
+    One begins with a sentence that has an agency's dateline, "( EFE", near its beginning, or where
+    the last one has MOST_SENTENCES.
+    """
+    document: list[Rows] = []
+    for rows in sentences:
+        words = [row[0] for row in rows[:N_LOOKED_AT]]
+        has_line = any(a == "(" and b.startswith(AGENCY) for a, b in pairwise(words))
+        if document and (has_line or len(document) == MOST_SENTENCES):
+            yield document
+            document = []
+        document.append(rows)
+    if document:
+        yield document
+
+
 def main(
     name: Annotated[Name, typer.Argument(help="Corpus")],
     output: Annotated[Path, typer.Argument(help="Directory for NAME-{train,dev,test}.spacy")],
     sources: Sources,
+    documents: Annotated[bool, typer.Option(help="Doc a document, not a sentence")] = False,
 ) -> None:
     """Convert the three parts; relative sources are taken from the repository root."""
     source = SOURCES[name]
@@ -61,7 +87,10 @@ def main(
         output / f"{name.value}-{split}.spacy": [f"{name.value}.{getattr(source, split)}.tsv.gz"]
         for split in ("train", "dev", "test")
     }
-    convert(parts, sources, partial(read_docs, vocab=vocab), ["ENT_IOB", "ENT_TYPE"])
+    suffix = "-documents" if documents else ""
+    parts = {path.with_stem(path.stem + suffix): names for path, names in parts.items()}
+    read = partial(read_docs, vocab=vocab, documents=documents)
+    convert(parts, sources, read, ["ENT_IOB", "ENT_TYPE", "SENT_START"])
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 import spacy
 import srsly
 import typer
-from evaluate_spans import Data, Model, Output, tagged
+from evaluate_spans import Data, Model, Output, given
 from seqeval.metrics import f1_score, precision_score, recall_score
 
 
 def main(model: Model, data: Data, output: Output) -> None:
     """Predict the chunks of Docs that have their part-of-speech tags, and score them."""
     nlp = spacy.load(model)
-    examples = list(tagged(data)(nlp))
+    examples = list(given(data)(nlp))
     gold = [[token._.chunk for token in example.reference] for example in examples]
     docs = nlp.pipe(example.predicted for example in examples)
     predicted = [[token._.chunk for token in doc] for doc in docs]

@@ -14,7 +14,11 @@ from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
 ALL = sorted(SHIPPED_CONFIG.parent.glob("*.cfg"))
-CONFIGS = [path for path in ALL if "sparse_crf" in load_config(path)["components"]]
+CONFIGS = [
+    path
+    for path in ALL
+    if "sparse_crf" in load_config(path)["components"] and not path.stem.endswith("_classes")
+]
 
 
 def solver_of(path: Path) -> str:
@@ -75,6 +79,27 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
     assert len(rows) >= 3
     scores = trained.evaluate(span_examples(trained, training_sentences(), key))
     assert scores[score] > 0.95
+
+
+@pytest.mark.parametrize("name", ["ner_documents", "ner_classes", "tagger_classes"])
+def test_configs_of_documents_and_classes_train(name: str, corpus: Corpus, tmp_path: Path):
+    config = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg")
+    (component,) = config["nlp"]["pipeline"]
+    block = config["components"][component]
+    if "clusters" in block["features"]:
+        (tmp_path / "paths").write_text("0110\tmir\t7\n", encoding="utf8")
+        block["features"]["clusters"] = {"brown": {"path": str(tmp_path / "paths")}}
+    train, dev = corpus.train_path, corpus.dev_path
+    if component == "sparse_crf_ner":
+        nlp, train, dev = spacy.blank("en"), tmp_path / "train.spacy", tmp_path / "train.spacy"
+        docs = [e.reference for e in span_examples(nlp, training_sentences(), "ents")]
+        DocBin(docs=docs).to_disk(train)
+    config["paths"].update(train=str(train), dev=str(dev))
+    config["training"].update(max_steps=2, patience=0)
+    block["n_threads"] = 1
+    nlp, rows = run_training(config)
+    assert len(rows) >= 2
+    assert (nlp.get_pipe(component).model.first is not None) == (component == "sparse_crf_ner")
 
 
 def test_headers_name_their_files():

@@ -38,6 +38,8 @@ pronounce = importlib.import_module("pronounce")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
 WORKFLOWS |= {
+    "conll2002-es-classes",
+    "ud-classes",
     "ud-spacy",
     "conll2002-es-spacy",
     "conll2002-es-peers",
@@ -307,7 +309,7 @@ def test_chunkers_are_given_tokens_and_tags(tmp_path: Path) -> None:
     write_gzip(tmp_path / "a.tsv.gz", CHUNK_TSV)
     docs = convert_chunks.read_docs(tmp_path / "a.tsv.gz", nlp.vocab)
     DocBin(attrs=["TAG"], store_user_data=True, docs=docs).to_disk(tmp_path / "a.spacy")
-    read = evaluate_spans.tagged(tmp_path / "a.spacy")
+    read = evaluate_spans.given(tmp_path / "a.spacy")
     for _ in range(2):
         first, second = read(nlp)
         assert [token.text for token in first.predicted] == ["can't", "get", "it"]
@@ -325,6 +327,17 @@ def test_entities_are_read_from_iob_labels(tmp_path: Path) -> None:
     found = [(entity.text, entity.label_) for entity in first.ents]
     assert found == [("a b", "X"), ("c", "Y"), ("d", "Y"), ("f", "Y")]
     assert second.has_annotation("ENT_IOB") and not second.ents
+
+
+def test_documents_begin_with_a_dateline(tmp_path: Path) -> None:
+    line, text = "Ulm ( EFE ) .", "( text"
+    sentences = [text, line, text, text, line]
+    rows = "\n".join("".join(f"{word}\tO\n" for word in each.split()) for each in sentences)
+    write_gzip(tmp_path / "a.tsv.gz", f"{rows}\n" + "a\tO\n\n" * 60)
+    docs = list(
+        convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab, documents=True)
+    )
+    assert [len(list(doc.sents)) for doc in docs] == [1, 3, 50, 11]
 
 
 # Other scripts
