@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from weasel.util.config import load_project_config
 
 PROJECT = Path(__file__).resolve().parents[2] / "project"
-PACKAGES = "bench", "study", "lavergne", "reports"
+PACKAGES = "bench", "study", "lavergne", "lattices", "reports"
 
 
 def scripts() -> dict[str, list[str]]:

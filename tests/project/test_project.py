@@ -35,6 +35,7 @@ evaluate_spans = importlib.import_module("evaluate_spans")
 letters = importlib.import_module("letters")
 phonemes = importlib.import_module("phonemes")
 pronounce = importlib.import_module("pronounce")
+skip_chains = importlib.import_module("skip_chains")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
 WORKFLOWS |= {
@@ -51,6 +52,8 @@ WORKFLOWS |= {
     "solvers",
     "lavergne",
     "reliability",
+    "lattices",
+    "skip-chains",
 }
 
 CONLLU = """\
@@ -108,7 +111,8 @@ def project(tmp_path: Path) -> Path:
     copy = tmp_path / "project"
     copy.mkdir()
     shutil.copy(PROJECT / "project.yml", copy)
-    for directory in ("scripts", "configs", "bench", "study", "lavergne", "reports", "reliability"):
+    packages = ("bench", "study", "lavergne", "lattices", "reports", "reliability")
+    for directory in ("scripts", "configs", *packages):
         ignored = shutil.ignore_patterns("__pycache__", "plots")
         shutil.copytree(PROJECT / directory, copy / directory, ignore=ignored)
     return copy
@@ -409,3 +413,37 @@ def test_demo_runs_from_end_to_end(project: Path) -> None:
         [*run, "--vars.train_words", "1000"], check=True, capture_output=True, text=True
     )
     assert again.stdout.count("nothing changed") == 4
+
+
+def test_sentences_are_joined_to_windows(tmp_path: Path) -> None:
+    write_gzip(tmp_path / "a.tsv.gz", "a\tB-X\nb\tI-X\n\nc\tB-X\n\nd\tO\n\n")
+    docs = convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab)
+    DocBin(attrs=["ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(tmp_path / "a.spacy")
+    first, second = skip_chains.windows(tmp_path / "a.spacy", 2, 0, "es")
+    assert [sentence.text.strip() for sentence in first.sents] == ["a b", "c"]
+    assert [(entity.start, entity.end, entity.label_) for entity in first.ents] == [
+        (0, 2, "X"),
+        (2, 3, "X"),
+    ]
+    assert len(second) == 1 and second.has_annotation("ENT_IOB") and not second.ents
+    (only,) = skip_chains.windows(tmp_path / "a.spacy", 2, 1, "es")
+    assert len(only) == 2
+
+
+@pytest.mark.parametrize("name", skip_chains.MODELS)
+def test_models_differ_in_their_configs_only(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(path: Path, command: list[str]) -> None:
+        srsly.write_json(path, {"cpu_seconds": 2.0})
+        (path.parent / "model-best").mkdir()
+        scores = {"ents_f": 0.5, "ents_p": 0.25, "ents_r": 0.75}
+        srsly.write_json(path.parent / "model-best" / "meta.json", {"performance": scores})
+        config = spacy.util.load_config(command[4])
+        nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+        assert nlp.lang == "en" and nlp.pipe_names == ["sparse_crf_ner"]
+
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setattr(skip_chains, "measure", measure)
+    found = skip_chains.train("jnlpba", name, tmp_path)
+    assert found == {"f": 50.0, "p": 25.0, "r": 75.0, "cpu": 2.0}
