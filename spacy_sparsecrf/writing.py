@@ -1,16 +1,17 @@
 """Files that are written whole or not at all, whatever fails, and whenever the power goes.
 
 A file is written beside its place, synced to the disk, and renamed, and then its folder is synced:
-who reads it finds the old one or the new one.
+who reads it finds the old one or the new one. To what only grows, something is added and synced
+before another file says how long it is.
 """
 
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -34,18 +35,49 @@ def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> 
     RAISES: SparseCRFError where files cannot be written; all are then as they were, as after any
         other error.
     """
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
     new: dict[str, Path | None] = dict.fromkeys(contents)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _made(folder, setting) as made:
         for name, content in contents.items():
             if content is not None:
                 path = new[name] = folder / (name + _NEW)
+                made.append(path)
                 path.write_bytes(content) if isinstance(content, bytes) else content(path)
         _sync_all([path for path in new.values() if path is not None])
         _put(folder, new)
+
+
+def append_file(path: Path, at: int, data: bytes, setting: str) -> None:
+    """Write behind the first bytes of a file, which stay whatever happens; what followed is gone.
+
+    at: how many bytes stay; 0 begins the file anew. setting: see `write_files`.
+    RAISES: SparseCRFError where the file cannot be written.
+    """
+    with _made(path.parent, setting) as made:
+        if not path.exists():
+            made.append(path)
+        with path.open("r+b" if at else "wb") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync(path.parent)
+
+
+@contextmanager
+def _made(folder: Path, setting: str) -> Iterator[list[Path]]:
+    """Make a folder, if there is none, for a body that writes to it.
+
+    YIELDS: a list for what the body makes: after an error that, and the folder, are removed.
+    RAISES: SparseCRFError for an OSError; setting: see `write_files`.
+    """
+    folders = [each for each in (folder, *folder.parents) if not each.exists()]
+    made: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield made
     except BaseException as error:
-        for each in (*filter(None, new.values()), *made):
+        for each in (*made, *folders):
             _remove(each)
         if not isinstance(error, OSError):
             raise

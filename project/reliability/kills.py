@@ -103,7 +103,8 @@ def clear(folder: Path) -> None:
     """Remove what runs have written."""
     for name in ("output", "corpus"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / "run").unlink(missing_ok=True)
+    for name in ("run", "run.rows"):
+        (folder / name).unlink(missing_ok=True)
 
 
 def left(folder: Path) -> dict[str, bytes]:

@@ -5,11 +5,11 @@ A checkpoint holds the solver's state, never the corpus: it only fits the run th
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ..model.model import CRFModel
 from ..penalty import ElasticNet
 from ..schema import Field, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
-from ..writing import write_files
+from ..writing import append_file, write_files
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
@@ -29,6 +29,8 @@ _SCALARS = {"bool": bool, "int": int, "float": float}
 # Begins the names of what the loop was told.
 ROWS = "rows."
 _SETTING = "[initialize.components.NAME] checkpoint"
+# Begins the names of models in a row, and bytes of the length in front of it.
+_MODEL, _LENGTH = "model.", 8
 # Bytes that are hashed at once.
 _PIECE = 1 << 24
 
@@ -67,12 +69,17 @@ def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
-def save(path: Path, identity: dict[str, Any], values: dict[str, Any]) -> None:
+def save(
+    path: Path, identity: dict[str, Any], values: dict[str, Any], rows: "Rows | None" = None
+) -> None:
     """Write arrays and scalars to a file, at once or not at all.
 
     identity: JSON-able, of the run, without floats, which JSON may round; values: arrays of
-    numbers, float, int and bool, by name. RAISES: SparseCRFError where it cannot be written.
+    numbers, float, int and bool, by name; rows: what the loop was told, of which all that is new is
+    written first, beside the file. RAISES: SparseCRFError where it cannot be written.
     """
+    if rows is not None:
+        values = values | prefixed(ROWS, rows.write(path))
     arrays: Arrays = {}
     kinds: dict[str, Any] = {}
     for name, value in values.items():
@@ -183,14 +190,23 @@ class Rows:
     """What spaCy's loop was told of a run, to be told again where the run was cut off.
 
     The loop counts steps anew and knows no scores: it gets the same losses and models once more.
+    Beside a checkpoint there is a file that only grows, by a record of what is new: each is as long
+    as eight bytes in front of it say. The checkpoint says how many bytes of it count.
 
-    losses: after each step, or of each batch; models: serialised, those that were taken, by the
-    number of steps before; done: steps of which the loop knows.
+    losses: after each step, or of each batch; models: serialised, those that were taken and are not
+    written, by the number of steps before; done: steps of which the loop knows; places: where in
+    the file the records are that have the models of steps; size: bytes of the file that count;
+    hashed: a hash of these; n_written: losses that are written; path: of the file.
     """
 
     losses: list[float] = field(default_factory=list)
     models: dict[int, bytes] = field(default_factory=dict)
     done: int = 0
+    places: dict[int, int] = field(default_factory=dict)
+    size: int = 0
+    hashed: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+    n_written: int = 0
+    path: Path = Path()
 
     @property
     def is_replayed(self) -> bool:
@@ -213,36 +229,110 @@ class Rows:
         return self.replay()
 
     def model(self) -> CRFModel:
-        """The model of a step that is known. RAISES: SparseCRFError where it was not taken then."""
-        if self.done not in self.models:
-            raise SparseCRFError(Errors.SC223.format(n=self.done))
-        return CRFModel().from_bytes(self.models[self.done])
+        """The model of a step that is known.
 
-    def values(self) -> dict[str, Any]:
-        """Arrays by name, from which `of` makes the same."""
-        models = {str(n): np.frombuffer(data, "<u8") for n, data in self.models.items()}
-        return {"losses": np.array(self.losses), **prefixed("model.", models)}
+        RAISES: SparseCRFError where it was not taken then, and where it can no longer be read.
+        """
+        data = self.models.get(self.done)
+        if data is None:
+            if self.done not in self.places:
+                raise SparseCRFError(Errors.SC223.format(n=self.done))
+            with told(Errors.SC318, path=self.path), _opened(self.path) as file:
+                file.seek(self.places[self.done])
+                arrays = read(_record(file, self.size - file.tell()))[1]
+                data = _of_step(arrays, self.done)
+        return CRFModel().from_bytes(data)
+
+    def write(self, checkpoint: Path) -> dict[str, Any]:
+        """Add what is new to the file beside a checkpoint. RETURNS: what `of` reads it by.
+
+        RAISES: SparseCRFError where it cannot be written.
+        """
+        self.path = _rows_of(checkpoint)
+        arrays = {f"{_MODEL}{n}": np.frombuffer(data, "<u8") for n, data in self.models.items()}
+        arrays["losses"] = np.array(self.losses[self.n_written :])
+        data = write({"step": self.n_written}, arrays)
+        data = len(data).to_bytes(_LENGTH, "little") + data
+        append_file(self.path, self.size, data, _SETTING)
+        self._count(data, len(self.losses), [*self.models])
+        self.models = {}
+        return {"size": self.size, "digest": np.frombuffer(self.hashed.digest(), "<u8")}
+
+    def _count(self, record: bytes, n_losses: int, steps: Iterable[int]) -> None:
+        """Count a record, which is in the file, as written."""
+        self.places.update(dict.fromkeys(steps, self.size))
+        self.size += len(record)
+        self.hashed.update(record)
+        self.n_written = n_losses
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], labels: tuple[str, ...]) -> "Rows":
-        """Read `values`, of a run with these labels; none are there in checkpoints of before.
+    def of(cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path) -> "Rows":
+        """Read the file by what `write` returned, of a run with these labels.
 
-        RAISES: ValueError for others.
+        Nothing is there in checkpoints of before.
+        RAISES: ValueError for a file that does not fit.
         """
+        found = cls(path=_rows_of(checkpoint))
         if not values:
-            return cls()
-        stored = without_prefix("model.", dict(values))
-        forms = {number: Field("<u8", f"M{number}") for number in stored}
-        expect(values, {"losses": Field("<f8", "n"), **prefixed("model.", forms)}, {})
-        found = cls(values["losses"].tolist())
-        for number, array in stored.items():
-            if not number.isdecimal() or int(number) > len(found.losses):
-                raise ValueError(f"there is no step {number:.50}")
-            data = found.models[int(number)] = array.tobytes()
-            try:
-                own = CRFModel().from_bytes(data).labels
-            except SparseCRFError as error:
-                raise ValueError(f"the model of step {number}: {error}") from error
-            if own != labels:
-                raise ValueError(f"the model of step {number} has other labels")
+            return found
+        expect(values, {"size": int, "digest": Field("<u8", "two")}, {"two": 2})
+        with _opened(found.path) as file:
+            while found.size < values["size"]:
+                data = _record(file, values["size"] - found.size)
+                found.take(data, labels)
+        if found.hashed.digest() != values["digest"].tobytes():
+            raise ValueError(f"{found.path.name} beside it is of another run")
         return found
+
+    def take(self, data: bytes, labels: tuple[str, ...]) -> None:
+        """Take a record over. RAISES: ValueError that says what is wrong with it."""
+        meta, arrays = read(data)
+        check_json(meta, {"step": int}, "a row")
+        names = [*without_prefix(_MODEL, arrays)]
+        forms = {_MODEL + name: Field("<u8", f"M{name}") for name in names}
+        check(arrays, {**forms, "losses": Field("<f8", "n")}, {})
+        self.losses += arrays["losses"].tolist()
+        if meta["step"] != self.n_written:
+            raise ValueError(f"a row is of step {meta['step']}")
+        for name in names:
+            if not name.isdecimal() or int(name) > len(self.losses) or int(name) in self.places:
+                raise ValueError(f"there is no step {name:.50}")
+            try:
+                own = CRFModel().from_bytes(_of_step(arrays, int(name))).labels
+            except SparseCRFError as error:
+                raise ValueError(f"the model of step {name}: {error}") from error
+            if own != labels:
+                raise ValueError(f"the model of step {name} has other labels")
+        record = len(data).to_bytes(_LENGTH, "little") + data
+        self._count(record, len(self.losses), map(int, names))
+
+
+def _rows_of(checkpoint: Path) -> Path:
+    """The file of rows beside a checkpoint."""
+    return checkpoint.with_name(checkpoint.name + ".rows")
+
+
+def _of_step(arrays: Arrays, n: int) -> bytes:
+    """The model of a step in a record. RAISES: ValueError where it is not there."""
+    if f"{_MODEL}{n}" not in arrays:
+        raise ValueError(f"there is no model of step {n}")
+    return arrays[f"{_MODEL}{n}"].tobytes()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Read from a file of rows. RAISES: ValueError where that fails."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise ValueError(f"{path.name} beside it: {error.strerror or error}") from error
+
+
+def _record(file: BinaryIO, most: int) -> bytes:
+    """Read the record that begins here, of at most so many bytes. RAISES: ValueError."""
+    size = int.from_bytes(file.read(_LENGTH), "little")
+    data = file.read(size) if size <= most - _LENGTH else b""
+    if not size or len(data) < size:
+        raise ValueError(f"{Path(file.name).name} beside it is cut off")
+    return data

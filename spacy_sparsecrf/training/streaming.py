@@ -240,8 +240,7 @@ class Stream:
         values = prefixed("totals.", self._totals) | {"n_updates": self._n_updates}
         for i, store in enumerate(self._stores):
             values |= prefixed(f"{i}.", store.values())
-        told = {} if rows is None else rows.values()
-        save(path, self._identity(), values | prefixed(ROWS, told))
+        save(path, self._identity(), values, rows)
 
     def resume(self, path: Path) -> Rows:
         """Go on where a run was saved: with the same batches to the same weights, bit for bit.
@@ -257,7 +256,7 @@ class Stream:
             n_updates = {"n_updates": values.pop("n_updates", None)}
             expect(n_updates, {"n_updates": int}, {})
             told = without_prefix(ROWS, values)
-            rows = Rows.of(told, self._labels)
+            rows = Rows.of(told, self._labels, path)
             if len(told) + len(totals) + sum(map(len, of_stores)) != len(values):
                 raise ValueError(f"it has {', '.join(values)}"[:500])
             self._totals, self._n_updates = totals, n_updates["n_updates"]

@@ -281,8 +281,7 @@ class Training:
         """
         values = self._values()
         if values:
-            told = {} if rows is None else rows.values()
-            save(path, self._identity(), values | prefixed(ROWS, told))
+            save(path, self._identity(), values, rows)
 
     def resume(self, path: Path) -> Rows:
         """Go on where a run was saved: to the same weights, bit for bit.
@@ -292,7 +291,7 @@ class Training:
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
-            rows = Rows.of(without_prefix(ROWS, values), self._labels)
+            rows = Rows.of(without_prefix(ROWS, values), self._labels, path)
             self._restore({k: v for k, v in values.items() if not k.startswith(ROWS)})
         return rows
 

@@ -10,6 +10,7 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import checkpoint
@@ -211,37 +212,122 @@ def test_who_goes_on_without_a_step_has_what_was_reached(corpus, tmp_path):
     assert pipes[0].model.to_bytes() == pipes[1].model.to_bytes()
 
 
+def test_to_go_on_nothing_is_evaluated(tmp_path, monkeypatch):
+    run = make_run()
+    run.step()
+    run.save(tmp_path / "run")
+    later = make_run()
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkingLoss, "value_and_grad", None)
+        later.resume(tmp_path / "run")
+    assert later.step() == run.step()
+
+
+SLOW = {"inner_iterations": 1, "tolerance": 0.0, "window": 0.0, "history": 1}
+
+
+def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.Rows]:
+    """A run whose model was taken after each of its steps, and is saved."""
+    run, rows = make_run(OWLQN(**SLOW)), checkpoint.Rows()
+    for i in range(n):
+        run.step()
+        rows.add(run.objective)
+        rows.models[i + 1] = run.model().to_bytes()
+        run.save(path, rows)
+    return run, rows
+
+
+def resumed_rows(path: Path) -> checkpoint.Rows:
+    return make_run(OWLQN(**SLOW)).resume(path)
+
+
+def test_models_of_rows_are_written_once(tmp_path):
+    path, sizes, models = tmp_path / "run", [], []
+    run, rows = stepped_rows(path)
+    for _ in range(8):
+        run.step()
+        rows.add(run.objective)
+        models.append(run.model().to_bytes())
+        rows.models[len(rows.losses)] = models[-1]
+        run.save(path, rows)
+        sizes.append((path.stat().st_size, (tmp_path / "run.rows").stat().st_size))
+    assert not rows.models and sizes[-1][0] < sizes[2][0] + 1_000
+    new = np.diff([size for _, size in sizes])
+    assert (new < np.array([len(model) for model in models[1:]]) + 500).all()
+    found = resumed_rows(path)
+    assert found.losses == rows.losses and not found.models
+    found.done = 1
+    for model in models:
+        assert found.is_replayed
+        found.replay()
+        assert found.model().to_bytes() == model
+
+
+@pytest.mark.parametrize("behind", [b"", b"cut off behind the last step that counts"])
+def test_what_is_behind_the_rows_that_count_is_overwritten(tmp_path, behind):
+    whole, rows = stepped_rows(tmp_path / "run", 2)
+    with (tmp_path / "run.rows").open("ab") as file:
+        file.write(behind)
+    later = make_run(OWLQN(**SLOW))
+    found = later.resume(tmp_path / "run")
+    for run, own in (later, found), (whole, rows):
+        run.step()
+        own.add(run.objective)
+        run.save(tmp_path / "run", own)
+        assert resumed_rows(tmp_path / "run").losses == own.losses
+    assert found.losses == rows.losses
+    assert found.size == rows.size and found.hashed.digest() == rows.hashed.digest()
+
+
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("damage", "reason"),
     [
-        ({"rows.model.x": np.zeros(1, np.uint64)}, "no step x"),
-        ({"rows.model.9": np.zeros(1, np.uint64)}, "no step 9"),
-        ({"rows.model.1": np.zeros(9, np.uint64)}, "SC318.*step 1: .SC312"),
-        ({"rows.losses": np.array([np.nan])}, "losses are not all finite"),
-        ({"rows.losses": 7}, "losses is no array"),
-        ({"rows.more": np.zeros(1)}, "it has losses, model.1, more"),
+        (lambda path: path.unlink(), "run.rows beside it: No such file"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "run.rows beside it is cut off"),
+        (lambda path: path.write_bytes(bytes(path.stat().st_size)), "run.rows beside it is cut"),
+        (lambda path: path.write_bytes(b"\xff" * path.stat().st_size), "run.rows beside it is cut"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\1"),
+            "its digest does not fit",
+        ),
     ],
 )
-def test_rows_of_a_checkpoint_are_checked(tmp_path, monkeypatch, change, reason):
-    run, rows = make_run(), checkpoint.Rows()
-    run.step()
-    rows.add(run.objective)
-    rows.models[1] = run.model().to_bytes()
-    values = checkpoint.Rows.values
-    run.save(tmp_path / "run", rows)
-    assert make_run().resume(tmp_path / "run").models == rows.models
-    changed = {key.removeprefix("rows."): value for key, value in change.items()}
-    monkeypatch.setattr(checkpoint.Rows, "values", lambda self: values(self) | changed)
-    run.save(tmp_path / "run", rows)
+def test_damaged_rows_are_refused(tmp_path, damage, reason):
+    stepped_rows(tmp_path / "run", 2)
+    damage(tmp_path / "run.rows")
+    with pytest.raises(SparseCRFError, match=f"SC318.*{reason}"):
+        resumed_rows(tmp_path / "run")
+
+
+def test_rows_of_another_run_are_refused(tmp_path):
+    stepped_rows(tmp_path / "run", 2)
+    data = (tmp_path / "run.rows").read_bytes()
+    stepped_rows(tmp_path / "run", 3)
+    with (tmp_path / "run.rows").open("r+b") as file:
+        file.write(data + data)
+    with pytest.raises(SparseCRFError, match=r"SC318.*(a row is of step 0|is cut off)"):
+        resumed_rows(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("meta", "change", "reason"),
+    [
+        ({}, {"model.x": np.zeros(1, np.uint64)}, "its arrays are"),
+        ({"step": 1}, {}, "a row is of step 1"),
+        ({"more": 1}, {}, "SC318.*more"),
+        ({}, {"model.1": np.zeros(9, np.uint64)}, "SC318.*step 1: .SC312"),
+        ({}, {"losses": np.array([np.nan])}, "losses are not all finite"),
+        ({}, {"losses": np.zeros(0)}, "there is no step 1"),
+        ({}, {"model.1": np.frombuffer(CRFModel(["a"]).to_bytes(), "<u8")}, "has other labels"),
+    ],
+)
+def test_rows_that_were_made_up_are_refused(tmp_path, monkeypatch, meta, change, reason):
+    write = checkpoint.write
+
+    def changed(told, arrays):
+        return write(told | meta, arrays | change) if "step" in told else write(told, arrays)
+
+    monkeypatch.setattr(checkpoint, "write", changed)
+    stepped_rows(tmp_path / "run")
     with pytest.raises(SparseCRFError, match=reason):
-        make_run().resume(tmp_path / "run")
-
-
-def test_rows_of_other_labels_are_refused(tmp_path):
-    run, rows = make_run(), checkpoint.Rows()
-    run.step()
-    rows.add(run.objective)
-    rows.models[1] = CRFModel(["a", "b"]).to_bytes()
-    run.save(tmp_path / "run", rows)
-    with pytest.raises(SparseCRFError, match="SC318.*step 1 has other labels"):
-        make_run().resume(tmp_path / "run")
+        resumed_rows(tmp_path / "run")
