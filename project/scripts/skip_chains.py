@@ -83,18 +83,21 @@ def main(
     size: Annotated[int, typer.Option(help="Sentences of a window")] = 10,
     first: Annotated[int, typer.Option(help="Sentences to train on, 0 = all")] = 0,
 ) -> None:
-    """Train all models on all corpora."""
-    found: dict[str, Any] = {"size": size, "first": first}
+    """Train all models on all corpora; what was trained is kept."""
+    settings = {"size": size, "first": first}
+    found: dict[str, Any] = srsly.read_json(metrics) if metrics.exists() else {}
+    if not settings.items() <= found.items():
+        found = settings
     output.mkdir(parents=True, exist_ok=True)
     for data, lang in LANGUAGES.items():
         for part, n in (("train", first), ("dev", 0)):
             docs = windows(corpus / f"{data}-{part}.spacy", size, n, lang)
             bin_ = DocBin(attrs=["ENT_IOB", "ENT_TYPE", "SENT_START"], docs=docs)
             bin_.to_disk(output / f"{data}-{part}.spacy")
-        found[data] = {}
+        scores = found.setdefault(data, {})
         for name in MODELS:
-            found[data][name] = train(data, name, output)
-            msg.good(f"{data}, {name}: {found[data][name]}")
+            scores[name] = scores.get(name) or train(data, name, output)
+            msg.good(f"{data}, {name}: {scores[name]}")
             srsly.write_json(metrics, found)
 
 

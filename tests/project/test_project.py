@@ -447,3 +447,22 @@ def test_models_differ_in_their_configs_only(
     monkeypatch.setattr(skip_chains, "measure", measure)
     found = skip_chains.train("jnlpba", name, tmp_path)
     assert found == {"f": 50.0, "p": 25.0, "r": 75.0, "cpu": 2.0}
+
+
+def test_what_was_trained_on_windows_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = [spacy.tokens.Doc(spacy.blank("es").vocab, words=["a"], ents=["B-X"])] * 3
+    for data, part in itertools.product(skip_chains.LANGUAGES, ("train", "dev")):
+        DocBin(docs=docs).to_disk(tmp_path / f"{data}-{part}.spacy")
+    trained: list[int] = []
+
+    def train(data: str, name: str, output: Path) -> dict[str, float]:
+        trained.append(len(DocBin().from_disk(output / f"{data}-train.spacy")))
+        return {"f": 50.0}
+
+    monkeypatch.setattr(skip_chains, "train", train)
+    for size, expected in ((2, [2] * 8), (2, []), (3, [1] * 8)):
+        trained.clear()
+        skip_chains.main(tmp_path / "found.json", tmp_path, tmp_path / "windows", size, 0)
+        assert trained == expected
