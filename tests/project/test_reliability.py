@@ -28,6 +28,15 @@ def test_a_fault_at_any_call_does_no_harm(scenario: str) -> None:
     assert not [result for result in found if result.startswith("harm")]
 
 
+@needs_gcc
+@pytest.mark.slow
+def test_refused_memory_does_no_harm() -> None:
+    # Libraries that do not look whether they got memory end the process; a second try is as ever.
+    found = faults.preloaded("--scenario", "training", "--allocations", "65536")["training"]
+    assert found["allocation"] > 10
+    assert not [result for result in found if result.startswith("harm")]
+
+
 @pytest.mark.slow
 def test_files_are_tried_with_bounds_checked():
     fuzz = importlib.import_module("reliability.fuzz")
