@@ -242,7 +242,8 @@ class FileCorpusBuilder:
             indptr.write(np.zeros(1, np.int64).tobytes())
             # Few enough tokens: each has many tests.
             while len(sizes := _read(lengths, "<i4", _CHUNK >> 4)):
-                found = number[_read(tests, "<i4", int(sizes.sum()))]
+                # Indexing by 32 bits ends the process where numpy gets no memory for a buffer.
+                found = np.take(number, _read(tests, "<i4", int(sizes.sum())))
                 kept = found >= 0
                 counts = np.concatenate(([0], np.cumsum(kept)))
                 indptr.write((total + counts[np.cumsum(sizes)]).astype(np.int64).tobytes())

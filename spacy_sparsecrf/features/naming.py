@@ -387,7 +387,8 @@ class NameRecord:
             hashes = readings.hash(readings.templates.tests)
             positions = np.empty(hashes.size, dtype=np.int32)
             lookup(slots, wanted, hashes.reshape(-1), positions)
-            cells = np.flatnonzero(is_open[positions])
+            # As in a corpus in files, no indexing by 32 bits where there is much of it.
+            cells = np.flatnonzero(np.take(is_open, positions))
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
             if id(kept.vocab) not in namers:
