@@ -19,7 +19,7 @@ import srsly
 import typer
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from weasel.util.config import load_project_config
 
@@ -31,6 +31,7 @@ bench_entities = importlib.import_module("bench.entities")
 convert_entities = importlib.import_module("convert_entities")
 convert_chunks = importlib.import_module("convert_chunks")
 convert_ud = importlib.import_module("convert_ud")
+add_seen = importlib.import_module("add_seen")
 evaluate_spans = importlib.import_module("evaluate_spans")
 letters = importlib.import_module("letters")
 phonemes = importlib.import_module("phonemes")
@@ -39,6 +40,7 @@ skip_chains = importlib.import_module("skip_chains")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
 WORKFLOWS |= {
+    "conll2000-seen",
     "conll2002-es-classes",
     "ud-classes",
     "ud-spacy",
@@ -331,6 +333,23 @@ def test_entities_are_read_from_iob_labels(tmp_path: Path) -> None:
     found = [(entity.text, entity.label_) for entity in first.ents]
     assert found == [("a b", "X"), ("c", "Y"), ("d", "Y"), ("f", "Y")]
     assert second.has_annotation("ENT_IOB") and not second.ents
+
+
+def test_labels_of_words_are_those_of_other_folds(tmp_path: Path) -> None:
+    vocab = spacy.blank("en").vocab
+    said = {"train": ["NN", "VB", "NN", "", "", "JJ"], "dev": ["NN"], "test": []}
+    for part, tags in said.items():
+        docs = [Doc(vocab, words=["Run"], tags=[tag]) for tag in tags]
+        DocBin(attrs=["TAG"], docs=docs).to_disk(tmp_path / f"a-{part}.spacy")
+    add_seen.main(tmp_path, "a", "tag")
+    found = {
+        part: [doc[0]._.seen for doc in DocBin().from_disk(path).get_docs(vocab)]
+        for part in said
+        for path in [tmp_path / f"a-seen-{part}.spacy"]
+    }
+    # The first and the sixth Doc are of one fold.
+    assert found["train"] == ["NN|VB", "JJ|NN", *["JJ|NN|VB"] * 3, "NN|VB"]
+    assert found["dev"] == ["JJ|NN|VB"] and found["test"] == []
 
 
 def test_documents_begin_with_a_dateline(tmp_path: Path) -> None:
