@@ -61,6 +61,11 @@ def test_claims_are_told_from_courses() -> None:
     assert report.is_faster(raced) == "yes (L-BFGS 2, SGD 1, SMD 1)"
     assert report.anneals_slowly(raced) == "yes (ASG –, SGD 1)"
     assert report.highest(raced) == "no (0.1 here, 0.0001 there)"
+    # Of what was not run nothing is said.
+    record = {"noise": "gaussian", "logistic": 2.0, "methods": {"lbp": courses[:1]}}
+    text = str(report.findings({"gaussian": record}))
+    assert text.count("not run") == text.count("\n| ") - 3
+    assert "yes (nodes 2.00, LBP 1.00)" in text
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW370")
