@@ -316,3 +316,14 @@ def lattice_edges(height: int, width: int) -> list[tuple[int, int]]:
     across = zip(place[:, :-1].ravel().tolist(), place[:, 1:].ravel().tolist(), strict=True)
     down = zip(place[:-1].ravel().tolist(), place[1:].ravel().tolist(), strict=True)
     return [*across, *down]
+
+
+def tree_sum(values: dict[int, float], first: int, last: int) -> float | None:
+    """The sum of the values of leaves first:last, over the binary tree that halves the range."""
+    if last - first == 1:
+        return values.get(first)
+    middle = (first + last) // 2
+    left, right = tree_sum(values, first, middle), tree_sum(values, middle, last)
+    if left is None or right is None:
+        return left if right is None else right
+    return left + right
