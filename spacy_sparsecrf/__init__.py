@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .model.explanation import DocExplanation, ModelExplanation
     from .model.model import CRFModel
     from .pipeline.component import SparseCRF
-    from .registry import crf_features, crf_solvers, crf_targets
+    from .registry import crf_engines, crf_features, crf_solvers, crf_targets
     from .solvers.base import BatchSolver
     from .targets.base import Target
 
@@ -26,6 +26,7 @@ __all__ = [
     "SparseCRFError",
     "SparseCRFWarning",
     "Target",
+    "crf_engines",
     "crf_features",
     "crf_solvers",
     "crf_targets",
@@ -40,6 +41,7 @@ _HOMES = {
     "SparseCRFError": "errors",
     "SparseCRFWarning": "errors",
     "Target": "targets.base",
+    "crf_engines": "registry",
     "crf_features": "registry",
     "crf_solvers": "registry",
     "crf_targets": "registry",

@@ -1,7 +1,7 @@
 """The project's registries, which spaCy's configs reach as `@crf_solvers` and the like.
 
 Third parties add to them through the entry point groups `spacy_sparsecrf_crf_features`,
-`spacy_sparsecrf_crf_targets` and `spacy_sparsecrf_crf_solvers`.
+`spacy_sparsecrf_crf_targets`, `spacy_sparsecrf_crf_solvers` and `spacy_sparsecrf_crf_engines`.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ import catalogue
 crf_features = catalogue.create("spacy_sparsecrf", "crf_features", entry_points=True)
 crf_targets = catalogue.create("spacy_sparsecrf", "crf_targets", entry_points=True)
 crf_solvers = catalogue.create("spacy_sparsecrf", "crf_solvers", entry_points=True)
+crf_engines = catalogue.create("spacy_sparsecrf", "crf_engines", entry_points=True)
 
 
 def hang_on(registry: Any) -> None:
@@ -22,6 +23,7 @@ def hang_on(registry: Any) -> None:
         ("crf_features", crf_features),
         ("crf_targets", crf_targets),
         ("crf_solvers", crf_solvers),
+        ("crf_engines", crf_engines),
     ):
         if not hasattr(registry, name):
             setattr(registry, name, table)

@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import spacy
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRF
+from ..pipeline.shards import block_of, read_files
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")
@@ -74,12 +74,8 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
     corpus: "train_corpus" or "dev_corpus", the setting in [training] that names the reader's block.
     RAISES: SparseCRFError for a reader that has no path.
     """
-    config = nlp.config.interpolate()
-    name = config["training"][corpus]
-    block: Any = config
-    for section in name.split("."):
-        block = block.get(section, {})
+    block = block_of(nlp, corpus)
     if "path" not in block:
+        name = nlp.config["training"][corpus]
         raise SparseCRFError(Errors.SC641.format(block=name, data=data))
-    reader = registry.resolve({"corpus": {**block, "path": str(data)}})["corpus"]
-    return list(reader(nlp))
+    return list(read_files(nlp, block, [data]))

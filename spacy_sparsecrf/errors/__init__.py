@@ -3,6 +3,7 @@
 import warnings
 
 from .checks import CheckErrors
+from .cluster import ClusterErrors
 from .commands import CommandErrors
 from .component import ComponentErrors
 from .estimator import EstimatorErrors
@@ -38,12 +39,13 @@ class Errors(
     CommandErrors,
     CheckErrors,
     EstimatorErrors,
+    ClusterErrors,
     metaclass=_Coded,
 ):
     """Messages of errors: what was wrong, where, and what to do.
 
     SC1xx: features; SC2xx: the component; SC3xx: corpora, losses, solvers, learning; SC4xx:
-    decoding; SC5xx: targets; SC6xx and SC7xx: commands; SC8xx: the estimator.
+    decoding; SC5xx: targets; SC6xx and SC7xx: commands; SC8xx: the estimator; SC9xx: clusters.
     """
 
 

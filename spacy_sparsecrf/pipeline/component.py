@@ -29,13 +29,15 @@ from ..model.names import Names
 from ..targets.base import add_extension
 from . import storage
 from .batchers import is_quiet
-from .compiling import check_strings, checked, compile_corpus, make_label_ids
+from .compiling import check_strings, checked, make_label_ids
+from .engines import Job
 from .links import LinkRecord
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
 from .settings import Settings, Setup
+from .shards import examples_of
 from .stacking import read_first
 from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
@@ -61,7 +63,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     def __init__(self, vocab: Vocab, setup: Setup, scorer: Scorer | None = None) -> None:
         setup.check()
         self.vocab, self.scorer = vocab, scorer
-        self.name, self.features, self.target, self.solver, self.settings = setup
+        self.name, self.features, self.target, self.solver, self.settings, self.engine = setup
         self.model = CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.cfg: dict[str, Any] = storage.new_cfg()
         self._session = Session()
@@ -75,7 +77,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     @property
     def setup(self) -> Setup:
         """What the component consists of, but for what it has learnt."""
-        return Setup(self.name, self.features, self.target, self.solver, self.settings)
+        parts = self.name, self.features, self.target, self.solver, self.settings
+        return Setup(*parts, self.engine)
 
     # Training
 
@@ -89,6 +92,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         init_weights: str | Path | None = None,
         checkpoint: str | Path | None = None,
         corpus_dir: str | Path | None = None,
+        shards: Sequence[str] = (),
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
@@ -103,6 +107,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             tell what they told before.
         corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
             instead of in memory (see `open_store`).
+        shards: paths of .spacy files, also with * and **, that together are the training examples,
+            in this order, in place of those of get_examples; they are read by the reader of
+            [training] train_corpus.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
             for a streamed corpus (max_epochs = -1) where the solver needs all of it.
         """
@@ -123,9 +130,11 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             read = LinkRecord(read, self.settings.edges)
             names.add(read.names)
         seen = Seen()
-        examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
+        given = partial(examples_of, self.name, nlp, shards) if shards else get_examples
+        examples = annotated(seen.watch(checked(self.name, given)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
-            compiled = compile_corpus(examples, read, setup, label_ids, store)
+            job = Job(setup, read, label_ids, store, nlp, shards, coverage)
+            compiled = self.engine.compile(examples, job)
             compiled.check(setup)
         if compiled.corpus is not None:
             warn_of_missing(self.name, coverage)

@@ -33,6 +33,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
 # What all factories share; see `settings`.
 COMMON: dict[str, Any] = {
     "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
+    "engine": {"@crf_engines": "spacy_sparsecrf.Threads.v1"},
     "model": "chain",
     "clusters": 0,
     "edges": ["chain"],
@@ -124,6 +125,7 @@ def make_sparse_crf(
     features: Callable[..., Any],
     target: Target,
     solver: Any,
+    engine: Any,
     model: str,
     clusters: int,
     edges: list[str],
@@ -146,7 +148,7 @@ def make_sparse_crf(
     Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
     factory's weights are fixed. See `Settings` for the settings, and `SparseCRF` for what features
-    and solver are.
+    and solver are; engine: see `Engine`.
 
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
@@ -171,7 +173,7 @@ def make_sparse_crf(
         decoding=DecodingSettings.read(name, decoding),
         learning=LearningSettings.read(name, learning),
     )
-    return SparseCRF(nlp.vocab, Setup(name, features, target, solver, settings), scorer)
+    return SparseCRF(nlp.vocab, Setup(name, features, target, solver, settings, engine), scorer)
 
 
 for _name, _factory in FACTORIES.items():

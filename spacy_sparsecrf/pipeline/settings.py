@@ -293,7 +293,8 @@ class Setup(NamedTuple):
 
     name: of the component, also the key of its loss; features: hashes the observation tests of
     Docs; target: the annotation that is learnt and written; solver: a batch solver, or one that
-    learns from batches too.
+    learns from batches too; engine: where training
+    computes, see `engines`.
     """
 
     name: str
@@ -301,6 +302,7 @@ class Setup(NamedTuple):
     target: Target
     solver: "BatchSolver"
     settings: Settings
+    engine: Any
 
     def check(self) -> None:
         """Check the settings. RAISES: SparseCRFError that names the config key that is wrong."""

@@ -1,0 +1,73 @@
+"""A corpus in several files is learnt from as if it were read at once."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline.shards import block_of, read_files, reader_block, shard_files
+from spacy_sparsecrf.registry import crf_engines
+
+from ..toy import examples_of, make_sentences, write_corpus
+
+SENTENCES = make_sentences(60, seed=3)
+
+
+def pipeline() -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shards")
+    for i in range(3):
+        name = str(path / f"part-{i}.spacy")
+        write_corpus(name, spacy.blank("en"), SENTENCES[20 * i : 20 * i + 20])
+    return path
+
+
+def trained(nlp: Language, examples: list[Example], **settings: object) -> bytes:
+    nlp.config["initialize"]["components"] = {"sparse_crf": settings}
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf")
+    for _ in range(3):
+        pipe.update(examples, sgd=object())
+    return pipe.to_bytes(exclude=["vocab", "cfg"])
+
+
+def test_shards_stand_for_the_examples(folder: Path) -> None:
+    nlp = pipeline()
+    whole = trained(nlp, examples_of(nlp, SENTENCES))
+    nlp = pipeline()
+    block = reader_block("sparse_crf", nlp)
+    examples = list(read_files(nlp, block, sorted(folder.glob("*.spacy"))))
+    assert trained(nlp, examples[:5], shards=[str(folder / "part-*.spacy")]) == whole
+
+
+def test_files_come_in_the_order_of_patterns_and_once(folder: Path) -> None:
+    paths = [folder / f"part-{i}.spacy" for i in (2, 0, 1)]
+    given = [str(paths[0]), str(folder / "*.spacy")]
+    assert shard_files("x", given, {}) == paths
+    assert shard_files("x", [], {"path": str(folder)}) == sorted(paths)
+
+
+def test_what_is_no_corpus_is_refused(folder: Path) -> None:
+    nlp = pipeline()
+    with pytest.raises(SparseCRFError, match="SC900"):
+        shard_files("x", [str(folder / "none-*.spacy")], {})
+    assert block_of(nlp, "dev_corpus")["path"] is None
+    nlp.config["corpora"]["train"]["limit"] = 3
+    with pytest.raises(SparseCRFError, match="SC902"):
+        reader_block("x", nlp)
+    nlp.config["training"]["train_corpus"] = "nowhere.else"
+    with pytest.raises(SparseCRFError, match="SC901"):
+        reader_block("x", nlp)
+
+
+def test_engines_are_registered() -> None:
+    assert "spacy_sparsecrf.Threads.v1" in crf_engines.get_all()
