@@ -1,12 +1,14 @@
 """Threads over fixed chunks of work, so that results do not depend on how many threads run.
 
+Teams, whose members have parts of something and are asked all at once.
+
 Vector arithmetic whose result does not depend on how many threads a BLAS library uses.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ from .errors import Errors, SparseCRFError
 ResultT = TypeVar("ResultT")
 
 Chunks = list[tuple[int, int]]
+# The arguments of one call.
+Given = tuple[Any, ...]
 
 
 class Workers:
@@ -41,6 +45,56 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="sparsecrf")
         return list(self._pool.map(lambda chunk: function(*chunk, *given), chunks))
+
+
+class Team(Protocol):
+    """Objects of one class, each of which has a part of what all of them have.
+
+    What they answer follows from what they were made of and from the calls that are kept, so that
+    one that is lost can be made anew.
+    """
+
+    def __len__(self) -> int: ...
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        """Call a method of the first members, as many as `each` has arguments for.
+
+        keep: whether later calls need that this one was made.
+        RETURNS: what each returns, in order.
+        RAISES: SparseCRFError, also that of a member.
+        """
+        ...
+
+    def share(self, value: Any) -> Any:
+        """What stands for a value among the arguments of calls: it is sent to each only once."""
+        ...
+
+    def close(self) -> None:
+        """Let the members go."""
+        ...
+
+
+class LocalTeam:
+    """A team in this process, one member after another. make: makes a member."""
+
+    def __init__(self, n: int, make: Callable[[], Any]) -> None:
+        self._members = [make() for _ in range(n)]
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        """See `Team.ask`."""
+        members = self._members[: len(each)]
+        return [getattr(own, method)(*given) for own, given in zip(members, each, strict=True)]
+
+    def share(self, value: Any) -> Any:
+        """See `Team.share`."""
+        return value
+
+    def close(self) -> None:
+        """See `Team.close`."""
+        self._members = []
 
 
 def _n_cores() -> int:

@@ -38,11 +38,12 @@ BELOW = set(MAY_IMPORT)
 MAY_IMPORT["pipeline"] = BELOW - {"convert"}
 MAY_IMPORT["sklearn"] = (BELOW | {"pipeline"}) - {"targets", "convert", "pages"}
 MAY_IMPORT["testing"] = BELOW - {"model", "features", "convert", "pages"}
-MAY_IMPORT["cli"] = BELOW | {"pipeline"}
+MAY_IMPORT["cluster"] = BASE | {"corpus", "loss", "training", "features", "pipeline"}
+MAY_IMPORT["cli"] = BELOW | {"pipeline", "cluster"}
 MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = BELOW | {"pipeline"}  # when a name is asked for
 
-SEE_DOCS = {"pipeline", "targets", "features", "convert", "testing", "cli"}
+SEE_DOCS = {"pipeline", "cluster", "targets", "features", "convert", "testing", "cli"}
 KERNELS_IMPORT = {"numba", "numpy"}
 
 MOST_ARGUMENTS = 12

@@ -58,7 +58,7 @@ _INDEX = {
     "bigram_keys": Field("<u8", "B"),
 }
 _FIELDS = _MAPPED | _INDEX
-_REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
+REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 # Numbers that are read, renumbered and written at once.
 _CHUNK = 1 << 20
 # Arrays as long as the corpus, as they arrive.
@@ -151,7 +151,7 @@ class FileCorpusBuilder:
     def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch; see `CorpusBuilder.add`. RAISES: SparseCRFError for real values."""
         if len(observations.value_keys):
-            raise SparseCRFError(Errors.SC346.format(setting=_REAL_VALUES))
+            raise SparseCRFError(Errors.SC346.format(setting=REAL_VALUES))
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
         present = hashes != 0
         if self._contexts is None:

@@ -16,3 +16,36 @@ class ClusterErrors:
         "[corpora] {key} is about all files together, but component '{name}' reads its training "
         "files one by one. Remove it from the block of the training corpus."
     )
+    SC903 = (
+        "The engine spacy_sparsecrf.Ray.v1 does not go together with {setting}. Remove them, or "
+        'set [components.NAME.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+    )
+    SC904 = "[components.NAME.engine] {key} = {value} must be a whole number of at least {low}."
+    SC905 = (
+        "The engine spacy_sparsecrf.Ray.v1 needs Ray, which is not installed. Install it by "
+        "`pip install 'spacy-sparsecrf[ray]'`, here and on each machine of the cluster."
+    )
+    SC906 = (
+        "The engine spacy_sparsecrf.Ray.v1, whose workers have a part of the corpus each, cannot "
+        "learn with {setting} as it is set. Set it to its default (of solvers: OWLQN.v1 or "
+        'RPROP.v1), or [components.NAME.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+    )
+    SC907 = (
+        "Workers were lost {n} times, the last time because: {reason} Look for what ends them, "
+        "such as a lack of memory, or raise [components.NAME.engine] max_restarts. Training goes "
+        "on from its last step by the same command, if [initialize.components.NAME] checkpoint is "
+        "set."
+    )
+    SC908 = (
+        "The Ray cluster failed: {reason} Training goes on from its last step by the same command, "
+        "if [initialize.components.NAME] checkpoint is set."
+    )
+    SC909 = (
+        "[components.NAME.engine] address = {address!r}: no Ray cluster can be reached or started "
+        "there: {reason} Start one by `ray start --head`, or set address = null for one of its own."
+    )
+    SC910 = (
+        "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
+        "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
+        "wait until others have ended."
+    )

@@ -23,28 +23,35 @@ _CHANCE = 1e-6
 class Coverage:
     """Counts the tokens that have a value of each watched attribute.
 
-    n_tokens: number of tokens seen.
+    n_tokens: number of tokens seen; counts: of them with a value, by attribute.
     """
 
     def __init__(self) -> None:
         self.n_tokens = 0
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def add(self, plan: Plan, annotations: NDArray[np.uint64]) -> None:
         """Count tokens. annotations: [N, A], by the plan's columns, 0 = missing."""
         self.n_tokens += len(annotations)
         for name, column in plan.watched.items():
-            self._counts[name] += int(np.count_nonzero(annotations[:, column]))
+            self.counts[name] += int(np.count_nonzero(annotations[:, column]))
+
+    def join(self, other: "Coverage") -> None:
+        """Add the counts of further tokens."""
+        self.n_tokens += other.n_tokens
+        # A count of 0 tells that an attribute is watched.
+        for name, count in other.counts.items():
+            self.counts[name] += count
 
     @property
     def missing(self) -> list[str]:
         """The attributes that no token has."""
-        return [name for name, count in self._counts.items() if not count and self.n_tokens]
+        return [name for name, count in self.counts.items() if not count and self.n_tokens]
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of tokens that have a value of each other attribute."""
-        return {name: n / self.n_tokens for name, n in self._counts.items() if n}
+        return {name: n / self.n_tokens for name, n in self.counts.items() if n}
 
 
 @contextmanager

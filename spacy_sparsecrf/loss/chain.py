@@ -173,7 +173,7 @@ class ChainLoss:
         found += screen_unigrams(working, theta, threshold)
         found.append(screen_values(self.space, threshold))
         found += self._pairs.screen(working, theta, threshold)
-        return _largest([self._permitted(*each) for each in found], limit)
+        return largest([self._permitted(*each) for each in found], limit)
 
     def largest_gradient(self) -> float:
         """Largest gradient in magnitude of a potential weight, where all weights are zero.
@@ -211,7 +211,7 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     return distinct(np.concatenate((coordinates, added)))
 
 
-def _largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
+def largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
     """The `limit` entries of largest magnitude, in ascending order of coordinate."""
     coordinates = np.concatenate([each[0] for each in found])
     gradients = np.concatenate([each[1] for each in found])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from spacy.util import minibatch
 from ..corpus.arrays import MEMORY, Memory
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..corpus.files import Builder, corpus_builder
+from ..corpus.index import CorpusPart, PartBuilder
 from ..errors import Errors, SparseCRFError
 from ..progress import followed, task
 from ..targets.base import Target, have_same_tokens
@@ -21,6 +23,10 @@ from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .settings import Features, Setup
 from .upstream import observed_cut
+
+if TYPE_CHECKING:
+    from ..features.naming import NameRecord
+    from ..loss.shared import Division
 
 Gold = Sequence[str | tuple[str, ...] | None]
 
@@ -42,6 +48,13 @@ class AlignmentCount:
     def share(self) -> float:
         """The share of gold labels that are lost."""
         return self.n_lost / self.n_gold if self.n_gold else 0.0
+
+    def join(self, other: "AlignmentCount") -> None:
+        """Add the counts of further examples."""
+        self.n_gold += other.n_gold
+        self.n_lost += other.n_lost
+        if not self.text:
+            self.word, self.text = other.word, other.text
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
         """Count an example. gold: what the target has read of it, [predicted tokens]."""
@@ -73,6 +86,7 @@ class Compiled:
     docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
         only where gold labels have to be legal.
     aligned: how many gold labels the predicted tokens have got.
+    division: who has the sequences, where other processes do; the corpus then has its index alone.
     """
 
     labels: tuple[str, ...] = ()
@@ -84,11 +98,25 @@ class Compiled:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
+    division: "Division | None" = None
 
     @property
     def cut(self) -> str | None:
         """How all Docs were cut; None where they differ or do not tell."""
         return next(iter(self.cuts)) if len(self.cuts) == 1 else None
+
+    def record_of(self, own: "NameRecord") -> "NameRecord":
+        """What knows the names of tests: our own record, if the examples were read here."""
+        return own
+
+    def join(self, other: "Compiled") -> None:
+        """Add the counts of further examples."""
+        self.n_examples += other.n_examples
+        self.n_used += other.n_used
+        self.n_tokens += other.n_tokens
+        self.n_missing += other.n_missing
+        self.cuts |= other.cuts
+        self.aligned.join(other.aligned)
 
     def check(self, setup: Setup) -> None:
         """Check that there is something to learn, and that the target can write the labels.
@@ -122,6 +150,21 @@ class LabelIds:
         self._sets: dict[tuple[int, ...], int] = {}
         self._fixed = fixed
         self._unknown = unknown
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether a label that is not known is an error."""
+        return self._fixed
+
+    @property
+    def names(self) -> list[str]:
+        """The labels so far, by number."""
+        return list(self._ids)
+
+    def add(self, labels: Iterable[str]) -> None:
+        """Number labels that other parts of the corpus have."""
+        for label in labels:
+            self._ids.setdefault(label, len(self._ids))
 
     def encode(self, gold: Gold, doc: Doc) -> list[int]:
         """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
@@ -222,11 +265,23 @@ def compile_corpus(
     """
     with corpus_builder(store) as builder:
         reader = _Reader(read, setup, label_ids, builder)
-        shown = followed(examples, "Reading corpus", "docs")
-        for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
-            reader.read(batch)
+        reader.read_all(followed(examples, "Reading corpus", "docs"))
         with task("Encoding corpus"):
             return reader.compiled()
+
+
+def read_part(
+    examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
+) -> tuple["Compiled", CorpusPart | None]:
+    """Read some of the examples of a corpus; the arguments are those of `compile_corpus`.
+
+    RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
+        `label_ids` gave them; None where there is no token.
+    """
+    builder = PartBuilder()
+    reader = _Reader(read, setup, label_ids, builder)
+    reader.read_all(examples)
+    return reader.found, builder.part()
 
 
 def with_negatives(
@@ -256,16 +311,21 @@ class _Reader:
     ) -> None:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder
-        self._found = Compiled()
+        self.found = Compiled()
 
-    def read(self, batch: Sequence[Example]) -> None:
+    def read_all(self, examples: Iterable[Example]) -> None:
+        """Add examples."""
+        for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
+            self._read(batch)
+
+    def _read(self, batch: Sequence[Example]) -> None:
         """Add a batch; Docs of weight 0 are left out."""
         name, settings = self._setup.name, self._setup.settings
         weights = [settings.learning.weight_of(name, example.reference) for example in batch]
         used = list(compress(batch, weights))
         gold = [self._read_gold(example) for example in used]
-        self._found.n_examples += len(batch)
-        self._found.n_used += len(used)
+        self.found.n_examples += len(batch)
+        self.found.n_used += len(used)
         docs = [example.predicted for example in used]
         if any(map(len, docs)):
             observations = self._features(docs, settings.sequences)
@@ -273,7 +333,7 @@ class _Reader:
             self._builder.add(observations, np.concatenate(gold), own)
 
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
-        doc, target, found = example.predicted, self._setup.target, self._found
+        doc, target, found = example.predicted, self._setup.target, self.found
         learning, labels = self._setup.settings.learning, target.gold(example)
         found.aligned.add(example, labels, target)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
@@ -290,7 +350,7 @@ class _Reader:
 
     def compiled(self) -> Compiled:
         """What has been read."""
-        found, number, target = self._found, self._label_ids.final, self._setup.target
+        found, number, target = self.found, self._label_ids.final, self._setup.target
         found.labels, _, sets = number(np.zeros(0, np.int32), target)
         found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])
         if found.n_missing < found.n_tokens:

@@ -143,7 +143,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         storage.keep(self.cfg, features=storage.learnt_by(self.features), shares=coverage.shares)
         names.add(more.by_hash())
         self._names = names
-        self._session = Session(n_uncovered=compiled.n_tokens, record=record, seen=seen)
+        namer = record and compiled.record_of(record)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen)
         with progress.task("Preparing training"):
             run = start_run(setup, read, record, compiled, Earlier(start, prior), nlp)
         if run is not None:

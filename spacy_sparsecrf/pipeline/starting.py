@@ -188,7 +188,7 @@ def _start_training(
         "chains": [chain.ids for chain in setup.target.chains(labels)],
         **settings.problem,
     }
-    make_training = _kind_of_training(setup, read, corpus)
+    make_training = _kind_of_training(setup, read, corpus, compiled)
     with _doc_named(compiled):
         if learning.stack.folds and record is not None:
             make = partial(
@@ -203,9 +203,9 @@ def _start_training(
 
 
 def _kind_of_training(
-    setup: Setup, read: Features, corpus: EncodedCorpus
+    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled
 ) -> "Callable[..., Training]":
-    """What makes a run: at once, in stages, or of graphs."""
+    """What makes a run: at once, in stages, of graphs, or on what others have read."""
     from ..features.lineage import KinRecord
     from ..training.staged import StagedTraining
     from ..training.training import Training
@@ -219,6 +219,10 @@ def _kind_of_training(
 
         inference = setup.settings.inference
         return partial(GraphTraining, links=read.links, inference=inference)
+    if compiled.division is not None:
+        from ..training.shared import SharedTraining
+
+        return partial(SharedTraining, division=compiled.division, n_tokens=compiled.n_tokens)
     return Training
 
 

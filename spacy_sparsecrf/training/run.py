@@ -168,11 +168,16 @@ class Run:
         """Whether the warm start is one of means; a solver of another package may not know."""
         return bool(getattr(self._solver, "average_warm_start", False))
 
+    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+        """The weights of the warm start; given: see `warm_start`."""
+        return warm_start(self.loss, *given)
+
     def _warm_up(self) -> int:
         """Start at the weights of a warm start; how many passes that took."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._solver.warm_start_epochs if sparse else 0
-        first = warm_start(self.loss, self._penalty, n_epochs, self._solver.seed, self._is_averaged)
+        settings = n_epochs, self._solver.seed, self._is_averaged
+        first = self._first_weights(self._penalty, *settings)
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
             first = coordinates, np.zeros(len(coordinates))

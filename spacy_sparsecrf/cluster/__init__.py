@@ -1,0 +1,1 @@
+"""Training that is shared among processes: who asks whom for what."""

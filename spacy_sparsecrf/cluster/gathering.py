@@ -1,0 +1,111 @@
+"""A corpus of which each member of a team has a part: what all of them know of it."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..corpus.encoded import Hashes, Ints, Longs
+from ..corpus.index import (
+    Index,
+    Tests,
+    build_index,
+    merged_rows,
+    merged_tests,
+    without_sequences,
+)
+from ..errors import Errors, SparseCRFError
+from ..features.coverage import Coverage
+from ..loss.shared import Division
+from ..loss.tree import count_leaves, cut_leaves
+from ..parallel import Team, cut
+from ..pipeline.compiling import Compiled
+from ..pipeline.settings import Setup
+from ..progress import task
+from ..training.shared import BEGINNING
+from .member import Plan, Survey
+
+# Tests of all members whose hashes are merged at once.
+_MERGED = 1 << 24
+# Tokens of a leaf, at most, on average: few leaves cost less.
+_LEAF_TOKENS = 1 << 17
+
+
+@dataclass
+class Gathered(Compiled):
+    """What members have read; the corpus has the index, and no sequence. division: who has them."""
+
+    division: Division | None = None
+
+    def record_of(self, own: Any) -> Any:
+        """What knows the names of tests: the members do."""
+        return self
+
+    def names(self, keys: Hashes) -> dict[int, str]:
+        """The names of tests, by hash; see `NameRecord`."""
+        assert self.division is not None
+        told = self.division.ask("names", keys)
+        return {key: name for each in told for key, name in each.items()}
+
+
+def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
+    """Let a team read a corpus, number its tests, and encode it.
+
+    sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
+    RAISES: SparseCRFError for examples that cannot be learnt from.
+    """
+    n = len(team)
+    found = Gathered()
+    with task("Reading corpus"):
+        runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
+        surveys: list[Survey] = team.ask("survey", runs)
+    for survey in surveys:
+        found.join(survey.compiled)
+        coverage.join(survey.coverage)
+    labels = list(dict.fromkeys(label for survey in surveys for label in survey.labels))
+    lengths = [of_file for survey in surveys for of_file in survey.lengths]
+    whole = np.concatenate([np.zeros(0, np.int64), *lengths])
+    if not len(whole):
+        return found
+    with task("Merging tests"):
+        index, contexts = _index(team, surveys, setup.settings.learning.min_freq)
+    starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
+    leaf_ptr = cut_leaves(whole, count_leaves(int(whole.sum()), _LEAF_TOKENS))
+    plan = team.share(Plan(labels, index, contexts, starts, leaf_ptr))
+    n_leaves = len(leaf_ptr) - 1
+    n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
+    bounds = list(pairwise(n_leaves * i // n for i in range(n + 1)))
+    with task("Encoding corpus"):
+        given = [(plan, *leaves, 0 if i else n_first) for i, leaves in enumerate(bounds)]
+        told = team.ask("load", given, keep=True)
+    found.labels = told[0][0]
+    found.n_missing = sum(n_missing for _, n_missing in told)
+    if found.n_missing < found.n_tokens:
+        found.corpus = without_sequences(index, surveys[0].start_label)
+        found.division = Division(team, leaf_ptr, bounds)
+    return found
+
+
+def _index(team: Team, surveys: list[Survey], min_freq: int) -> tuple[Index, list[Ints]]:
+    """The index of the whole corpus, and of each file the contexts of its rows.
+
+    Tests are merged by ranges of their hashes, so that few are held that are left out.
+    """
+    n_tests = sum(survey.n_tests for survey in surveys)
+    n_ranges = 1 + n_tests // _MERGED
+    bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
+    ranges: list[Tests] = []
+    for low, high in pairwise(bounds):
+        of_members = team.ask("tests", [(low, high - 1)] * len(team))
+        ranges.append(merged_tests(of_members, min_freq))
+    tests = Tests(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
+    rows = [of_file for survey in surveys for of_file in survey.rows]
+    whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
+    index, context = build_index(tests, whole, min_freq)
+    if min_freq > 1 and not (len(index.unigram_keys) or len(index.bigram_keys)):
+        n_tokens = int(whole.counts.sum())
+        raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
+    known = iter(numbers)
+    nothing = np.zeros(0, np.int32)
+    return index, [nothing if each is None else context[next(known)] for each in rows]

@@ -1,0 +1,189 @@
+"""Members of a team as actors of a Ray cluster: started, asked, replaced where they are lost."""
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, NamedTuple
+from weakref import finalize
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from ..errors import Errors, SparseCRFError
+from ..parallel import Given
+
+logger = logging.getLogger("spacy")
+
+# A member is told of that took this many times as long as most, and seconds at least.
+_SLOW, _SECONDS = 2.0, 1.0
+# Seconds in which the workers must have begun, on a cluster that others may use, too.
+_PATIENCE = 300.0
+# Objects of at most so many bytes are on their way at a time, where a cluster is started here.
+_STORE_BYTES = 200_000_000
+
+
+# An item for each team on the cluster that was started here: components of a pipeline share it.
+_teams: list[bool] = []
+
+
+class Resources(NamedTuple):
+    """What a team runs on; see `on.Ray`."""
+
+    num_workers: int
+    address: str | None
+    cpus_per_worker: int
+    max_restarts: int
+
+
+class _Actor:
+    """A member in a process of its own. make: makes it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._member = make()
+
+    def begin(self) -> None:
+        """Be there."""
+
+    def call(self, method: str, *given: Any) -> tuple[Any, float]:
+        """Call a method. RETURNS: what it returns, and the seconds that it took."""
+        begin = time.perf_counter()
+        found = getattr(self._member, method)(*given)
+        return found, time.perf_counter() - begin
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Ray warns, on starting, of what users of this package have no part in."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+class RayTeam:
+    """A team of actors; see `Team`.
+
+    on: what it runs on; make: makes a member. Where Ray runs in this process already, that cluster
+    is taken, and left as it is.
+    RAISES: SparseCRFError where no cluster can be reached, or it has too few cores, or none free.
+    """
+
+    def __init__(self, on: Resources, make: Callable[[], Any]) -> None:
+        self._on = on
+        self._n_lost = 0
+        # What a new member is asked first: methods, and the arguments of each member.
+        self._kept: list[tuple[str, list[Given]]] = []
+        with _quiet():
+            is_own = _connect(on)
+            # On a cluster of our own nothing else runs, and there is room for another component.
+            self._n_cpus = 0 if is_own else on.cpus_per_worker
+            self._make = ray.put(make)
+            self._actors = [self._start() for _ in range(on.num_workers)]
+            self._end = finalize(self, _stop, self._actors, is_own)
+            begun = [actor.begin.remote() for actor in self._actors]
+            if len(ray.wait(begun, num_returns=len(begun), timeout=_PATIENCE)[0]) < len(begun):
+                self.close()
+                raise SparseCRFError(Errors.SC910.format(**on._asdict()))
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def _start(self) -> Any:
+        actor = ray.remote(num_cpus=self._n_cpus, max_restarts=0)(_Actor)
+        return actor.remote(self._make)
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        """See `Team.ask`."""
+        with _quiet():
+            pending = [self._call(i, method, given) for i, given in enumerate(each)]
+            told = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
+        if keep:
+            self._kept.append((method, list(each)))
+        seconds = [spent for _, spent in told]
+        for i, spent in enumerate(seconds):
+            if spent > max(_SECONDS, _SLOW * median(seconds)):
+                logger.info(
+                    "worker %d took %.1f s to %s, most %.1f", i, spent, method, median(seconds)
+                )
+        return [found for found, _ in told]
+
+    def _call(self, i: int, method: str, given: Given) -> Any:
+        return self._actors[i].call.remote(method, *given)
+
+    def _result(self, i: int, method: str, given: Given, pending: Any) -> tuple[Any, float]:
+        """What member i was asked for; another takes its place where it is lost meanwhile."""
+        while True:
+            try:
+                found: tuple[Any, float] = ray.get(pending)
+                return found
+            except RayActorError as error:
+                self._replace(i, error)
+                pending = self._call(i, method, given)
+            except RayTaskError as error:
+                raise error.cause from None
+            except RayError as error:
+                raise SparseCRFError(Errors.SC908.format(reason=_first_line(error))) from error
+
+    def _replace(self, i: int, error: Exception) -> None:
+        """Start a new member i, which does again what later calls need."""
+        while True:
+            self._n_lost += 1
+            if self._n_lost > self._on.max_restarts:
+                raise SparseCRFError(Errors.SC907.format(n=self._n_lost, reason=_first_line(error)))
+            logger.info("worker %d was lost and is replaced", i)
+            self._actors[i] = self._start()
+            try:
+                ray.get([self._call(i, method, each[i]) for method, each in self._kept])
+                return
+            except RayActorError as again:
+                error = again
+
+    def lose(self, i: int) -> None:
+        """End the process of member i, as a failing machine would."""
+        ray.kill(self._actors[i])
+
+    def share(self, value: Any) -> Any:
+        """See `Team.share`."""
+        return ray.put(value)
+
+    def close(self) -> None:
+        """Stop the members, and the cluster where it was started here."""
+        self._end()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _connect(on: Resources) -> bool:
+    """Reach a cluster, or start one. RETURNS: whether it was started here, for a team."""
+    if ray.is_initialized():
+        _teams.extend(_teams[:1])
+        return bool(_teams)
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if on.address is None:
+        settings["num_cpus"] = on.num_workers * on.cpus_per_worker
+        settings |= {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(address=on.address or "local", **settings)
+    except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        values = {"address": on.address, "reason": _first_line(error)}
+        raise SparseCRFError(Errors.SC909.format(**values)) from error
+    if on.address is None:
+        _teams.append(True)
+    return on.address is None
+
+
+def _stop(actors: list[Any], is_own: bool) -> None:
+    if not ray.is_initialized():
+        return
+    for actor in actors:
+        ray.kill(actor)
+    if is_own:
+        _teams.pop()
+        if not _teams:
+            ray.shutdown()

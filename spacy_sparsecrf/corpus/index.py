@@ -1,0 +1,216 @@
+"""Parts of a corpus with numbers of their own, and the index by which all have the same ones.
+
+A part is read by itself, and its tests are numbered as they sort. The index of all parts numbers
+tests by how often they occur in all, so that a corpus that is read in parts is, number for number,
+the corpus that is read at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SparseCRFError
+from .encoded import (
+    CorpusBuilder,
+    EncodedCorpus,
+    Floats,
+    Hashes,
+    Ints,
+    Longs,
+    distinct_rows,
+    find_keys,
+    number_tests,
+    without_rare,
+)
+from .files import REAL_VALUES
+
+
+class Tests(NamedTuple):
+    """Tests that are conjoined with the label, and how often they occur.
+
+    keys: [O] uint64, ascending; counts: [O] int64, tokens of each.
+    """
+
+    keys: Hashes
+    counts: Longs
+
+    def between(self, low: int, high: int) -> "Tests":
+        """Those of keys low <= key <= high."""
+        first = np.searchsorted(self.keys, np.uint64(low))
+        last = np.searchsorted(self.keys, np.uint64(high), side="right")
+        return Tests(self.keys[first:last], self.counts[first:last])
+
+
+class Rows(NamedTuple):
+    """Distinct rows of tests that are conjoined with pairs of labels.
+
+    hashes: [C, B] uint64, 0 = no test; counts: [C] int64, tokens of each.
+    """
+
+    hashes: Hashes
+    counts: Longs
+
+
+class Index(NamedTuple):
+    """What numbers tests and contexts: the fields of `EncodedCorpus` of these names."""
+
+    unigram_keys: Hashes
+    bigram_keys: Hashes
+    ctx_indptr: Longs
+    ctx_indices: Ints
+
+
+class CorpusPart(NamedTuple):
+    """Some sequences of a corpus, in order, whose tests and contexts have numbers of their own.
+
+    offsets [S + 1], labels [N], weights [S], uni_indptr [N + 1], start_label: as in
+    `EncodedCorpus`; uni_indices: [nnz], numbers of `tests`; context: [N], numbers of `rows`.
+    """
+
+    offsets: Longs
+    labels: Ints
+    weights: Floats
+    uni_indptr: Longs
+    uni_indices: Ints
+    context: Ints
+    tests: Tests
+    rows: Rows
+    start_label: bool
+
+    @property
+    def lengths(self) -> Longs:
+        """The tokens of each sequence, [S]."""
+        return np.diff(self.offsets)
+
+    def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
+        """The part by the numbers of an index; contexts: [C], of its rows there."""
+        number = find_keys(index.unigram_keys, self.tests.keys).astype(np.int32)
+        indptr, indices = self.uni_indptr, number[self.uni_indices]
+        if (number < 0).any():
+            kept = np.append(0, np.cumsum(indices >= 0))
+            indptr, indices = kept[indptr], indices[indices >= 0]
+        return EncodedCorpus(
+            offsets=self.offsets,
+            labels=self.labels,
+            weights=self.weights,
+            uni_indptr=indptr,
+            uni_indices=indices,
+            context=contexts[self.context],
+            **index._asdict(),
+            start_label=self.start_label,
+        )
+
+
+def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
+    """The tests of all parts together that occur at min_freq tokens or more."""
+    every = [np.zeros(0, np.uint64), *(part.keys for part in parts)]
+    keys, number = np.unique(np.concatenate(every), return_inverse=True)
+    counts = np.zeros(len(keys), np.int64)
+    of_each = [np.zeros(0, np.int64), *(part.counts for part in parts)]
+    np.add.at(counts, number.reshape(-1), np.concatenate(of_each))
+    return Tests(keys[counts >= min_freq], counts[counts >= min_freq])
+
+
+def merged_rows(parts: Sequence[Rows]) -> tuple[Rows, list[Ints]]:
+    """The rows of all parts together, and of each part the numbers [C] of its own among them."""
+    hashes = np.concatenate([part.hashes for part in parts])
+    representatives, numbers = distinct_rows(hashes)
+    counts = np.zeros(len(representatives), np.int64)
+    np.add.at(counts, numbers, np.concatenate([part.counts for part in parts]))
+    ends = np.cumsum([len(part.hashes) for part in parts])
+    return Rows(hashes[representatives], counts), np.split(numbers, ends[:-1])
+
+
+def build_index(tests: Tests, rows: Rows, min_freq: int = 1) -> tuple[Index, Ints]:
+    """Number tests, the most frequent first, and contexts.
+
+    tests: that occur at min_freq tokens or more; rows: of all tokens.
+    RETURNS: the index, and the context [C] of each row.
+    RAISES: SparseCRFError for more tests than have a number.
+    """
+    if len(tests.keys) > np.iinfo(np.int32).max:
+        raise SparseCRFError(Errors.SC301.format(n=len(tests.keys)))
+    order = np.argsort(-tests.counts, kind="stable")
+    hashes = without_rare(rows.hashes, min_freq, rows.counts)
+    representatives, context = distinct_rows(hashes)
+    bigram_keys, ctx_indptr, ctx_indices = number_tests(hashes[representatives])
+    return Index(tests.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
+
+
+def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
+    """A corpus that has an index, and nothing else."""
+    nothing = np.zeros(0, np.int32)
+    return EncodedCorpus(
+        offsets=np.zeros(1, np.int64),
+        labels=nothing,
+        weights=np.zeros(0),
+        uni_indptr=np.zeros(1, np.int64),
+        uni_indices=nothing,
+        context=nothing,
+        **index._asdict(),
+        start_label=start_label,
+    )
+
+
+def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
+    """The sequences first:last of a corpus in memory."""
+    begin, end = corpus.offsets[first], corpus.offsets[last]
+    indptr = corpus.uni_indptr[begin : end + 1]
+    return replace(
+        corpus,
+        offsets=corpus.offsets[first : last + 1] - begin,
+        labels=corpus.labels[begin:end],
+        weights=corpus.weights[first:last],
+        uni_indptr=indptr - indptr[0],
+        uni_indices=corpus.uni_indices[indptr[0] : indptr[-1]],
+        context=corpus.context[begin:end],
+    )
+
+
+def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
+    """One corpus of some in memory, one after another, that have the same index."""
+
+    def ends(of_each: Sequence[Longs]) -> Longs:
+        return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(each) for each in of_each]))))
+
+    def whole(name: str) -> Any:
+        return np.concatenate([getattr(corpus, name) for corpus in corpora])
+
+    return replace(
+        corpora[0],
+        offsets=ends([corpus.offsets for corpus in corpora]),
+        uni_indptr=ends([corpus.uni_indptr for corpus in corpora]),
+        **{name: whole(name) for name in ("labels", "weights", "uni_indices", "context")},
+    )
+
+
+class PartBuilder(CorpusBuilder):
+    """Collects batches of observations into a part of a corpus."""
+
+    def part(self) -> CorpusPart | None:
+        """Number the tests and rows of everything that was added; None where nothing was.
+
+        RAISES: SparseCRFError for real values.
+        """
+        if not self._labels:
+            return None
+        if self._values:
+            raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
+        unigram, bigram = np.concatenate(self._unigram), np.concatenate(self._bigram)
+        present = unigram != 0
+        keys, ids, counts = np.unique(unigram[present], return_inverse=True, return_counts=True)
+        representatives, context = distinct_rows(bigram)
+        n_tokens = np.bincount(context, minlength=len(representatives))
+        return CorpusPart(
+            offsets=np.append(0, np.cumsum(np.concatenate(self._lengths))),
+            labels=np.concatenate(self._labels),
+            weights=np.concatenate(self._weights).astype(np.float64),
+            uni_indptr=np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64))),
+            uni_indices=ids.reshape(-1).astype(np.int32),
+            context=context,
+            tests=Tests(keys, counts),
+            rows=Rows(bigram[representatives], n_tokens),
+            start_label=self._start_label,
+        )

@@ -1,0 +1,293 @@
+"""The chain loss of a corpus of which each member of a team has some leaves (see `loss.tree`).
+
+A leaf is evaluated by itself, and its sums are a pure function of its sequences and of the weights.
+A member tells the sums of the largest nodes of the tree that it has, and they are added up over the
+rest of the tree: the same bits, however many members share the leaves.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.gold import weighted
+from ..corpus.index import sliced
+from ..parallel import Team, Workers
+from .chain import ChainLoss, distinct, largest
+from .lattice import Csr, Floats, Longs
+from .parts import Part, ReducedPart, reduced, with_distinct_contexts
+from .tree import maximal_subtrees, sum_over_tree
+from .working import WorkingLoss
+
+# First leaves of nodes, and their sums.
+Partials = list[tuple[int, Floats]]
+
+# A partial gradient is compared to a little less than its share of the threshold: it is rounded.
+_ROUNDED = 1.0 - 1e-9
+# Working losses that a member keeps: that of the run, and that of the last screening or polishing.
+_KEPT = 2
+
+
+class Problem(NamedTuple):
+    """What is learnt. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+
+    n_labels: int
+    label_weights: Floats | None
+    precision: str
+
+    def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
+        """The sequences with their weights."""
+        return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
+
+    def loss(self, corpus: EncodedCorpus, workers: Workers) -> ChainLoss:
+        """The loss of sequences."""
+        return ChainLoss(corpus, self.n_labels, workers, self.precision)
+
+
+class _Weights(NamedTuple):
+    """Working weights of a leaf. places: [k] of these among all that work; found: at which weights
+    the loss was evaluated last, and its value and gradient there.
+    """
+
+    working: WorkingLoss
+    places: Longs
+    found: list[tuple[Floats, float, Floats]]
+
+    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        """The value, and the gradient [k], at weights [K]; they are left in the workspace."""
+        own = theta[self.places]
+        contents = self.working.space.contents
+        if not (self.found and contents is not None and contents.are_of(self.working, own)):
+            self.found[:] = [(own, *self.working.value_and_grad(own))]
+        return self.found[0][1:]
+
+
+class _Leaf:
+    """The loss of a leaf, on those tests that occur in it. number: of the leaf."""
+
+    def __init__(
+        self, number: int, corpus: EncodedCorpus, problem: Problem, workers: Workers
+    ) -> None:
+        self.number = number
+        contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
+        pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
+        tests = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
+        own = with_distinct_contexts(reduced(corpus, tests))
+        whole = Part(corpus, problem.n_labels)
+        self.part = ReducedPart(own, problem.n_labels, whole, tests)
+        self.loss = problem.loss(own, workers)
+
+    def restrict(self, coordinates: Longs) -> _Weights:
+        """The loss on those of the weights [K] that the leaf has."""
+        inner = self.part.inner(coordinates)
+        places = np.flatnonzero(inner >= 0)
+        return _Weights(self.loss.restrict(inner[places]), places, [])
+
+
+class LeafLosses:
+    """The losses of a member's leaves.
+
+    corpus: its sequences; leaf_ptr: [n + 1], which of them each leaf has; first: number of the
+    first leaf; workers: threads to use. Leaves without a gold label contribute nothing.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        leaf_ptr: Longs,
+        first: int,
+        problem: Problem,
+        workers: Workers,
+    ) -> None:
+        own = problem.corpus(corpus)
+        self._nodes = maximal_subtrees(first, first + len(leaf_ptr) - 1)
+        leaves = [sliced(own, *leaf_ptr[i : i + 2]) for i in range(len(leaf_ptr) - 1)]
+        self._leaves = [
+            _Leaf(first + i, leaf, problem, workers)
+            for i, leaf in enumerate(leaves)
+            if leaf.with_labels()[0].any()
+        ]
+        self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:
+        if number not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.popitem(last=False)
+            self._kept[number] = [leaf.restrict(coordinates) for leaf in self._leaves]
+        self._kept.move_to_end(number)
+        return self._kept[number]
+
+    def _summed(self, leaf_sums: Callable[[_Weights], Floats], all_of: list[_Weights]) -> Partials:
+        """The sums of the nodes, each of its leaves that are there."""
+        found = []
+        for begin, end in self._nodes:
+            own = (
+                (leaf.number, leaf_sums(weights))
+                for leaf, weights in zip(self._leaves, all_of, strict=True)
+                if begin <= leaf.number < end
+            )
+            total = sum_over_tree(own)
+            if total is not None:
+                found.append((begin, total))
+        return found
+
+    def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
+        """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
+
+        def sums(weights: _Weights) -> Floats:
+            found = np.zeros(len(theta) + 1)
+            found[-1], found[weights.places] = weights.evaluate(theta)
+            return found
+
+        return self._summed(sums, self._weights(number, coordinates))
+
+    def curvature(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
+        """About the diagonal of the Hessian [K]; see `WorkingLoss.curvature`."""
+
+        def sums(weights: _Weights) -> Floats:
+            found = np.zeros(len(theta))
+            _, gradient = weights.evaluate(theta)
+            found[weights.places] = weights.working.curvature(gradient)
+            return found
+
+        return self._summed(sums, self._weights(number, coordinates))
+
+    def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
+        """Coordinates of all potential weights whose gradient in a leaf exceeds a threshold."""
+        found = [np.empty(0, np.int64)]
+        for leaf, weights in zip(self._leaves, self._weights(number, coordinates), strict=True):
+            own = theta[weights.places]
+            beyond, _ = leaf.loss.screen(weights.working, own, threshold, leaf.loss.n_potential)
+            found.append(leaf.part.outer(beyond))
+        return distinct(np.concatenate(found))
+
+
+class Division(NamedTuple):
+    """Who has which leaves of a corpus.
+
+    team: has it; leaf_ptr: [L + 1] int64, the sequences of leaves; bounds: the leaves first:last of
+    each member.
+    """
+
+    team: Team
+    leaf_ptr: Longs
+    bounds: list[tuple[int, int]]
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves L."""
+        return len(self.leaf_ptr) - 1
+
+    def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
+        """Ask all members for the same; see `Team.ask`."""
+        return self.team.ask(method, [given] * len(self.team), keep=keep)
+
+    def summed(self, method: str, *given: Any) -> Floats | None:
+        """Add up over the tree what members tell of its nodes; None where there is nothing."""
+        nodes = chain.from_iterable(self.ask(method, *given))
+        # What came from another process cannot be written to.
+        return sum_over_tree((leaf, np.array(partial)) for leaf, partial in nodes)
+
+
+class TeamWorkingLoss:
+    """Value and gradient of the loss at working weights; see `WorkingLoss`.
+
+    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
+    added to, or [0].
+    """
+
+    def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
+        self.coordinates, self._origin, self._loss = coordinates, origin, loss
+        # A number that no other working set has, by which members know it.
+        self._named = next(loss.numbers), loss.division.team.share(coordinates)
+
+    def model_weights(self, theta: Floats) -> Floats:
+        """The weights of the model, [K], where a solver is at theta [K]."""
+        return theta + self._origin if len(self._origin) else theta
+
+    def given(self, weights: Floats) -> tuple[Any, ...]:
+        """What members are told of weights [K] of the model."""
+        return *self._named, self._loss.division.team.share(weights)
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
+        weights = self.model_weights(theta)
+        self._loss.evaluated = self.coordinates, weights
+        sums = self._loss.division.summed("evaluate", *self.given(weights))
+        assert sums is not None
+        if not np.isfinite(sums[-1]):
+            return np.inf, np.zeros_like(theta)
+        return float(sums[-1]), sums[:-1]
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian where the loss, or another one, was evaluated last."""
+        coordinates, values = self._loss.evaluated
+        known = np.isin(coordinates, self.coordinates, assume_unique=True)
+        weights = np.zeros(len(self.coordinates))
+        weights[np.searchsorted(self.coordinates, coordinates[known])] = values[known]
+        sums = self._loss.division.summed("curvature", *self.given(weights))
+        assert sums is not None
+        return sums
+
+
+class TeamLoss:
+    """The full problem: makes working losses, and screens; see `ChainLoss`.
+
+    division: who has the sequences; n_potential: weights; n_tokens: of all sequences; prior: see
+    `ChainLoss`.
+    """
+
+    def __init__(
+        self,
+        division: Division,
+        n_potential: int,
+        n_tokens: int,
+        prior: tuple[Longs, Floats] | None = None,
+    ) -> None:
+        self.division, self.n_potential = division, n_potential
+        self._n_tokens, self._prior = n_tokens, prior
+        self.numbers: Iterator[int] = count()
+        # Coordinates [n] and weights [n] of where the loss was evaluated last.
+        self.evaluated: tuple[Longs, Floats] = np.empty(0, np.int64), np.empty(0)
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        if self._prior is None:
+            return coordinates
+        return distinct(np.concatenate((coordinates, self._prior[0])))
+
+    def all_coordinates(self) -> Longs:
+        """Every potential coordinate: for problems without l1, whose solution is dense."""
+        return np.arange(self.n_potential, dtype=np.int64)
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> TeamWorkingLoss:
+        """The loss as a function of some weights, all others being zero."""
+        origin = np.empty(0)
+        if self._prior is not None:
+            origin = np.zeros(len(coordinates))
+            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
+        return TeamWorkingLoss(self, coordinates, origin)
+
+    def screen(
+        self, working: TeamWorkingLoss, theta: Floats, threshold: float, limit: int
+    ) -> tuple[Longs, Floats]:
+        """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
+
+        Where a sum over leaves exceeds it, it exceeds its share in a leaf. So leaves tell first
+        where that is so, and then the gradients there are summed.
+        """
+        share = threshold * _ROUNDED / self.division.n_leaves
+        given = working.given(working.model_weights(theta))
+        found = self.division.ask("candidates", *given, share)
+        wanted = distinct(np.concatenate([working.coordinates, *found]))
+        at = np.zeros(len(wanted))
+        at[np.searchsorted(wanted, working.coordinates)] = theta
+        _, gradient = self.restrict(wanted).value_and_grad(at)
+        beyond = np.abs(gradient) > threshold
+        return largest([(wanted[beyond], gradient[beyond])], limit)

@@ -1,0 +1,121 @@
+"""A training run on a corpus of which each member of a team has a part; see `loss.shared`."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.index import sliced
+from ..errors import Errors, SparseCRFError
+from ..loss.parts import Part
+from ..loss.shared import Division, LeafLosses, Partials, Problem, TeamLoss
+from ..loss.size import Size
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import Floats, Longs
+from .checkpoint import digest
+from .run import Run, warm_start
+from .training import Training
+
+# The warm start learns from the first sequences that together have so many tokens, at the least.
+BEGINNING = 1 << 22
+
+
+class Share:
+    """What a member has of a run: sequences, and what is asked of them.
+
+    corpus: its sequences; leaf_ptr: [n + 1], those of its leaves; first: number of the first leaf;
+    beginning: of the whole corpus, of the member that makes the warm start; else None; workers:
+    threads to use.
+    """
+
+    corpus: EncodedCorpus
+    leaf_ptr: Longs
+    first: int
+    beginning: EncodedCorpus | None
+    workers: Workers
+    _problem: Problem
+    _losses: LeafLosses
+
+    def begin(self, problem: Problem) -> int:
+        """Take the problem that is to be solved. RETURNS: leaves to learn from."""
+        self._problem = problem
+        own = self.corpus, self.leaf_ptr, self.first
+        self._losses = LeafLosses(*own, problem, self.workers)
+        return len(self._losses)
+
+    def digests(self) -> list[str]:
+        """What tells the leaves from others."""
+        ends = self.leaf_ptr.tolist()
+        leaves = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
+        index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys"
+        of_leaves = [{k: v for k, v in leaf.arrays.items() if k not in index} for leaf in leaves]
+        return [digest(*arrays.values()) for arrays in of_leaves]
+
+    def evaluate(self, *given: Any) -> Partials:
+        """See `LeafLosses.evaluate`."""
+        return self._losses.evaluate(*given)
+
+    def curvature(self, *given: Any) -> Partials:
+        """See `LeafLosses.curvature`."""
+        return self._losses.curvature(*given)
+
+    def candidates(self, *given: Any) -> Longs:
+        """See `LeafLosses.candidates`."""
+        return self._losses.candidates(*given)
+
+    def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
+        """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
+        assert self.beginning is not None
+        corpus = self._problem.corpus(self.beginning)
+        loss = self._problem.loss(corpus, self.workers)
+        return warm_start(loss, penalty, *given)
+
+
+class SharedRun(Run):
+    """A run whose sequences the members of a team have."""
+
+    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+        loss: Any = self.loss
+        found: tuple[Longs, Floats] = loss.division.team.ask("warm_start", [given])[0]
+        return found
+
+
+class SharedTraining(Training):
+    """Trains on a corpus that others have: here it has an index, and no sequence.
+
+    division: who has it; n_tokens: of it; the others: see `Training`.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        *given: Any,
+        division: Division,
+        n_tokens: int,
+        **options: Any,
+    ) -> None:
+        self.division, self._n_tokens = division, n_tokens
+        super().__init__(corpus, *given, **options)
+
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        corpus, n, problem = self._corpus, len(self._labels), self._problem
+        told = Problem(n, problem.label_weights, problem.precision)
+        n_leaves = sum(self.division.ask("begin", told, keep=True))
+        if not n_leaves:
+            raise SparseCRFError(Errors.SC356)
+        n_potential = corpus.n_potential(n)
+        loss: Any = TeamLoss(self.division, n_potential, self._n_tokens, self._origin)
+        run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
+        run.n_sequences = int(self.division.leaf_ptr[-1])
+        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        # What working weights take is not known before they are; tests are the rest.
+        self.size = Size(n_tests, n_potential, 0, corpus.unigram_keys.nbytes)
+        return [run]
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        of_leaves = [each for told in self.division.ask("digests") for each in told]
+        leaves = np.frombuffer("".join(of_leaves).encode(), np.uint8)
+        return digest(leaves, *self._corpus.arrays.values())

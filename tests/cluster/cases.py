@@ -1,0 +1,56 @@
+"""A corpus in several files, and training on it by an engine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+
+from spacy_sparsecrf.cluster.engine import Ray
+from spacy_sparsecrf.parallel import LocalTeam, Team
+from spacy_sparsecrf.pipeline.component import SparseCRF
+
+from ..toy import make_sentences, write_corpus
+
+SENTENCES = make_sentences(110, seed=5)
+# One file has no Doc.
+CUTS = (0, 30, 30, 45, 90, 110)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here(Ray):
+    """Workers in this process, which is all that differs."""
+
+    def team(self, make: Callable[[], Any]) -> Team:
+        return LocalTeam(self.num_workers, make)
+
+
+def write_parts(folder: Path) -> Path:
+    for i, (first, last) in enumerate(pairwise(CUTS)):
+        write_corpus(str(folder / f"part-{i}.spacy"), spacy.blank("en"), SENTENCES[first:last])
+    return folder
+
+
+def begun(
+    folder: Path, engine: Ray | None, initialize: dict[str, Any] | None = None, **config: Any
+) -> tuple[Language, SparseCRF]:
+    """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    if engine is not None:
+        pipe.engine = engine
+    own = {"shards": [str(folder / "part-*.spacy")], **(initialize or {})}
+    nlp.config["initialize"]["components"] = {"sparse_crf": own}
+    nlp.initialize(lambda: [])
+    return nlp, pipe
+
+
+def steps(pipe: SparseCRF, n: int = 3) -> list[float]:
+    return [pipe.update([], sgd=object())["sparse_crf"] for _ in range(n)]
+
+
+def learnt(pipe: SparseCRF) -> bytes:
+    return pipe.to_bytes(exclude=["vocab"])

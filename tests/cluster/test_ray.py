@@ -1,0 +1,83 @@
+"""Workers of a Ray cluster learn what workers in this process learn, also where they are lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spacy_sparsecrf.cluster.engine import Ray
+from spacy_sparsecrf.errors import SparseCRFError
+
+from .cases import Here, begun, learnt, steps, write_parts
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
+
+# Ray leaves sockets and processes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_parts(tmp_path_factory.mktemp("parts"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    """One cluster for all tests, which is taken as it runs in this process."""
+    settings = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200_000_000}
+    ray.init(address="local", log_to_driver=False, logging_level="ERROR", **settings)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> bytes:
+    _, pipe = begun(folder, Here(num_workers=2))
+    steps(pipe)
+    return learnt(pipe)
+
+
+def test_two_workers_learn_the_same_though_both_are_lost(folder: Path, expected: bytes) -> None:
+    _, pipe = begun(folder, Ray(num_workers=2))
+    team = pipe.training_run().division.team
+    for i in (0, 1):
+        pipe.update([], sgd=object())
+        team.lose(i)
+    steps(pipe, 1)
+    assert learnt(pipe) == expected
+    team.close()
+
+
+def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
+    _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
+    team = pipe.training_run().division.team
+    team.lose(0)
+    with pytest.raises(SparseCRFError, match="SC907"):
+        pipe.update([])
+    team.close()
+
+
+def test_errors_of_workers_are_told_as_our_own(folder: Path) -> None:
+    with pytest.raises(SparseCRFError, match="SC206"):
+        begun(folder, Ray(num_workers=2), {"labels": ["NN"]})
+
+
+def test_more_cores_than_there_are_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.cluster.ray_team._PATIENCE", 0.1)
+    with pytest.raises(SparseCRFError, match=r"SC910.*num_workers = 3"):
+        begun(folder, Ray(num_workers=3))
+
+
+def test_a_cluster_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+
+    def fail(**settings: object) -> None:
+        raise ConnectionError("no one answers")
+
+    monkeypatch.setattr("ray.init", fail)
+    with pytest.raises(SparseCRFError, match=r"SC909.*no one answers"):
+        begun(folder, Ray(address="ray://nowhere:10001"))

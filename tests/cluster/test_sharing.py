@@ -1,0 +1,138 @@
+"""Whoever has which part of a corpus, the corpus is the same, and so is what is learnt of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_sparsecrf.cluster.engine import Ray
+from spacy_sparsecrf.cluster.gathering import gather
+from spacy_sparsecrf.cluster.member import Brief, Member
+from spacy_sparsecrf.corpus.index import joined
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.coverage import Coverage
+from spacy_sparsecrf.parallel import LocalTeam
+from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus
+from spacy_sparsecrf.pipeline.shards import read_files, reader_block
+
+from .cases import Here, begun, learnt, steps, write_parts
+
+SOLVERS = {
+    "OWLQN": {},
+    "L-BFGS": {"l1": 0.0},
+    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1"}},
+    "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_parts(tmp_path_factory.mktemp("parts"))
+
+
+@pytest.mark.parametrize("min_freq", [1, 3])
+def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) -> None:
+    nlp = spacy.blank("en")
+    setup = nlp.add_pipe("sparse_crf", config={"learning": {"min_freq": min_freq}}).setup
+    files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
+    examples = read_files(nlp, block, files)
+    expected = compile_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
+    assert expected.corpus is not None
+    given = type(nlp), nlp.vocab, nlp.tokenizer, setup, block, files
+    brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
+    for n in (1, 3, 7):
+        members: list[Member] = []
+
+        def make(members: list[Member] = members) -> Member:
+            members.append(Member(brief))
+            return members[-1]
+
+        sizes = np.array([file.stat().st_size for file in files])
+        found = gather(LocalTeam(n, make), setup, sizes, Coverage())
+        assert found.labels == expected.labels
+        assert (found.n_tokens, found.n_missing) == (expected.n_tokens, expected.n_missing)
+        whole = joined([member.corpus for member in members])
+        for name, array in expected.corpus.arrays.items():
+            assert np.array_equal(array, whole.arrays[name]), name
+            assert array.dtype == whole.arrays[name].dtype
+        keys = expected.corpus.unigram_keys
+        assert found.names(keys).keys() == set(keys.tolist())
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> None:
+    config: dict[str, Any] = SOLVERS[name]
+    _, alone = begun(folder, None, **config)
+    expected = steps(alone)
+    found = []
+    for n in (1, 2, 3, 5):
+        _, pipe = begun(folder, Here(num_workers=n), **config)
+        assert steps(pipe) == pytest.approx(expected, rel=1e-9)
+        found.append(learnt(pipe))
+    assert found[1:] == found[:-1]
+    assert pipe.label_data == alone.label_data
+
+
+def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_path: Path) -> None:
+    _, whole = begun(folder, Here(num_workers=2))
+    losses = steps(whole, 4)
+    kept = {"checkpoint": str(tmp_path / "run")}
+    _, cut_off = begun(folder, Here(num_workers=3), kept)
+    assert steps(cut_off, 2) == losses[:2]
+    _, again = begun(folder, Here(num_workers=1), kept)
+    assert steps(again, 4) == losses
+    assert learnt(again) == learnt(whole)
+
+
+@pytest.mark.parametrize(
+    ("initialize", "config"),
+    [
+        ({}, {"model": "memm"}),
+        ({}, {"learning": {"observed_only": True}}),
+        ({}, {"learning": {"constrained": True}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}}),
+        ({"corpus_dir": "folder"}, {}),
+    ],
+)
+def test_what_needs_the_whole_corpus_is_refused(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    initialize: dict[str, Any],
+    config: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SparseCRFError, match="SC906"):
+        begun(folder, Here(), initialize, **config)
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    for wrong in ({"num_workers": 0}, {"cpus_per_worker": 0}, {"max_restarts": -1}):
+        with pytest.raises(SparseCRFError, match="SC904"):
+            Ray(**wrong)
+
+
+def test_without_ray_its_command_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.cluster.engine.find_spec", lambda name: None)
+    with pytest.raises(SparseCRFError, match=r"SC905.*pip install 'spacy-sparsecrf\[ray\]'"):
+        begun(folder, Ray())
+
+
+def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    DocBin(docs=[Doc(nlp.vocab, words=["a", "b"])]).to_disk(tmp_path / "part-0.spacy")
+    _, pipe = begun(tmp_path, Here())
+    with pytest.raises(SparseCRFError, match="SC203"):
+        pipe.update([])
+    DocBin(docs=[]).to_disk(tmp_path / "part-0.spacy")
+    with pytest.raises(SparseCRFError, match="SC217"):
+        begun(tmp_path, Here())
+
+
+def test_a_label_that_is_not_known_is_told(folder: Path) -> None:
+    with pytest.raises(SparseCRFError, match="SC206"):
+        begun(folder, Here(), {"labels": ["NN"]})
