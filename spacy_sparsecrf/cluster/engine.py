@@ -100,6 +100,7 @@ def check_shareable(job: Job) -> None:
     block = f"components.{setup.name}"
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
+        f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
         f"[initialize.{block}] corpus_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(setup.solver.requires & _NEEDS_ALL),

@@ -30,6 +30,7 @@ from .member import Plan, Survey
 _MERGED = 1 << 24
 # Tokens of a leaf, at most, on average: few leaves cost less.
 _LEAF_TOKENS = 1 << 17
+_LEAST_LEAVES = 8
 
 
 @dataclass
@@ -71,9 +72,9 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     with task("Merging tests"):
         index, contexts = _index(team, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
-    leaf_ptr = cut_leaves(whole, count_leaves(int(whole.sum()), _LEAF_TOKENS))
+    n_leaves = max(_LEAST_LEAVES, count_leaves(int(whole.sum()), _LEAF_TOKENS))
+    leaf_ptr = cut_leaves(whole, n_leaves)
     plan = team.share(Plan(labels, index, contexts, starts, leaf_ptr))
-    n_leaves = len(leaf_ptr) - 1
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_leaves * i // n for i in range(n + 1)))
     with task("Encoding corpus"):

@@ -8,5 +8,5 @@ class CheckErrors:
     SC661 = "{part} does not keep what its interface promises: {fact} ({got} and not {expected})."
     SC662 = (
         "[components.{name}.{key}] is a {found}, which is no part of that kind. Choose one that is "
-        "registered for it: @crf_{key} = ..., or @crf_{key}s = ... for a target or solver."
+        "registered for it: @crf_{key} = ..., or @crf_{key}s = ... for others."
     )

@@ -6,7 +6,7 @@ rest of the tree: the same bits, however many members share the leaves.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -45,6 +45,14 @@ class Problem(NamedTuple):
     def loss(self, corpus: EncodedCorpus, workers: Workers) -> ChainLoss:
         """The loss of sequences."""
         return ChainLoss(corpus, self.n_labels, workers, self.precision)
+
+
+def summed(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
+    """Sum vectors over the tree; see `sum_over_tree`, which takes several at once."""
+    # What came from another process cannot be written to.
+    rows: Any = ((leaf, np.array(partial)[None]) for leaf, partial in partials)
+    total: Any = sum_over_tree(rows)
+    return None if total is None or not len(total) else total[0]
 
 
 class _Weights(NamedTuple):
@@ -132,7 +140,7 @@ class LeafLosses:
                 for leaf, weights in zip(self._leaves, all_of, strict=True)
                 if begin <= leaf.number < end
             )
-            total = sum_over_tree(own)
+            total = summed(own)
             if total is not None:
                 found.append((begin, total))
         return found
@@ -190,9 +198,7 @@ class Division(NamedTuple):
 
     def summed(self, method: str, *given: Any) -> Floats | None:
         """Add up over the tree what members tell of its nodes; None where there is nothing."""
-        nodes = chain.from_iterable(self.ask(method, *given))
-        # What came from another process cannot be written to.
-        return sum_over_tree((leaf, np.array(partial)) for leaf, partial in nodes)
+        return summed(chain.from_iterable(self.ask(method, *given)))
 
 
 class TeamWorkingLoss:

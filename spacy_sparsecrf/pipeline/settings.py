@@ -311,6 +311,7 @@ class Setup(NamedTuple):
             ("features", self.features, callable(self.features)),
             ("target", self.target, isinstance(self.target, Target)),
             ("solver", self.solver, callable(getattr(self.solver, "step", None))),
+            ("engine", self.engine, callable(getattr(self.engine, "compile", None))),
         ):
             if not fits:
                 told = {"name": self.name, "key": key, "found": type(part).__name__}
