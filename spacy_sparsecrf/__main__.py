@@ -2,6 +2,7 @@
 
 import typer
 
+from .cli.annotate import annotate
 from .cli.calibrate import calibrate
 from .cli.clusters import clusters
 from .cli.config import config
@@ -20,7 +21,18 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (calibrate, clusters, config, convert, explain, errors, dump, patch, warmup):
+for command in (
+    annotate,
+    calibrate,
+    clusters,
+    config,
+    convert,
+    explain,
+    errors,
+    dump,
+    patch,
+    warmup,
+):
     app.command()(command)
 app.command("import")(import_model)
 # Other options are settings of the config.

@@ -49,3 +49,11 @@ class ClusterErrors:
         "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
         "wait until others have ended."
     )
+    SC920 = (
+        "{path} is no file that can be annotated. Name .spacy files, .txt files with a Doc a line, "
+        "or folders of these."
+    )
+    SC921 = (
+        "{path} and {other} would both be written to one file of the folder --output. Rename one "
+        "of them, or annotate them by two commands."
+    )

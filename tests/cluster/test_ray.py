@@ -8,6 +8,7 @@ import pytest
 from spacy_sparsecrf.cluster.engine import Ray
 from spacy_sparsecrf.errors import SparseCRFError
 
+from ..cli.commands import run
 from .cases import Here, begun, learnt, steps, write_parts
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
@@ -81,3 +82,14 @@ def test_a_cluster_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr("ray.init", fail)
     with pytest.raises(SparseCRFError, match=r"SC909.*no one answers"):
         begun(folder, Ray(address="ray://nowhere:10001"))
+
+
+def test_files_are_annotated_by_workers(folder: Path, trained_dir: Path, tmp_path: Path) -> None:
+    given = "annotate", trained_dir, folder, "-n", 2
+    run(*given, "-o", tmp_path / "ray", "--engine", "ray")
+    run(*given[:-2], "-o", tmp_path / "here")
+    files = sorted(path.name for path in folder.glob("*.spacy"))
+    assert sorted(path.name for path in (tmp_path / "ray").iterdir()) == files
+    for name in files:
+        own = (tmp_path / "ray" / name).read_bytes()
+        assert own == (tmp_path / "here" / name).read_bytes()
