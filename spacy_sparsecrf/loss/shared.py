@@ -156,12 +156,18 @@ class LeafLosses:
         return self._summed(sums, self._weights(number, coordinates))
 
     def curvature(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
-        """About the diagonal of the Hessian [K]; see `WorkingLoss.curvature`."""
+        """What `WorkingLoss.curvature` is the positive part of, [K].
+
+        Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
+        """
 
         def sums(weights: _Weights) -> Floats:
             found = np.zeros(len(theta))
             _, gradient = weights.evaluate(theta)
-            found[weights.places] = weights.working.curvature(gradient)
+            working = weights.working
+            own, split = working.curvature(gradient), working.split
+            own[split:] = gradient[split:] + working.observed[split:]
+            found[weights.places] = own
             return found
 
         return self._summed(sums, self._weights(number, coordinates))
@@ -239,7 +245,7 @@ class TeamWorkingLoss:
         weights[np.searchsorted(self.coordinates, coordinates[known])] = values[known]
         sums = self._loss.division.summed("curvature", *self.given(weights))
         assert sums is not None
-        return sums
+        return np.maximum(sums, 0.0)
 
 
 class TeamLoss:
