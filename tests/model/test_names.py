@@ -313,6 +313,7 @@ def test_features_of_another_kind_have_no_names(corpus: Corpus):
         features=lambda docs, sequences: features(docs, sequences),
         target=default.target,
         solver=default.solver,
+        engine=default.setup.engine,
         scorer=None,
         decoding=None,
         learning=None,

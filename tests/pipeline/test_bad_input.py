@@ -243,7 +243,7 @@ def test_penalties_that_are_not_finite_name_their_key(nlp: Language, key: str, v
     }
     settings |= {"features": pipe.features, "target": pipe.target, "solver": pipe.solver}
     settings |= {"learning": {}, "decoding": COMMON["decoding"], "inference": {}}
-    settings |= {"scorer": None, key: value}
+    settings |= {"engine": pipe.setup.engine, "scorer": None, key: value}
     with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
         make_sparse_crf(nlp, "mine", **settings)
 
