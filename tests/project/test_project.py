@@ -19,7 +19,7 @@ import srsly
 import typer
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Corpus
 from weasel.util.config import load_project_config
 
@@ -341,6 +341,7 @@ def test_labels_of_words_are_those_of_other_folds(tmp_path: Path) -> None:
     for part, tags in said.items():
         docs = [Doc(vocab, words=["Run"], tags=[tag]) for tag in tags]
         DocBin(attrs=["TAG"], docs=docs).to_disk(tmp_path / f"a-{part}.spacy")
+    Token.set_extension("seen", default=None, force=True)  # other tests take extensions away
     add_seen.main(tmp_path, "a", "tag")
     found = {
         part: [doc[0]._.seen for doc in DocBin().from_disk(path).get_docs(vocab)]
