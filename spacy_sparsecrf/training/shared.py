@@ -1,7 +1,7 @@
 """A training run on a corpus of which each member of a team has a part; see `loss.shared`."""
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -113,6 +113,10 @@ class SharedTraining(Training):
         # What working weights take is not known before they are; tests are the rest.
         self.size = Size(n_tests, n_potential, 0, corpus.unigram_keys.nbytes)
         return [run]
+
+    def largest_gradient(self) -> NoReturn:
+        """RAISES: SparseCRFError, as members are asked for gradients at weights of one l1 only."""
+        raise SparseCRFError(Errors.SC906.format(setting="a path of l1"))
 
     @cached_property
     def _corpus_digest(self) -> str:
