@@ -19,11 +19,7 @@ def hang_on(registry: Any) -> None:
 
     registry: `spacy.util.registry`, passed in so that the numerics import without spaCy.
     """
-    for name, table in (
-        ("crf_features", crf_features),
-        ("crf_targets", crf_targets),
-        ("crf_solvers", crf_solvers),
-        ("crf_engines", crf_engines),
-    ):
+    for table in (crf_features, crf_targets, crf_solvers, crf_engines):
+        name = table.namespace[-1]
         if not hasattr(registry, name):
             setattr(registry, name, table)

@@ -18,6 +18,7 @@ from ..pipeline.compiling import Compiled
 from ..pipeline.engines import Job
 from ..pipeline.settings import LearningSettings
 from ..pipeline.shards import reader_block, shard_files
+from ..pipeline.upstream import annotating
 from ..registry import crf_engines
 
 # What a solver may need that no one has where each worker has a part of the corpus.
@@ -117,5 +118,4 @@ def _is_annotated(name: str, nlp: Language | None) -> bool:
     """Whether a component before this one annotates what it learns from."""
     if nlp is None or name not in nlp.component_names:
         return False
-    names = nlp.config.interpolate()["training"]["annotating_components"]
-    return bool({*nlp.component_names[: nlp.component_names.index(name)]} & {*names})
+    return bool(annotating(nlp, dict(nlp.components)[name]))

@@ -1,6 +1,5 @@
 """A corpus of which each member of a team has a part: what all of them know of it."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -30,14 +29,10 @@ from .member import Plan, Survey
 _MERGED = 1 << 24
 # Tokens of a leaf, at most, on average: few leaves cost less.
 _LEAF_TOKENS = 1 << 17
-_LEAST_LEAVES = 8
 
 
-@dataclass
 class Gathered(Compiled):
-    """What members have read; the corpus has the index, and no sequence. division: who has them."""
-
-    division: Division | None = None
+    """What members have read; the corpus has the index, and no sequence."""
 
     def record_of(self, own: Any) -> Any:
         """What knows the names of tests: the members do."""
@@ -72,7 +67,7 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     with task("Merging tests"):
         index, contexts = _index(team, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
-    n_leaves = max(_LEAST_LEAVES, count_leaves(int(whole.sum()), _LEAF_TOKENS))
+    n_leaves = count_leaves(int(whole.sum()), _LEAF_TOKENS)
     leaf_ptr = cut_leaves(whole, n_leaves)
     plan = team.share(Plan(labels, index, contexts, starts, leaf_ptr))
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))

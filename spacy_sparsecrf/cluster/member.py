@@ -113,7 +113,7 @@ class Member(Share):
             for number in range(first, last):
                 survey.compiled.join(self._read(number))
                 part = self._files[number].part
-                lengths = np.zeros(0, np.int64) if part is None else np.diff(part.offsets)
+                lengths = np.zeros(0, np.int64) if part is None else part.lengths
                 survey.lengths.append(lengths)
                 survey.rows.append(None if part is None else part.rows)
                 if part is not None:

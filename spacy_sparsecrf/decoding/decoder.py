@@ -63,7 +63,7 @@ class Decoder:
         # Imports numba.
         from .rows import ModelRows, ValueScores
 
-        self._source = model.labels, model.unigram, model.bigram
+        self._source = model.content
         self._kind = model.kind
         self._bounds = np.array(model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
@@ -82,8 +82,7 @@ class Decoder:
 
     def is_of(self, model: CRFModel) -> bool:
         """Whether the model still has the weights and labels that the decoder was made from."""
-        labels, unigram, bigram = self._source
-        return labels is model.labels and unigram is model.unigram and bigram is model.bigram
+        return model.is_made_of(self._source)
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""

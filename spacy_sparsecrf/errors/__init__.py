@@ -2,7 +2,6 @@
 
 import warnings
 
-from .checks import CheckErrors
 from .cluster import ClusterErrors
 from .commands import CommandErrors
 from .component import ComponentErrors
@@ -37,7 +36,6 @@ class Errors(
     ComponentErrors,
     NumericErrors,
     CommandErrors,
-    CheckErrors,
     EstimatorErrors,
     ClusterErrors,
     metaclass=_Coded,

@@ -1,4 +1,4 @@
-"""Errors of the component and its training loop, of decoding, and of targets."""
+"""Errors of the component, its parts and its training loop, of decoding, and of targets."""
 
 
 class ComponentErrors:
@@ -203,3 +203,9 @@ class ComponentErrors:
     )
     SC508 = '[components.NAME.target] key is empty. Name the group of doc.spans, such as "sc".'
     SC509 = "Component '{name}' learns labels of tokens, not of spans. Ask for span_probabilities."
+    SC660 = "{part} does not keep what its interface promises: {fact}."
+    SC661 = "{part} does not keep what its interface promises: {fact} ({got} and not {expected})."
+    SC662 = (
+        "[components.{name}.{key}] is a {found}, which is no part of that kind. Choose one that is "
+        "registered for it: @crf_{key} = ..., or @crf_{key}s = ... for others."
+    )

@@ -48,11 +48,9 @@ class Problem(NamedTuple):
 
 
 def summed(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
-    """Sum vectors over the tree; see `sum_over_tree`, which takes several at once."""
+    """Sum vectors over the tree, and leave them as they are; see `sum_over_tree`."""
     # What came from another process cannot be written to.
-    rows: Any = ((leaf, np.array(partial)[None]) for leaf, partial in partials)
-    total: Any = sum_over_tree(rows)
-    return None if total is None or not len(total) else total[0]
+    return sum_over_tree((leaf, np.array(partial)) for leaf, partial in partials)
 
 
 class _Weights(NamedTuple):
@@ -251,19 +249,16 @@ class TeamWorkingLoss:
 class TeamLoss:
     """The full problem: makes working losses, and screens; see `ChainLoss`.
 
-    division: who has the sequences; n_potential: weights; n_tokens: of all sequences; prior: see
-    `ChainLoss`.
+    division: who has the sequences; n_potential: weights; prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
         division: Division,
         n_potential: int,
-        n_tokens: int,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self.division, self.n_potential = division, n_potential
-        self._n_tokens, self._prior = n_tokens, prior
+        self.division, self.n_potential, self._prior = division, n_potential, prior
         self.numbers: Iterator[int] = count()
         # Coordinates [n] and weights [n] of where the loss was evaluated last.
         self.evaluated: tuple[Longs, Floats] = np.empty(0, np.int64), np.empty(0)

@@ -161,6 +161,16 @@ class CRFModel:
         vars(self).update(vars(other))
 
     @property
+    def content(self) -> tuple[object, ...]:
+        """Labels and weights, which are replaced and never changed."""
+        return self.labels, self.unigram, self.bigram
+
+    def is_made_of(self, content: tuple[object, ...]) -> bool:
+        """Whether labels and weights are still those that `content` was."""
+        labels, unigram, bigram = content
+        return labels is self.labels and unigram is self.unigram and bigram is self.bigram
+
+    @property
     def tables(self) -> dict[str, WeightTable]:
         """The tables of weights by their names in files, those of the first model too."""
         own = dict(zip(TABLES, (self.unigram, self.bigram), strict=True))

@@ -21,7 +21,7 @@ class ChainDecoders:
     """
 
     def __init__(self, setup: Setup, model: "CRFModel", chains: Sequence[Chain]) -> None:
-        self._source = model.labels, model.unigram, model.bigram
+        self._source = model.content
         settings = setup.settings.inference, setup.settings.decoding.temperature
         self._chains = []
         every = [(chain, model.with_labels(chain.ids, chain.labels)) for chain in chains]
@@ -32,8 +32,7 @@ class ChainDecoders:
 
     def is_of(self, model: "CRFModel") -> bool:
         """Whether the model still has the weights and labels that the decoders were made from."""
-        labels, unigram, bigram = self._source
-        return labels is model.labels and unigram is model.unigram and bigram is model.bigram
+        return model.is_made_of(self._source)
 
     def predict(self, reader: Reader, docs: Sequence[Doc]) -> Predictions:
         """Find the labels of Docs, at least one of which has tokens: [tokens, chains] of each.

@@ -222,7 +222,7 @@ def _kind_of_training(
     if compiled.division is not None:
         from ..training.shared import SharedTraining
 
-        return partial(SharedTraining, division=compiled.division, n_tokens=compiled.n_tokens)
+        return partial(SharedTraining, division=compiled.division)
     return Training
 
 

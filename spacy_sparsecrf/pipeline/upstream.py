@@ -25,32 +25,33 @@ def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -
     examples: left as they are; where there is something to annotate, copies are yielded.
     nlp: the pipeline, or None.
     pipe: the component before which the annotating pipes stand. They are run also where they
-        are disabled, as spaCy disables frozen and sourced pipes during `initialize`.
+        are disabled, as spaCy disables frozen and sourced pipes during `initialize`, with a warning
+        of each that is enabled and may be untrained.
     """
-    upstream = [] if nlp is None else _annotating(nlp, pipe)
-    if not upstream:
+    upstream = [] if nlp is None else annotating(nlp, pipe)
+    if nlp is None or not upstream:
         yield from examples
         return
+    for name, proc in upstream:
+        if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
+            warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
     for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
         docs = [example.predicted.copy() for example in batch]
-        for proc in upstream:
+        for _, proc in upstream:
             docs = list(proc.pipe(docs)) if hasattr(proc, "pipe") else list(map(proc, docs))
         for doc, example in zip(docs, batch, strict=True):
             yield Example(doc, example.reference)
 
 
-def _annotating(nlp: Language, pipe: object) -> list[Any]:
-    """Find the annotating pipes that stand before `pipe`, warning of untrained ones."""
+def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
+    """Find the annotating pipes that stand before `pipe`, and their names."""
     names = nlp.config.interpolate()["training"]["annotating_components"]
     before = []
     for name, proc in nlp.components:
         if proc is pipe:
             break
         if name in names:
-            before.append(proc)
-            if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
-                own = getattr(pipe, "name", "")
-                warn(Warnings.SCW203.format(name=own, upstream=name))
+            before.append((name, proc))
     return before
 
 

@@ -85,7 +85,7 @@ class SharedRun(Run):
 class SharedTraining(Training):
     """Trains on a corpus that others have: here it has an index, and no sequence.
 
-    division: who has it; n_tokens: of it; the others: see `Training`.
+    division: who has it; the others: see `Training`.
     """
 
     def __init__(
@@ -93,10 +93,9 @@ class SharedTraining(Training):
         corpus: EncodedCorpus,
         *given: Any,
         division: Division,
-        n_tokens: int,
         **options: Any,
     ) -> None:
-        self.division, self._n_tokens = division, n_tokens
+        self.division = division
         super().__init__(corpus, *given, **options)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
@@ -106,7 +105,7 @@ class SharedTraining(Training):
         if not n_leaves:
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
-        loss: Any = TeamLoss(self.division, n_potential, self._n_tokens, self._origin)
+        loss: Any = TeamLoss(self.division, n_potential, self._origin)
         run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = int(self.division.leaf_ptr[-1])
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
