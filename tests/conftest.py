@@ -17,7 +17,9 @@ from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
 
 # Values are the same in each run, whichever tests run.
-hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
+same = {"derandomize": True, "deadline": None, "database": None}
+hypothesis.settings.register_profile("same", max_examples=40, **same)
+hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 # hypothesis likes numbers that are written in modules, of those that happen to be imported.
 providers = sys.modules.get("hypothesis.internal.conjecture.providers")

@@ -191,7 +191,7 @@ class LifeCycle(RuleBasedStateMachine):
 
 # To make a case smaller takes minutes.
 PHASES = [Phase.explicit, Phase.generate]
-LifeCycle.TestCase.settings = settings(max_examples=12, stateful_step_count=20, phases=PHASES)
+LifeCycle.TestCase.settings = settings(max_examples=6, stateful_step_count=20, phases=PHASES)
 TestLifeCycle = LifeCycle.TestCase
 
 

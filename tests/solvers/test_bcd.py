@@ -126,6 +126,7 @@ def test_a_step_reports_visits_and_leaves_the_last_weights_alone():
     assert state.theta is not first
 
 
+@pytest.mark.slow
 def test_single_precision_reaches_nearly_the_same():
     problem, _ = random_problem(71, 3, [6, 4, 7, 5, 8], n_values=2)
     runs = [

@@ -286,6 +286,7 @@ def test_the_working_set_does_not_change_the_distributions():
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
 
 
+@pytest.mark.slow
 def test_single_precision_gets_near_the_minimiser():
     problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
     lowest = smooth_minimum(problem, 0.0, 0.5)[0]

@@ -231,6 +231,7 @@ def test_memory_is_of_the_precision_and_the_size_that_is_documented():
             assert state.nodes.nbytes + state.pairs.nbytes == width * 8 * (60 + groups * 3)
 
 
+@pytest.mark.slow
 def test_single_precision_gets_near_the_minimiser():
     problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
     lowest = smooth_minimum(problem, 0.3, 0.5)[0]
