@@ -32,9 +32,10 @@ _POLL, _SECONDS, _WAITED = 0.2, 10.0, 120.0
 # Sound files are tried first, which compiles what they need.
 _FIRST_SECONDS = 900.0
 _NONE_YET = -1
-# Files by one seed; a process that goes on makes those before its first again.
-_CHUNK = 2_000
-# Chunks of kinds take turns so: checkpoints, corpora and configs take much longer than the others.
+# Files by one seed, fewer of kinds that take longer; a process that goes on makes those before its
+# first again.
+_CHUNK, _CHUNKS = 2_000, {"checkpoint": 200, "corpus": 200, "docs": 500, "config": 50}
+# Chunks of kinds take turns so.
 _TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
 _WRITTEN = ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
 _TURNS_WRITTEN = _WRITTEN * 5 + ["config"]
@@ -172,7 +173,7 @@ def main(
         if minutes and time.monotonic() - began > 60.0 * minutes:
             break
         name = turns[number % len(turns)]
-        found[name] += child.fuzz(name, seed * 1_000_003 + number, _CHUNK)
+        found[name] += child.fuzz(name, seed * 1_000_003 + number, _CHUNKS.get(name, _CHUNK))
         number += 1
     child.close()
     for name, counts in found.items():
