@@ -13,6 +13,7 @@ from weakref import finalize
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
+from .. import progress
 from ..errors import Errors, SparseCRFError
 from ..parallel import Given
 
@@ -43,6 +44,7 @@ class _Actor:
     """A member in a process of its own. make: makes it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
+        progress.be_quiet(True)
         self._member = make()
 
     def begin(self) -> None:

@@ -17,8 +17,9 @@ class ClusterErrors:
         "files one by one. Remove it from the block of the training corpus."
     )
     SC903 = (
-        "The engine spacy_sparsecrf.Ray.v1 does not go together with {setting}. Remove them, or "
-        'set [components.NAME.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+        "A corpus that is divided does not go together with {setting}. Remove them, or do not "
+        "divide it: remove [initialize.components.NAME] shards, and set [components.NAME.engine] "
+        '@crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
     SC904 = "[components.NAME.engine] {key} = {value} must be a whole number of at least {low}."
     SC905 = (
@@ -26,9 +27,10 @@ class ClusterErrors:
         "`pip install 'spacy-sparsecrf[ray]'`, here and on each machine of the cluster."
     )
     SC906 = (
-        "The engine spacy_sparsecrf.Ray.v1, whose workers have a part of the corpus each, cannot "
-        "learn with {setting} as it is set. Set it to its default (of solvers: OWLQN.v1 or "
-        'RPROP.v1), or [components.NAME.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+        "Component '{name}' cannot learn from a corpus that is divided, with {setting} as it is "
+        "set. Set it to its default (of solvers: OWLQN.v1 or RPROP.v1), or do not divide the "
+        "corpus: remove [initialize.components.{name}] shards, and set [components.{name}.engine] "
+        '@crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
     SC907 = (
         "Workers were lost {n} times, the last time because: {reason} Look for what ends them, "
@@ -48,6 +50,11 @@ class ClusterErrors:
         "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
         "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
         "wait until others have ended."
+    )
+    SC911 = (
+        "A path of l1 is not learnt from a corpus that is divided. Do not divide it: remove "
+        "[initialize.components.NAME] shards, and set [components.NAME.engine] "
+        '@crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
     SC920 = (
         "{path} is no file that can be annotated. Name .spacy files, .txt files with a Doc a line, "

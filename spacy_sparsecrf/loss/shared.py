@@ -7,8 +7,8 @@ rest of the tree: the same bits, however many members share the leaves.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, count
-from typing import Any, NamedTuple
+from itertools import chain, count, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,12 +21,17 @@ from .lattice import Csr, Floats, Longs
 from .parts import Part, ReducedPart, reduced, with_distinct_contexts
 from .tree import maximal_subtrees, sum_over_tree
 from .working import WorkingLoss
+from .workspace import LIMITS, Limits
+
+ResultT = TypeVar("ResultT")
 
 # First leaves of nodes, and their sums.
 Partials = list[tuple[int, Floats]]
 
 # A partial gradient is compared to a little less than its share of the threshold: it is rounded.
 _ROUNDED = 1.0 - 1e-9
+# A leaf is small, and members have several at a time: its work is cut into few chunks.
+_OF_LEAF = LIMITS._replace(n_chunks=8)
 # Working losses that a member keeps: that of the run, and that of the last screening or polishing.
 _KEPT = 2
 
@@ -42,9 +47,9 @@ class Problem(NamedTuple):
         """The sequences with their weights."""
         return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
 
-    def loss(self, corpus: EncodedCorpus, workers: Workers) -> ChainLoss:
+    def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
         """The loss of sequences."""
-        return ChainLoss(corpus, self.n_labels, workers, self.precision)
+        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
 
 
 def summed(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
@@ -70,6 +75,17 @@ class _Weights(NamedTuple):
             self.found[:] = [(own, *self.working.value_and_grad(own))]
         return self.found[0][1:]
 
+    def curvature(self, theta: Floats) -> Floats:
+        """What is summed to the curvature [k] at weights [K].
+
+        Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
+        """
+        _, gradient = self.evaluate(theta)
+        working = self.working
+        found, split = working.curvature(gradient), working.split
+        found[split:] = gradient[split:] + working.observed[split:]
+        return found
+
 
 class _Leaf:
     """The loss of a leaf, on those tests that occur in it. number: of the leaf."""
@@ -84,7 +100,7 @@ class _Leaf:
         own = with_distinct_contexts(reduced(corpus, tests))
         whole = Part(corpus, problem.n_labels)
         self.part = ReducedPart(own, problem.n_labels, whole, tests)
-        self.loss = problem.loss(own, workers)
+        self.loss = problem.loss(own, workers, _OF_LEAF)
 
     def restrict(self, coordinates: Longs) -> _Weights:
         """The loss on those of the weights [K] that the leaf has."""
@@ -97,7 +113,8 @@ class LeafLosses:
     """The losses of a member's leaves.
 
     corpus: its sequences; leaf_ptr: [n + 1], which of them each leaf has; first: number of the
-    first leaf; workers: threads to use. Leaves without a gold label contribute nothing.
+    first leaf; workers: threads, each of which takes a leaf at a time, and several one leaf where
+    there are more of them. Leaves without a gold label contribute nothing.
     """
 
     def __init__(
@@ -109,10 +126,12 @@ class LeafLosses:
         workers: Workers,
     ) -> None:
         own = problem.corpus(corpus)
+        self._workers = workers
         self._nodes = maximal_subtrees(first, first + len(leaf_ptr) - 1)
         leaves = [sliced(own, *leaf_ptr[i : i + 2]) for i in range(len(leaf_ptr) - 1)]
+        share = max(1, workers.n_threads // max(1, len(leaves)))
         self._leaves = [
-            _Leaf(first + i, leaf, problem, workers)
+            _Leaf(first + i, leaf, problem, Workers(share))
             for i, leaf in enumerate(leaves)
             if leaf.with_labels()[0].any()
         ]
@@ -121,63 +140,65 @@ class LeafLosses:
     def __len__(self) -> int:
         return len(self._leaves)
 
+    def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
+        """Call a function of the place of each leaf."""
+        chunks = list(pairwise(range(len(self) + 1)))
+        return self._workers.map(lambda place, _: function(place), chunks)
+
     def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:
         if number not in self._kept:
             while len(self._kept) >= _KEPT:
                 self._kept.popitem(last=False)
-            self._kept[number] = [leaf.restrict(coordinates) for leaf in self._leaves]
+            restrict = [leaf.restrict for leaf in self._leaves]
+            self._kept[number] = self._of_each(lambda i: restrict[i](coordinates))
         self._kept.move_to_end(number)
         return self._kept[number]
 
-    def _summed(self, leaf_sums: Callable[[_Weights], Floats], all_of: list[_Weights]) -> Partials:
-        """The sums of the nodes, each of its leaves that are there."""
+    def _summed(self, sums: Callable[[int], Floats]) -> Partials:
+        """The sums of the nodes, each of its leaves that are there; sums: by place of a leaf."""
         found = []
         for begin, end in self._nodes:
-            own = (
-                (leaf.number, leaf_sums(weights))
-                for leaf, weights in zip(self._leaves, all_of, strict=True)
-                if begin <= leaf.number < end
-            )
-            total = summed(own)
+            numbers = [(leaf.number, i) for i, leaf in enumerate(self._leaves)]
+            own = ((number, sums(i)) for number, i in numbers if begin <= number < end)
+            total = sum_over_tree(own)
             if total is not None:
                 found.append((begin, total))
         return found
 
     def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
         """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
+        all_of = self._weights(number, coordinates)
+        told = self._of_each(lambda i: all_of[i].evaluate(theta))
 
-        def sums(weights: _Weights) -> Floats:
+        def sums(i: int) -> Floats:
             found = np.zeros(len(theta) + 1)
-            found[-1], found[weights.places] = weights.evaluate(theta)
+            found[-1], found[all_of[i].places] = told[i]
             return found
 
-        return self._summed(sums, self._weights(number, coordinates))
+        return self._summed(sums)
 
     def curvature(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
-        """What `WorkingLoss.curvature` is the positive part of, [K].
+        """What `WorkingLoss.curvature` is the positive part of, [K]."""
+        all_of = self._weights(number, coordinates)
+        told = self._of_each(lambda i: all_of[i].curvature(theta))
 
-        Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
-        """
-
-        def sums(weights: _Weights) -> Floats:
+        def sums(i: int) -> Floats:
             found = np.zeros(len(theta))
-            _, gradient = weights.evaluate(theta)
-            working = weights.working
-            own, split = working.curvature(gradient), working.split
-            own[split:] = gradient[split:] + working.observed[split:]
-            found[weights.places] = own
+            found[all_of[i].places] = told[i]
             return found
 
-        return self._summed(sums, self._weights(number, coordinates))
+        return self._summed(sums)
 
     def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
         """Coordinates of all potential weights whose gradient in a leaf exceeds a threshold."""
-        found = [np.empty(0, np.int64)]
-        for leaf, weights in zip(self._leaves, self._weights(number, coordinates), strict=True):
-            own = theta[weights.places]
-            beyond, _ = leaf.loss.screen(weights.working, own, threshold, leaf.loss.n_potential)
-            found.append(leaf.part.outer(beyond))
-        return distinct(np.concatenate(found))
+        all_of = self._weights(number, coordinates)
+
+        def beyond(i: int) -> Longs:
+            leaf, weights = self._leaves[i], all_of[i]
+            own = weights.working, theta[weights.places], threshold, leaf.loss.n_potential
+            return leaf.part.outer(leaf.loss.screen(*own)[0])
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
 
 class Division(NamedTuple):

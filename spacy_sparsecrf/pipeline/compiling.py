@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -17,6 +18,7 @@ from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..corpus.files import Builder, corpus_builder
 from ..corpus.index import CorpusPart, PartBuilder
 from ..errors import Errors, SparseCRFError
+from ..features.coverage import Coverage
 from ..progress import followed, task
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
@@ -207,6 +209,23 @@ class LabelIds:
         is_full: NDArray[np.bool_] = np.all(sets, axis=1)
         found[several] = np.where(is_full[-2 - gold[several]], MISSING, gold[several])
         return labels, found, sets
+
+
+class Job(NamedTuple):
+    """A corpus that is to be compiled.
+
+    setup: of the component; read: what its features are read by; label_ids: numbers the labels;
+    store: where the corpus is to be; nlp: the pipeline, or None; shards: patterns of the files of
+    a corpus that is divided, none for examples that are given; coverage: what features have read.
+    """
+
+    setup: Setup
+    read: Features
+    label_ids: LabelIds
+    store: Memory
+    nlp: Language | None
+    shards: Sequence[str]
+    coverage: Coverage
 
 
 def make_label_ids(

@@ -29,15 +29,13 @@ from ..model.names import Names
 from ..targets.base import add_extension
 from . import storage
 from .batchers import is_quiet
-from .compiling import check_strings, checked, make_label_ids
-from .engines import Job
+from .compiling import Job, check_strings, checked, make_label_ids
 from .links import LinkRecord
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .session import Seen, Session, within_memory
 from .settings import Settings, Setup
-from .shards import examples_of
 from .stacking import read_first
 from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
 from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
@@ -130,8 +128,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             read = LinkRecord(read, self.settings.edges)
             names.add(read.names)
         seen = Seen()
-        given = partial(examples_of, self.name, nlp, shards) if shards else get_examples
-        examples = annotated(seen.watch(checked(self.name, given)), nlp, self)
+        examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
             job = Job(setup, read, label_ids, store, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)

@@ -60,13 +60,6 @@ def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> li
     return list(found)
 
 
-def examples_of(name: str, nlp: Language | None, patterns: Sequence[str]) -> Iterator[Example]:
-    """Read the Examples of all files of patterns; see `reader_block` and `shard_files`."""
-    block = reader_block(name, nlp)
-    assert nlp is not None
-    return read_files(nlp, block, shard_files(name, patterns, block))
-
-
 def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> Iterator[Example]:
     """Read the Examples of files, one file after another, by the reader of a block."""
     for file in files:

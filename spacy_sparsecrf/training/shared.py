@@ -115,7 +115,7 @@ class SharedTraining(Training):
 
     def largest_gradient(self) -> NoReturn:
         """RAISES: SparseCRFError, as members are asked for gradients at weights of one l1 only."""
-        raise SparseCRFError(Errors.SC906.format(setting="a path of l1"))
+        raise SparseCRFError(Errors.SC911)
 
     @cached_property
     def _corpus_digest(self) -> str:

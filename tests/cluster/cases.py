@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy_sparsecrf.cluster.engine import Ray
 from spacy_sparsecrf.parallel import LocalTeam, Team
 from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.pipeline.engines import Engine
 
 from ..toy import make_sentences, write_corpus
 
@@ -38,7 +39,7 @@ def write_parts(folder: Path) -> Path:
 
 
 def begun(
-    folder: Path, engine: Ray | None, initialize: dict[str, Any] | None = None, **config: Any
+    folder: Path, engine: Engine | None, initialize: dict[str, Any] | None = None, **config: Any
 ) -> tuple[Language, SparseCRF]:
     """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
     nlp = spacy.blank("en")

@@ -1,5 +1,6 @@
 """Whoever has which part of a corpus, the corpus is the same, and so is what is learnt of it."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.cluster.engine import Ray
-from spacy_sparsecrf.cluster.gathering import gather
-from spacy_sparsecrf.cluster.member import Brief, Member
 from spacy_sparsecrf.corpus.index import joined
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.parallel import LocalTeam
 from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus
+from spacy_sparsecrf.pipeline.engines import Engine, Threads
+from spacy_sparsecrf.pipeline.gathering import gather
+from spacy_sparsecrf.pipeline.member import Brief, Member
 from spacy_sparsecrf.pipeline.shards import read_files, reader_block
 
 from .cases import Here, begun, learnt, steps, write_parts
@@ -65,15 +67,27 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> None:
     config: dict[str, Any] = SOLVERS[name]
-    _, alone = begun(folder, None, **config)
+    _, alone = begun(folder, Threads(), **config)
     expected = steps(alone)
-    found = []
     for n in (1, 2, 3, 5):
         _, pipe = begun(folder, Here(num_workers=n), **config)
-        assert steps(pipe) == pytest.approx(expected, rel=1e-9)
-        found.append(learnt(pipe))
-    assert found[1:] == found[:-1]
+        assert steps(pipe) == expected
+        assert learnt(pipe) == learnt(alone)
     assert pipe.label_data == alone.label_data
+
+
+def test_threads_learn_the_same_bits_without_ray(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, expected = begun(folder, Here(num_workers=2))
+    losses = steps(expected)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    # More threads than leaves, too: several take a leaf together.
+    for n_threads in (2, 3, 17):
+        _, pipe = begun(folder, Threads(), n_threads=n_threads)
+        assert steps(pipe) == losses
+        pipe.settings = expected.settings
+        assert learnt(pipe) == learnt(expected)
 
 
 def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_path: Path) -> None:
@@ -87,6 +101,7 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
     assert learnt(again) == learnt(whole)
 
 
+@pytest.mark.parametrize("engine", [Here(), Threads()])
 @pytest.mark.parametrize(
     ("initialize", "config"),
     [
@@ -95,6 +110,7 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
         ({}, {"learning": {"constrained": True}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}}),
         ({"corpus_dir": "folder"}, {}),
     ],
 )
@@ -102,12 +118,13 @@ def test_what_needs_the_whole_corpus_is_refused(
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    engine: Engine,
     initialize: dict[str, Any],
     config: dict[str, Any],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SparseCRFError, match="SC906"):
-        begun(folder, Here(), initialize, **config)
+        begun(folder, engine, initialize, **config)
 
 
 def test_numbers_out_of_range_are_refused() -> None:

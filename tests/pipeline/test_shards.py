@@ -31,13 +31,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def trained(nlp: Language, examples: list[Example], **settings: object) -> bytes:
+def trained(nlp: Language, examples: list[Example], **settings: object) -> float:
     nlp.config["initialize"]["components"] = {"sparse_crf": settings}
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("sparse_crf")
     for _ in range(3):
         pipe.update(examples, sgd=object())
-    return pipe.to_bytes(exclude=["vocab", "cfg"])
+    return pipe.training_run().objective
 
 
 def test_shards_stand_for_the_examples(folder: Path) -> None:
@@ -46,7 +46,7 @@ def test_shards_stand_for_the_examples(folder: Path) -> None:
     nlp = pipeline()
     block = reader_block("sparse_crf", nlp)
     examples = list(read_files(nlp, block, sorted(folder.glob("*.spacy"))))
-    assert trained(nlp, examples[:5], shards=[str(folder / "part-*.spacy")]) == whole
+    assert trained(nlp, examples[:5], shards=[str(folder / "part-*.spacy")]) == pytest.approx(whole)
 
 
 def test_files_come_in_the_order_of_patterns_and_once(folder: Path) -> None:

@@ -1,9 +1,14 @@
 """A corpus of which each member of a team has a part: what all of them know of it."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from spacy.language import Language
+from spacy.tokens.underscore import Underscore
 
 from ..corpus.encoded import Hashes, Ints, Longs
 from ..corpus.index import (
@@ -16,19 +21,27 @@ from ..corpus.index import (
 )
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
+from ..features.naming import NameRecord
 from ..loss.shared import Division
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import Team, cut
-from ..pipeline.compiling import Compiled
-from ..pipeline.settings import Setup
 from ..progress import task
 from ..training.shared import BEGINNING
-from .member import Plan, Survey
+from .batchers import is_on_batches
+from .compiling import Compiled, Job
+from .member import Brief, Member, Plan, Survey
+from .settings import LearningSettings, Setup
+from .shards import reader_block, shard_files
+from .upstream import annotating
 
 # Tests of all members whose hashes are merged at once.
 _MERGED = 1 << 24
 # Tokens of a leaf, at most, on average: few leaves cost less.
 _LEAF_TOKENS = 1 << 17
+# What a solver may need that no one has where each member has a part of the corpus.
+_NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
+# Settings of the block `learning` that are about the whole corpus.
+_UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
 
 
 class Gathered(Compiled):
@@ -43,6 +56,66 @@ class Gathered(Compiled):
         assert self.division is not None
         told = self.division.ask("names", keys)
         return {key: name for each in told for key, name in each.items()}
+
+
+def divide(job: Job, n_threads: int, team_of: Callable[[Callable[[], Any]], Team]) -> Compiled:
+    """Let a team read the files of a corpus, and keep what it has read.
+
+    n_threads: of each member; team_of: makes a team of what makes its members.
+    RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
+        examples that cannot be read.
+    """
+    check_divisible(job)
+    nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
+    block = reader_block(setup.name, nlp)
+    files = shard_files(setup.name, job.shards, block)
+    own = replace(setup.settings, n_threads=n_threads)
+    assert nlp is not None
+    brief = Brief(
+        language=type(nlp),
+        vocab=nlp.vocab,
+        tokenizer=nlp.tokenizer,
+        setup=setup._replace(settings=own),
+        block=block,
+        files=[file.absolute() for file in files],
+        labels=label_ids.names,
+        fixed=label_ids.is_fixed,
+        extensions=Underscore.get_state(),
+        named=isinstance(job.read, NameRecord),
+    )
+    sizes = np.array([file.stat().st_size for file in files], np.int64)
+    return gather(team_of(partial(Member, brief)), setup, sizes, job.coverage)
+
+
+def check_divisible(job: Job) -> None:
+    """Refuse what cannot be learnt where each member has a part of the corpus.
+
+    RAISES: SparseCRFError that names the setting.
+    """
+    setup = job.setup
+    learning, defaults = setup.settings.learning, LearningSettings()
+    block = f"components.{setup.name}"
+    wrong = {
+        f"[{block}] model": setup.settings.model != "chain",
+        f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
+        f"[initialize.{block}] corpus_dir": job.store.on_disk,
+        "[training] annotating_components": _is_annotated(setup.name, job.nlp),
+        f"[{block}.solver] on_batches, or [training] max_epochs": is_on_batches(setup, job.nlp),
+        f"[{block}.solver] @crf_solvers": bool(setup.solver.requires & _NEEDS_ALL),
+    }
+    for key in _UNSHARED:
+        is_set = getattr(learning, key) != getattr(defaults, key)
+        wrong[f"[{block}.learning] {key}"] = is_set
+    for setting, is_wrong in wrong.items():
+        if is_wrong:
+            raise SparseCRFError(Errors.SC906.format(setting=setting, name=setup.name))
+
+
+def _is_annotated(name: str, nlp: Language | None) -> bool:
+    """Whether a component before this one annotates what it learns from."""
+    if nlp is None or name not in nlp.component_names:
+        return False
+    return bool(annotating(nlp, dict(nlp.components)[name]))
 
 
 def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:

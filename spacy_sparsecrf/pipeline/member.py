@@ -13,7 +13,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
-from .. import progress
 from ..corpus.encoded import MISSING, EncodedCorpus, Hashes, Ints, Longs
 from ..corpus.index import (
     CorpusPart,
@@ -28,10 +27,11 @@ from ..corpus.index import (
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers
-from ..pipeline.compiling import Compiled, LabelIds, read_part
-from ..pipeline.settings import Setup
-from ..pipeline.shards import read_files
+from ..progress import followed
 from ..training.shared import Share
+from .compiling import Compiled, LabelIds, read_part
+from .settings import Setup
+from .shards import read_files
 
 
 class Brief(NamedTuple):
@@ -97,7 +97,6 @@ class Member(Share):
     """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
 
     def __init__(self, brief: Brief) -> None:
-        progress.be_quiet(True)
         Underscore.load_state(brief.extensions)
         self._brief = brief
         self._nlp = brief.language(brief.vocab)
@@ -126,6 +125,7 @@ class Member(Share):
         brief, setup = self._brief, self._brief.setup
         record = NameRecord.of(setup.features) if brief.named else None
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
+        examples = followed(examples, "Reading corpus", "docs")
         found, part = read_part(examples, record or setup.features, setup, self._label_ids)
         self._files[number] = _File(part, record)
         return found
