@@ -77,8 +77,8 @@ def find_files(sources: list[Path]) -> list[Path]:
     return found
 
 
-class Engine(str, Enum):
-    """What annotates."""
+class Means(str, Enum):
+    """By what files are annotated."""
 
     processes = "processes"
     ray = "ray"
@@ -91,7 +91,9 @@ def annotate(
         typer.Argument(help=".spacy files, .txt files with a Doc a line, or folders", exists=True),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the annotated files")],
-    engine: Annotated[Engine, typer.Option(help="Processes, or a Ray cluster")] = Engine.processes,
+    means: Annotated[
+        Means, typer.Option("--engine", help="Processes, or a Ray cluster")
+    ] = Means.processes,
     workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="How many")] = 1,
     address: Annotated[
         str | None, typer.Option(help="Of a Ray cluster (default: one that is started here)")
@@ -108,7 +110,7 @@ def annotate(
         if len(todo) < len(files):
             msg.info(f"{len(files) - len(todo)} files are in {output} already")
         if todo:
-            team = _team(engine, model, workers, address)
+            team = _team(means, model, workers, address)
             try:
                 _annotate(team, todo, output)
             finally:
@@ -116,10 +118,10 @@ def annotate(
         msg.good(f"{len(files)} files are in {output}")
 
 
-def _team(engine: Engine, model: str, workers: int, address: str | None) -> Team:
+def _team(means: Means, model: str, workers: int, address: str | None) -> Team:
     path = Path(model)
     model = str(path.absolute()) if path.exists() else model
-    if engine is Engine.processes:
+    if means is Means.processes:
         return LocalTeam(1, partial(Annotator, model, workers))
     return Ray(num_workers=workers, address=address).team(partial(Annotator, model))
 

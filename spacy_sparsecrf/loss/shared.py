@@ -20,7 +20,7 @@ from .chain import ChainLoss, distinct, largest
 from .lattice import Csr, Floats, Longs
 from .parts import Part, ReducedPart, reduced, with_distinct_contexts
 from .tree import maximal_subtrees, sum_over_tree
-from .working import WorkingLoss
+from .working import Shifted, WorkingLoss
 from .workspace import LIMITS, Limits
 
 ResultT = TypeVar("ResultT")
@@ -226,7 +226,7 @@ class Division(NamedTuple):
         return summed(chain.from_iterable(self.ask(method, *given)))
 
 
-class TeamWorkingLoss:
+class TeamWorkingLoss(Shifted):
     """Value and gradient of the loss at working weights; see `WorkingLoss`.
 
     loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
@@ -234,13 +234,9 @@ class TeamWorkingLoss:
     """
 
     def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
-        self.coordinates, self._origin, self._loss = coordinates, origin, loss
+        self.coordinates, self.origin, self._loss = coordinates, origin, loss
         # A number that no other working set has, by which members know it.
         self._named = next(loss.numbers), loss.division.team.share(coordinates)
-
-    def model_weights(self, theta: Floats) -> Floats:
-        """The weights of the model, [K], where a solver is at theta [K]."""
-        return theta + self._origin if len(self._origin) else theta
 
     def given(self, weights: Floats) -> tuple[Any, ...]:
         """What members are told of weights [K] of the model."""

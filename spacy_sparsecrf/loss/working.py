@@ -36,7 +36,17 @@ DerivedT = TypeVar("DerivedT")
 _MAX_KEPT = 1 << 22
 
 
-class WorkingLoss:
+class Shifted:
+    """A loss whose solvers move what is added to an origin, [K] float64, or [0] for zero."""
+
+    origin: Floats
+
+    def model_weights(self, theta: Floats) -> Floats:
+        """The weights of the model, [K], where a solver is at theta [K]."""
+        return theta + self.origin if len(self.origin) else theta
+
+
+class WorkingLoss(Shifted):
     """Value and gradient of the loss at working weights.
 
     coordinates: [K] int64, ascending (see `chain`); n_unigram: how many potential coordinates
@@ -161,10 +171,6 @@ class WorkingLoss:
         """Which weights have empirical counts, few where all potential weights work; the counts."""
         places = np.flatnonzero(self.observed)
         return places, self.observed[places]
-
-    def model_weights(self, theta: Floats) -> Floats:
-        """The weights of the model, [K], where a solver is at theta [K]."""
-        return theta + self.origin if len(self.origin) else theta
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).

@@ -1,6 +1,7 @@
 """Where a training run computes: in the threads of this process, or in other processes."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,4 +35,6 @@ class Threads:
         # Imports numba.
         from .gathering import divide
 
-        return divide(job, job.setup.settings.n_threads, lambda make: LocalTeam(1, make))
+        # A vocab of its own, as others have: ours learns no words, so that all that is saved is
+        # the same bytes.
+        return divide(job, job.setup.settings.n_threads, lambda make: LocalTeam(1, deepcopy(make)))
