@@ -138,7 +138,7 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     if not len(whole):
         return found
     with task("Merging tests"):
-        index, contexts = _index(team, surveys, setup.settings.learning.min_freq)
+        index, contexts = _index(team, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
     n_leaves = count_leaves(int(whole.sum()), _LEAF_TOKENS)
     leaf_ptr = cut_leaves(whole, n_leaves)
@@ -156,9 +156,12 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     return found
 
 
-def _index(team: Team, surveys: list[Survey], min_freq: int) -> tuple[Index, list[Ints]]:
+def _index(
+    team: Team, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
+) -> tuple[Index, list[Ints]]:
     """The index of the whole corpus, and of each file the contexts of its rows.
 
+    runs: files that members have surveyed.
     Tests are merged by ranges of their hashes, so that few are held that are left out.
     """
     n_tests = sum(survey.n_tests for survey in surveys)
@@ -166,7 +169,7 @@ def _index(team: Team, surveys: list[Survey], min_freq: int) -> tuple[Index, lis
     bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
     ranges: list[Tests] = []
     for low, high in pairwise(bounds):
-        of_members = team.ask("tests", [(low, high - 1)] * len(team))
+        of_members = team.ask("tests", [(*run, low, high - 1) for run in runs])
         ranges.append(merged_tests(of_members, min_freq))
     tests = Tests(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
     rows = [of_file for survey in surveys for of_file in survey.rows]

@@ -130,10 +130,16 @@ class Member(Share):
         self._files[number] = _File(part, record)
         return found
 
-    def tests(self, low: int, high: int) -> Tests:
-        """The tests of the surveyed files whose hashes are low:high, both included."""
-        parts = [file.part for file in self._files.values() if file.part is not None]
-        return merged_tests([part.tests.between(low, high) for part in parts])
+    def tests(self, first: int, last: int, low: int, high: int) -> Tests:
+        """The tests of the files first:last whose hashes are low:high, both included.
+
+        Files are read that are not there: they are another's who was lost since it surveyed them.
+        """
+        for number in range(first, last):
+            if number not in self._files:
+                self._read(number)
+        parts = [self._files[number].part for number in range(first, last)]
+        return merged_tests([part.tests.between(low, high) for part in parts if part is not None])
 
     def encode(self, plan: Plan, first: int, last: int) -> EncodedCorpus:
         """The sequences first:last of the whole corpus; files are read that are not there yet."""

@@ -1,7 +1,8 @@
 """A corpus in several files, and training on it by an engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_sparsecrf.cluster.engine import Ray
-from spacy_sparsecrf.parallel import LocalTeam, Team
+from spacy_sparsecrf.parallel import Given, LocalTeam, Team
 from spacy_sparsecrf.pipeline.component import SparseCRF
 from spacy_sparsecrf.pipeline.engines import Engine
 
@@ -30,6 +31,31 @@ class Here(Ray):
 
     def team(self, make: Callable[[], Any]) -> Team:
         return LocalTeam(self.num_workers, make)
+
+
+class ForgetfulTeam(LocalTeam):
+    """A team whose members are lost before each call, and made anew."""
+
+    def __init__(self, n: int, make: Callable[[], Any]) -> None:
+        super().__init__(n, make)
+        self._anew = partial(LocalTeam, n, make)
+        self._kept: list[tuple[str, Sequence[Given]]] = []
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        team = self._anew()
+        for kept in self._kept:
+            team.ask(*kept)
+        if keep:
+            self._kept.append((method, each))
+        return team.ask(method, each)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Here):
+    """Workers that are lost all the time."""
+
+    def team(self, make: Callable[[], Any]) -> Team:
+        return ForgetfulTeam(self.num_workers, make)
 
 
 def write_parts(folder: Path) -> Path:

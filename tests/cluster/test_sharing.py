@@ -20,7 +20,7 @@ from spacy_sparsecrf.pipeline.gathering import gather
 from spacy_sparsecrf.pipeline.member import Brief, Member
 from spacy_sparsecrf.pipeline.shards import read_files, reader_block
 
-from .cases import Here, begun, learnt, steps, write_parts
+from .cases import Forgetful, Here, begun, learnt, steps, write_parts
 
 SOLVERS = {
     "OWLQN": {},
@@ -74,6 +74,14 @@ def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> Non
         assert steps(pipe) == expected
         assert learnt(pipe) == learnt(alone)
     assert pipe.label_data == alone.label_data
+
+
+def test_members_tell_the_same_who_are_lost_before_each_call(folder: Path) -> None:
+    config: dict[str, Any] = {"learning": {"min_freq": 2}}
+    _, expected = begun(folder, Here(num_workers=2), **config)
+    _, pipe = begun(folder, Forgetful(num_workers=2), **config)
+    assert steps(pipe, 1) == steps(expected, 1)
+    assert learnt(pipe) == learnt(expected)
 
 
 def test_threads_learn_the_same_bits_without_ray(
