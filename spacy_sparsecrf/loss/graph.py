@@ -20,6 +20,7 @@ from ..errors import Errors, SparseCRFError
 from ..parallel import Workers
 from .field import STEP, Field, Space, selected
 from .lattice import Floats, Longs, Mask, set_numbers, set_table
+from .working import Shifted
 
 LBP = Inference()
 
@@ -34,7 +35,7 @@ class Spans:
         return len(self.ptr) - 1
 
 
-class GraphLoss:
+class GraphLoss(Shifted):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
@@ -49,7 +50,7 @@ class GraphLoss:
     def __init__(
         self, graphs: EncodedGraph, n_labels: int, workers: Workers, inference: Inference = LBP
     ) -> None:
-        self._workers = workers
+        self._workers, self.origin = workers, np.empty(0)
         if graphs.n_nodes and graphs.labels.max() >= n_labels:
             raise SparseCRFError(Errors.SC374.format(label=graphs.labels.max(), n=n_labels))
         n_known, _ = _counts(graphs)
@@ -148,10 +149,6 @@ class GraphLoss:
     def with_prior(self, coordinates: Longs) -> Longs:
         """The same coordinates [n]: the penalty is around no other model's weights."""
         return coordinates
-
-    def model_weights(self, theta: Floats) -> Floats:
-        """The weights of the model [K], where a solver is at theta [K]: the same."""
-        return theta
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient [K] at theta [K]; infinite where no labels are possible."""

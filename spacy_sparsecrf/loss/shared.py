@@ -102,11 +102,11 @@ class _Leaf:
         self.part = ReducedPart(own, problem.n_labels, whole, tests)
         self.loss = problem.loss(own, workers, _OF_LEAF)
 
-    def restrict(self, coordinates: Longs) -> _Weights:
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
         """The loss on those of the weights [K] that the leaf has."""
         inner = self.part.inner(coordinates)
         places = np.flatnonzero(inner >= 0)
-        return _Weights(self.loss.restrict(inner[places]), places, [])
+        return _Weights(self.loss.restrict(inner[places], stochastic), places, [])
 
 
 class LeafLosses:
@@ -139,6 +139,11 @@ class LeafLosses:
 
     def __len__(self) -> int:
         return len(self._leaves)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return sum(leaf.loss.n_examples for leaf in self._leaves)
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
         """Call a function of the place of each leaf."""
@@ -200,6 +205,32 @@ class LeafLosses:
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
+
+        def own(i: int) -> Longs:
+            leaf = self._leaves[i]
+            return leaf.part.outer(leaf.loss.descent_coordinates())
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
+
+    def visit(
+        self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
+    ) -> Partials:
+        """Sum what visits to leaves yield, each on those of the weights that it has.
+
+        visit: of the number of a leaf, its loss, laid out for a stochastic solver, and the places
+        of its weights.
+        """
+
+        def own(i: int) -> Floats:
+            leaf = self._leaves[i]
+            working, places, _ = leaf.restrict(coordinates, stochastic=True)
+            return visit(leaf.number, working, places)
+
+        told = self._of_each(own)
+        return self._summed(lambda i: told[i])
+
 
 class Division(NamedTuple):
     """Who has which leaves of a corpus.
@@ -233,6 +264,8 @@ class TeamWorkingLoss(Shifted):
     added to, or [0].
     """
 
+    is_divided = True
+
     def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
         self.coordinates, self.origin, self._loss = coordinates, origin, loss
         # A number that no other working set has, by which members know it.
@@ -241,6 +274,21 @@ class TeamWorkingLoss(Shifted):
     def given(self, weights: Floats) -> tuple[Any, ...]:
         """What members are told of weights [K] of the model."""
         return *self._named, self._loss.division.team.share(weights)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return self._loss.n_examples
+
+    def passed(self, visit: Any) -> tuple[Floats, int]:
+        """Visit all leaves (see `solvers.mixing.Pass`). RETURNS: the sum of what they yield, and n.
+
+        n: leaves that have anything to learn from.
+        """
+        given = self.coordinates, visit
+        sums = self._loss.division.summed("mix", *map(self._loss.division.team.share, given))
+        assert sums is not None
+        return sums, self._loss.n_present
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
@@ -266,16 +314,19 @@ class TeamWorkingLoss(Shifted):
 class TeamLoss:
     """The full problem: makes working losses, and screens; see `ChainLoss`.
 
-    division: who has the sequences; n_potential: weights; prior: see `ChainLoss`.
+    division: who has the sequences; present: of each member the leaves with gold labels, and the
+    sequences with gold labels; n_potential: weights; prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
         division: Division,
+        present: list[tuple[int, int]],
         n_potential: int,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
         self.division, self.n_potential, self._prior = division, n_potential, prior
+        self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
         self.numbers: Iterator[int] = count()
         # Coordinates [n] and weights [n] of where the loss was evaluated last.
         self.evaluated: tuple[Longs, Floats] = np.empty(0, np.int64), np.empty(0)
@@ -289,6 +340,10 @@ class TeamLoss:
     def all_coordinates(self) -> Longs:
         """Every potential coordinate: for problems without l1, whose solution is dense."""
         return np.arange(self.n_potential, dtype=np.int64)
+
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
+        return self.with_prior(distinct(np.concatenate(self.division.ask("descent_coordinates"))))
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> TeamWorkingLoss:
         """The loss as a function of some weights, all others being zero."""

@@ -37,8 +37,12 @@ _MAX_KEPT = 1 << 22
 
 
 class Shifted:
-    """A loss whose solvers move what is added to an origin, [K] float64, or [0] for zero."""
+    """A loss whose solvers move what is added to an origin, [K] float64, or [0] for zero.
 
+    is_divided: whether others have the sequences.
+    """
+
+    is_divided = False
     origin: Floats
 
     def model_weights(self, theta: Floats) -> Floats:

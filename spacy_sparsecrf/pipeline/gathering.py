@@ -95,13 +95,14 @@ def check_divisible(job: Job) -> None:
     setup = job.setup
     learning, defaults = setup.settings.learning, LearningSettings()
     block = f"components.{setup.name}"
+    lacking = set() if setup.solver.mixing else _NEEDS_ALL & setup.solver.requires
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
         f"[initialize.{block}] corpus_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
         f"[{block}.solver] on_batches, or [training] max_epochs": is_on_batches(setup, job.nlp),
-        f"[{block}.solver] @crf_solvers": bool(setup.solver.requires & _NEEDS_ALL),
+        f"[{block}.solver] @crf_solvers": bool(lacking),
     }
     for key in _UNSHARED:
         is_set = getattr(learning, key) != getattr(defaults, key)

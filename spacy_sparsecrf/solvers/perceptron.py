@@ -11,6 +11,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, needs
+from .mixing import MEAN, mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
@@ -40,7 +41,8 @@ class AveragedPerceptron(StreamSolver):
 
     The result is the mean of theta after each visit. It learns to decode, not to minimise the
     objective that it reports, the loss of the CRF with these weights, whose scale is arbitrary. It
-    has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out.
+    has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out. Where a
+    corpus is divided, passes over its parts are mixed (see `mixing`).
 
     The settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes. It ends
     after a pass without an error; `window`, of the loss, is 0 by default: it does not end the run
@@ -49,6 +51,7 @@ class AveragedPerceptron(StreamSolver):
     """
 
     state_type = State
+    mixing = True
     # It learns from all sequences that it decodes.
     requires = StreamSolver.requires | needs("no l1", "all sequences", "no prior")
 
@@ -66,13 +69,15 @@ class AveragedPerceptron(StreamSolver):
             labels.
         """
         self._check_penalty(penalty)
-        if len(_complete(loss)) == 0:
+        if not loss.is_divided and len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
         return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
+        if loss.is_divided:
+            return self._mix(loss, penalty, state)
         sequences = _complete(loss)
         order = self.shuffled(sequences, state.epoch)
         # Of arrays that were handed out, none is written to.
@@ -83,6 +88,23 @@ class AveragedPerceptron(StreamSolver):
         state.theta = state.iterate - state.moves / state.count
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
+
+    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Pass over all parts once; the mean is over all visits of a part, and over passes."""
+        columns, totals, n_wrong = mix(self, loss, penalty, state)
+        if totals["count"] == 0.0:
+            raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
+        last, state.n_wrong = state.epoch, int(n_wrong)
+        state.epoch, state.iterate = last + 1, columns["theta"]
+        state.theta = (last * state.theta + columns[MEAN]) / state.epoch
+        state.count += loss.n_examples
+        state.moves = state.count * (state.iterate - state.theta)
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
+
+    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+        """See `StreamSolver.parted`."""
+        return {"theta": state.iterate, "moves": np.zeros_like(state.iterate)}, {"count": 0}
 
     def _check_penalty(self, penalty: ElasticNet) -> None:
         if penalty.l2 > 0.0:

@@ -10,6 +10,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, evaluate_start
+from .mixing import mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 
@@ -37,7 +38,7 @@ class SGDL1(StreamSolver):
     min(0, w + (u - q)) for w < 0, for the weights that the example has: u is the sum of eta l1 /
     N, q what w has received of it (Lavergne 2010, section 3.3 and equation 8, which has a wrong
     sign). It comes near the minimiser fast, and not to it. Examples with missing gold labels take
-    part.
+    part. Where a corpus is divided, passes over its parts are mixed (see `mixing`).
 
     eta0: step of the first example; 0 to find one on a sample of the corpus.
     decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
@@ -47,6 +48,7 @@ class SGDL1(StreamSolver):
 
     state_type = State
     stream_marks = ("decayed",)
+    mixing = True
 
     eta0: float = 0.0
     decay: float = 0.85
@@ -80,6 +82,12 @@ class SGDL1(StreamSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
+        if loss.is_divided:
+            columns, totals, _ = mix(self, loss, penalty, state)
+            state.theta, state.received = columns["theta"], columns["received"]
+            state.due, state.eta = totals["due"], totals["eta"]
+            state.epoch += 1
+            return self.end_pass(loss, penalty, state)
         descent = SequenceDescent(loss, penalty, missing=True)
         descent.resume(state.theta, state.received, state.due)
         n = len(descent.sequences)
@@ -94,6 +102,12 @@ class SGDL1(StreamSolver):
         state.received, state.due = descent.received, float(descent.due[0])
         state.epoch += 1
         return self.end_pass(loss, penalty, state, visits / n)
+
+    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+        """See `StreamSolver.parted`."""
+        columns = {"theta": state.theta, "received": state.received}
+        seen = float(state.epoch * horizon)
+        return columns, {"seen": seen, "eta": state.eta, "due": state.due, "decayed": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Examples seen, step, l1 rate cumulated as in `State`, l2 rate cumulated."""

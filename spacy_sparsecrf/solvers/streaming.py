@@ -146,6 +146,10 @@ class StreamSolver(BatchSolver):
         """
         raise NotImplementedError
 
+    def parted(self, state: Any, horizon: int) -> tuple[Columns, Totals]:
+        """What a pass over a part of a corpus begins with, see `mixing`; horizon: see `Terms`."""
+        raise NotImplementedError
+
     def must_settle(self, totals: Totals) -> bool:
         """Whether all weights are to be brought up to date, followed by `settled`."""
         return False

@@ -14,6 +14,7 @@ from ..loss.size import Size
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs
+from ..solvers.mixing import Pass
 from .checkpoint import digest
 from .run import Run, warm_start
 from .training import Training
@@ -38,12 +39,12 @@ class Share:
     _problem: Problem
     _losses: LeafLosses
 
-    def begin(self, problem: Problem) -> int:
-        """Take the problem that is to be solved. RETURNS: leaves to learn from."""
+    def begin(self, problem: Problem) -> tuple[int, int]:
+        """Take the problem that is to be solved. RETURNS: leaves and sequences to learn from."""
         self._problem = problem
         own = self.corpus, self.leaf_ptr, self.first
         self._losses = LeafLosses(*own, problem, self.workers)
-        return len(self._losses)
+        return len(self._losses), self._losses.n_examples
 
     def digests(self) -> list[str]:
         """What tells the leaves from others."""
@@ -64,6 +65,14 @@ class Share:
     def candidates(self, *given: Any) -> Longs:
         """See `LeafLosses.candidates`."""
         return self._losses.candidates(*given)
+
+    def descent_coordinates(self) -> Longs:
+        """See `LeafLosses.descent_coordinates`."""
+        return self._losses.descent_coordinates()
+
+    def mix(self, coordinates: Longs, begun: Pass) -> Partials:
+        """What a pass yields of each leaf, summed; see `Pass.over`."""
+        return self._losses.visit(coordinates, begun.over)
 
     def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
         """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
@@ -101,11 +110,11 @@ class SharedTraining(Training):
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
         told = Problem(n, problem.label_weights, problem.precision)
-        n_leaves = sum(self.division.ask("begin", told, keep=True))
-        if not n_leaves:
+        present = self.division.ask("begin", told, keep=True)
+        if not any(n_leaves for n_leaves, _ in present):
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
-        loss: Any = TeamLoss(self.division, n_potential, self._origin)
+        loss: Any = TeamLoss(self.division, present, n_potential, self._origin)
         run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = int(self.division.leaf_ptr[-1])
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
