@@ -75,13 +75,15 @@ class _Weights(NamedTuple):
             self.found[:] = [(own, *self.working.value_and_grad(own))]
         return self.found[0][1:]
 
-    def curvature(self, theta: Floats) -> Floats:
-        """What is summed to the curvature [k] at weights [K].
+    def curvature(self, last: "_Weights", theta: Floats) -> Floats:
+        """What is summed to the curvature [k] where others, ours among them, were evaluated last.
 
         Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
+        last, theta: the others [k'], and all that work with them.
         """
-        _, gradient = self.evaluate(theta)
+        _, of_all = last.evaluate(theta)
         working = self.working
+        gradient = of_all[np.searchsorted(last.working.coordinates, working.coordinates)]
         found, split = working.curvature(gradient), working.split
         found[split:] = gradient[split:] + working.observed[split:]
         return found
@@ -182,13 +184,20 @@ class LeafLosses:
 
         return self._summed(sums)
 
-    def curvature(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
-        """What `WorkingLoss.curvature` is the positive part of, [K]."""
+    def curvature(
+        self, number: int, coordinates: Longs, last: int, of_last: Longs, theta: Floats
+    ) -> Partials:
+        """What `WorkingLoss.curvature` is the positive part of, [K].
+
+        last, of_last, theta: the working set that was evaluated last, which has all of ours, and
+        at which weights: so no leaf is evaluated once more.
+        """
+        before = self._weights(last, of_last)
         all_of = self._weights(number, coordinates)
-        told = self._of_each(lambda i: all_of[i].curvature(theta))
+        told = self._of_each(lambda i: all_of[i].curvature(before[i], theta))
 
         def sums(i: int) -> Floats:
-            found = np.zeros(len(theta))
+            found = np.zeros(len(coordinates))
             found[all_of[i].places] = told[i]
             return found
 
@@ -269,11 +278,11 @@ class TeamWorkingLoss(Shifted):
     def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
         self.coordinates, self.origin, self._loss = coordinates, origin, loss
         # A number that no other working set has, by which members know it.
-        self._named = next(loss.numbers), loss.division.team.share(coordinates)
+        self.named = next(loss.numbers), loss.division.team.share(coordinates)
 
     def given(self, weights: Floats) -> tuple[Any, ...]:
         """What members are told of weights [K] of the model."""
-        return *self._named, self._loss.division.team.share(weights)
+        return *self.named, self._loss.division.team.share(weights)
 
     @property
     def n_examples(self) -> int:
@@ -293,7 +302,7 @@ class TeamWorkingLoss(Shifted):
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
-        self._loss.evaluated = self.coordinates, weights
+        self._loss.evaluated = self, weights
         sums = self._loss.division.summed("evaluate", *self.given(weights))
         assert sums is not None
         if not np.isfinite(sums[-1]):
@@ -301,12 +310,10 @@ class TeamWorkingLoss(Shifted):
         return float(sums[-1]), sums[:-1]
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian where the loss, or another one, was evaluated last."""
-        coordinates, values = self._loss.evaluated
-        known = np.isin(coordinates, self.coordinates, assume_unique=True)
-        weights = np.zeros(len(self.coordinates))
-        weights[np.searchsorted(self.coordinates, coordinates[known])] = values[known]
-        sums = self._loss.division.summed("curvature", *self.given(weights))
+        """About the diagonal of the Hessian where a loss of all our weights was evaluated."""
+        assert self._loss.evaluated is not None
+        last, weights = self._loss.evaluated
+        sums = self._loss.division.summed("curvature", *self.named, *last.given(weights))
         assert sums is not None
         return np.maximum(sums, 0.0)
 
@@ -328,8 +335,8 @@ class TeamLoss:
         self.division, self.n_potential, self._prior = division, n_potential, prior
         self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
         self.numbers: Iterator[int] = count()
-        # Coordinates [n] and weights [n] of where the loss was evaluated last.
-        self.evaluated: tuple[Longs, Floats] = np.empty(0, np.int64), np.empty(0)
+        # Of which weights the loss was evaluated last, and where.
+        self.evaluated: tuple[TeamWorkingLoss, Floats] | None = None
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
