@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -19,8 +20,12 @@ from ..parallel import Given
 
 logger = logging.getLogger("spacy")
 
+_STATUS = Path("/proc/self/status")
+
 # A member is told of that took this many times as long as most, and seconds at least.
 _SLOW, _SECONDS = 2.0, 1.0
+# Seconds between two lines of what workers took.
+_PAUSE = 10.0
 # Seconds in which the workers must have begun, on a cluster that others may use, too.
 _PATIENCE = 300.0
 # Objects of at most so many bytes are on their way at a time, where a cluster is started here.
@@ -40,6 +45,14 @@ class Resources(NamedTuple):
     max_restarts: int
 
 
+class Told(NamedTuple):
+    """What a member returns, the seconds that it took, and its highest memory so far in MB."""
+
+    found: Any
+    seconds: float
+    peak_mb: float
+
+
 class _Actor:
     """A member in a process of its own. make: makes it."""
 
@@ -50,11 +63,11 @@ class _Actor:
     def begin(self) -> None:
         """Be there."""
 
-    def call(self, method: str, *given: Any) -> tuple[Any, float]:
-        """Call a method. RETURNS: what it returns, and the seconds that it took."""
+    def call(self, method: str, *given: Any) -> "Told":
+        """Call a method."""
         begin = time.perf_counter()
         found = getattr(self._member, method)(*given)
-        return found, time.perf_counter() - begin
+        return Told(found, time.perf_counter() - begin, _peak_mb())
 
 
 @contextmanager
@@ -76,6 +89,9 @@ class RayTeam:
     def __init__(self, on: Resources, make: Callable[[], Any]) -> None:
         self._on = on
         self._n_lost = 0
+        # Seconds that each member computed since they were told, and its memory in MB.
+        self._used = [(0.0, 0.0)] * on.num_workers
+        self._reported = time.monotonic()
         # What a new member is asked first: methods, and the arguments of each member.
         self._kept: list[tuple[str, list[Given]]] = []
         with _quiet():
@@ -104,22 +120,36 @@ class RayTeam:
             told = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:
             self._kept.append((method, list(each)))
-        seconds = [spent for _, spent in told]
-        for i, spent in enumerate(seconds):
-            if spent > max(_SECONDS, _SLOW * median(seconds)):
-                logger.info(
-                    "worker %d took %.1f s to %s, most %.1f", i, spent, method, median(seconds)
-                )
-        return [found for found, _ in told]
+        usual = median([own.seconds for own in told])
+        for i, own in enumerate(told):
+            self._used[i] = self._used[i][0] + own.seconds, own.peak_mb
+            if own.seconds > max(_SECONDS, _SLOW * usual):
+                logger.info("worker %d took %.1f s to %s, most %.1f", i, own.seconds, method, usual)
+        self._report()
+        return [own.found for own in told]
+
+    def _report(self) -> None:
+        """Tell, now and then, what workers took and hold: in a line, and in more for each."""
+        now = time.monotonic()
+        if now - self._reported < _PAUSE:
+            return
+        seconds, peaks = zip(*self._used, strict=True)
+        of_all = now - self._reported, min(seconds), max(seconds), min(peaks), max(peaks)
+        logger.info(
+            "in %.1f s workers computed for %.1f to %.1f s each, and held %.0f to %.0f MB", *of_all
+        )
+        for i, (spent, peak) in enumerate(self._used):
+            logger.debug("worker %d computed for %.1f s, and held %.0f MB", i, spent, peak)
+        self._used, self._reported = [(0.0, peak) for peak in peaks], now
 
     def _call(self, i: int, method: str, given: Given) -> Any:
         return self._actors[i].call.remote(method, *given)
 
-    def _result(self, i: int, method: str, given: Given, pending: Any) -> tuple[Any, float]:
+    def _result(self, i: int, method: str, given: Given, pending: Any) -> Told:
         """What member i was asked for; another takes its place where it is lost meanwhile."""
         while True:
             try:
-                found: tuple[Any, float] = ray.get(pending)
+                found: Told = ray.get(pending)
                 return found
             except RayActorError as error:
                 self._replace(i, error)
@@ -154,6 +184,14 @@ class RayTeam:
     def close(self) -> None:
         """Stop the members, and the cluster where it was started here."""
         self._end()
+
+
+def _peak_mb() -> float:
+    """The highest resident memory of this process so far; 0 where the system does not tell."""
+    if not _STATUS.exists():
+        return 0.0
+    fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) / 1024
 
 
 def _first_line(error: Exception) -> str:

@@ -116,11 +116,16 @@ class SharedTraining(Training):
         n_potential = corpus.n_potential(n)
         loss: Any = TeamLoss(self.division, present, n_potential, self._origin)
         run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
-        run.n_sequences = int(self.division.leaf_ptr[-1])
+        run.n_sequences = self.n_sequences
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         # What working weights take is not known before they are; tests are the rest.
         self.size = Size(n_tests, n_potential, 0, corpus.unigram_keys.nbytes)
         return [run]
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences that members have."""
+        return int(self.division.leaf_ptr[-1])
 
     def largest_gradient(self) -> NoReturn:
         """RAISES: SparseCRFError, as members are asked for gradients at weights of one l1 only."""

@@ -249,6 +249,11 @@ class Training:
         return sum(run.objective for run in self._runs)
 
     @property
+    def n_sequences(self) -> int:
+        """Sequences of the corpus."""
+        return self._corpus.n_sequences
+
+    @property
     def progress(self) -> str:
         """Where the run stands, in words."""
         return f"objective {self.objective:.6g}"

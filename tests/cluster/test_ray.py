@@ -1,5 +1,6 @@
 """Workers of a Ray cluster learn what workers in this process learn, also where they are lost."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,14 @@ def expected(folder: Path) -> bytes:
     return learnt(pipe)
 
 
-def test_two_workers_learn_the_same_though_both_are_lost(folder: Path, expected: bytes) -> None:
+def test_two_workers_learn_the_same_though_both_are_lost(
+    folder: Path,
+    expected: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.cluster.ray_team._PAUSE", 0.0)
+    caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2))
     team = pipe.training_run().division.team
     for i in (0, 1):
@@ -48,6 +56,10 @@ def test_two_workers_learn_the_same_though_both_are_lost(folder: Path, expected:
         team.lose(i)
     steps(pipe, 1)
     assert learnt(pipe) == expected
+    assert "worker 1 was lost and is replaced" in caplog.text
+    told = re.findall(r"workers computed for .* held (\d+) to (\d+) MB", caplog.text)
+    assert told and all(0 < int(low) <= int(high) for low, high in told)
+    assert "worker 1 computed for" in caplog.text
     team.close()
 
 
