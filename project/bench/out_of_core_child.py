@@ -17,11 +17,12 @@ from spacy.training import Example
 
 _STATUS = Path("/proc/self/status")
 _SECONDS = 0.02
-_TEMPLATES = ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
+TEMPLATES = ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"]
 # First letters of tags that are labels of their own; the others are one.
 _LETTERS = frozenset("ABCDHIJMNPRTVW")
 _OTHER = "-"
-_PENALTY = {"l1": 0.5, "l2": 1e-5}
+PENALTY = {"l1": 0.5, "l2": 1e-5}
+SOLVER = {"inner_iterations": 3, "warm_start_epochs": 1, "average_warm_start": False}
 
 
 class Watch(threading.Thread):
@@ -72,14 +73,9 @@ def main(
 ) -> None:
     """Train, and write figures to stdout as JSON."""
     nlp = spacy.blank("en")
-    solver = {
-        "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
-        "inner_iterations": 3,
-        "warm_start_epochs": 1,
-        "average_warm_start": False,
-    }
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _TEMPLATES}
-    config = {"features": features, "solver": solver, "n_threads": threads, **_PENALTY}
+    solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", **SOLVER}
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
+    config = {"features": features, "solver": solver, "n_threads": threads, **PENALTY}
     pipe = nlp.add_pipe("sparse_crf", config=config)
     watch = Watch()
     watch.start()

@@ -40,6 +40,7 @@ skip_chains = importlib.import_module("skip_chains")
 
 WORKFLOWS = {"all", "ud", "feats", "conll2000", "conll2000-chunks", "conll2002-es", "jnlpba"}
 WORKFLOWS |= {
+    "cluster",
     "conll2000-seen",
     "conll2002-es-classes",
     "ud-classes",
