@@ -16,8 +16,7 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.convert.schemes import Scheme, read_spans
 
-# Of documents, of which the files do not tell where they begin.
-MOST_SENTENCES = 50
+# Documents, of which the files do not tell where they begin: words of a dateline in Spanish news.
 AGENCY, N_LOOKED_AT = "EFE", 25  # a dateline's last words, and tokens among which it is looked for
 
 
@@ -30,23 +29,24 @@ class Name(str, Enum):
 
 @dataclass(frozen=True)
 class Source:
-    """The language of a corpus, and the names of its parts."""
+    """The language of a corpus, the names of its parts, and most sentences of a document."""
 
     lang: str
     train: str
     dev: str
+    most: int
     test: str = "test"
 
 
 SOURCES = {
-    Name.SPANISH: Source("es", "train", "dev"),
-    Name.GENIA: Source("en", "train16807", "dev1739"),
+    Name.SPANISH: Source("es", "train", "dev", most=50),
+    Name.GENIA: Source("en", "train16807", "dev1739", most=10),
 }
 
 
-def read_docs(path: Path, vocab: Vocab, documents: bool = False) -> Iterator[Doc]:
-    """Yield Docs with their entities: one a sentence, or one a document with its sentences."""
-    for sentences in gather(read_tsv(path)) if documents else ([rows] for rows in read_tsv(path)):
+def read_docs(path: Path, vocab: Vocab, most: int = 1) -> Iterator[Doc]:
+    """Yield Docs with their entities, of so many sentences at most, see `gather`."""
+    for sentences in gather(read_tsv(path), most):
         rows = [row for sentence in sentences for row in sentence]
         starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
         doc = Doc(vocab, words=[row[0] for row in rows], sent_starts=starts)
@@ -56,17 +56,17 @@ def read_docs(path: Path, vocab: Vocab, documents: bool = False) -> Iterator[Doc
         yield doc
 
 
-def gather(sentences: Iterable[Rows]) -> Iterator[list[Rows]]:
+def gather(sentences: Iterable[Rows], most: int) -> Iterator[list[Rows]]:
     """Gather sentences into documents.
 
     One begins with a sentence that has an agency's dateline, "( EFE", near its beginning, or where
-    the last one has MOST_SENTENCES.
+    the last one has so many sentences.
     """
     document: list[Rows] = []
     for rows in sentences:
         words = [row[0] for row in rows[:N_LOOKED_AT]]
         has_line = any(a == "(" and b.startswith(AGENCY) for a, b in pairwise(words))
-        if document and (has_line or len(document) == MOST_SENTENCES):
+        if document and (has_line or len(document) == most):
             yield document
             document = []
         document.append(rows)
@@ -89,7 +89,7 @@ def main(
     }
     suffix = "-documents" if documents else ""
     parts = {path.with_stem(path.stem + suffix): names for path, names in parts.items()}
-    read = partial(read_docs, vocab=vocab, documents=documents)
+    read = partial(read_docs, vocab=vocab, most=source.most if documents else 1)
     convert(parts, sources, read, ["ENT_IOB", "ENT_TYPE", "SENT_START"])
 
 

@@ -43,6 +43,7 @@ WORKFLOWS |= {
     "cluster",
     "conll2000-seen",
     "conll2002-es-classes",
+    "jnlpba-seen",
     "ud-classes",
     "ud-spacy",
     "conll2002-es-spacy",
@@ -354,14 +355,29 @@ def test_labels_of_words_are_those_of_other_folds(tmp_path: Path) -> None:
     assert found["dev"] == ["JJ|NN|VB"] and found["test"] == []
 
 
+def test_labels_of_entities_may_be_of_words_but_for_their_numbers(tmp_path: Path) -> None:
+    vocab = spacy.blank("en").vocab
+    said = {"train": ["IL-2", "IL-12", "IL3", "IL-4", "IL5", "STAT1"], "dev": ["il6"], "test": []}
+    for part, words in said.items():
+        docs = [Doc(vocab, words=[word], ents=["B-X"]) for word in words]
+        path = tmp_path / f"a-{part}-documents.spacy"
+        DocBin(attrs=["ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(path)
+    Token.set_extension("seen", default=None, force=True)  # other tests take extensions away
+    add_seen.main(tmp_path, "a", "ent", loose=True, documents=True)
+    paths = {part: tmp_path / f"a-seen-{part}-documents.spacy" for part in said}
+    docs = {part: DocBin().from_disk(path).get_docs(vocab) for part, path in paths.items()}
+    found = {part: [(doc[0]._.seen, doc[0].ent_type_) for doc in docs[part]] for part in said}
+    assert found["train"] == [*[("B-X", "X")] * 5, ("", "X")]
+    assert found["dev"] == [("B-X", "X")]
+
+
 def test_documents_begin_with_a_dateline(tmp_path: Path) -> None:
     line, text = "Ulm ( EFE ) .", "( text"
     sentences = [text, line, text, text, line]
     rows = "\n".join("".join(f"{word}\tO\n" for word in each.split()) for each in sentences)
     write_gzip(tmp_path / "a.tsv.gz", f"{rows}\n" + "a\tO\n\n" * 60)
-    docs = list(
-        convert_entities.read_docs(tmp_path / "a.tsv.gz", spacy.blank("es").vocab, documents=True)
-    )
+    vocab = spacy.blank("es").vocab
+    docs = list(convert_entities.read_docs(tmp_path / "a.tsv.gz", vocab, most=50))
     assert [len(list(doc.sents)) for doc in docs] == [1, 3, 50, 11]
 
 
