@@ -175,6 +175,9 @@ def main(
         name = turns[number % len(turns)]
         found[name] += child.fuzz(name, seed * 1_000_003 + number, _CHUNKS.get(name, _CHUNK))
         number += 1
+        if number % len(turns) == 0:
+            write_figures(output, found)
+            msg.text(f"{sum(sum(counts.values()) for counts in found.values()):,} of {files:,}")
     child.close()
     for name, counts in found.items():
         msg.text(f"{name}: {_told(counts)}")

@@ -175,11 +175,13 @@ def main(
                 if left(folder) != expected[name][0]:
                     counts["different"] += 1
                     msg.fail(f"{name}: run {counts['runs']} differs")
+            write_figures(output, found)
+            total = sum(counts["kills"] for counts in found.values())
+            msg.text(f"{total} of {kills} kills")
             if minutes and time.monotonic() - began > 60.0 * minutes:
                 break
     for name, counts in found.items():
         msg.text(f"{name}: {counts}")
-    write_figures(output, found)
     if any(counts["different"] for counts in found.values()):
         msg.fail("Interrupted runs end otherwise", exits=1)
 
