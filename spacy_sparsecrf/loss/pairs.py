@@ -156,13 +156,16 @@ class _Rule:
         costs = [self._cost(mask) for mask in masks]
         return masks[int(np.argmin(costs))]
 
-    def _masks(self, least_share: float) -> tuple[Mask, Mask]:
-        """Tests with a share of the tokens; with these, all of contexts with too many entries."""
+    def _masks(self, least_share: float) -> list[Mask]:
+        """Tests with a share of the tokens; with these, all of contexts with too many entries.
+
+        The latter are left out where there are none: they would be the same.
+        """
         present = self.table > 0
         mask: Mask = np.logical_and(present, self._share >= least_share)
         own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
         own = self._entry_cost(mask) > own_cost
-        return mask, np.where(own[:, None], present, mask)
+        return [mask, np.where(own[:, None], present, mask)] if own.any() else [mask]
 
     def _entry_cost(self, mask: Mask) -> Floats:
         """Operations on the entries of a context [C]."""

@@ -6,7 +6,7 @@ rest of the tree: the same bits, however many members share the leaves.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, count, pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -50,12 +50,6 @@ class Problem(NamedTuple):
     def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
         """The loss of sequences."""
         return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
-
-
-def summed(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
-    """Sum vectors over the tree, and leave them as they are; see `sum_over_tree`."""
-    # What came from another process cannot be written to.
-    return sum_over_tree((leaf, np.array(partial)) for leaf, partial in partials)
 
 
 class _Weights(NamedTuple):
@@ -263,7 +257,7 @@ class Division(NamedTuple):
 
     def summed(self, method: str, *given: Any) -> Floats | None:
         """Add up over the tree what members tell of its nodes; None where there is nothing."""
-        return summed(chain.from_iterable(self.ask(method, *given)))
+        return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
 
 
 class TeamWorkingLoss(Shifted):

@@ -53,7 +53,8 @@ def maximal_subtrees(first: int, last: int) -> list[tuple[int, int]]:
 class TreeSum:
     """Sums arrays of one shape over the tree, as they come; it holds few of them at once.
 
-    They are added to each other in place.
+    They are added to each other in place, where they can be written to: not what came from another
+    process.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,10 @@ class TreeSum:
                 return
             leaves.pop()
             added = sums.pop()
-            sums[-1] += added
+            if sums[-1].flags.writeable:
+                sums[-1] += added
+            else:
+                sums[-1] = sums[-1] + added
 
     def total(self) -> Floats | None:
         """The sum of all that was added; None where nothing was."""
@@ -84,7 +88,7 @@ class TreeSum:
 
 
 def sum_over_tree(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
-    """Sum arrays of one shape over the tree; they are added to each other in place.
+    """Sum arrays of one shape over the tree; see `TreeSum`.
 
     partials: the first leaf of a node and its sum, by ascending leaf.
     RETURNS: the sum; None where there is nothing to sum.
