@@ -4,8 +4,9 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..corpus.encoded import EncodedCorpus
+from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.index import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.parts import Part
@@ -50,9 +51,7 @@ class Share:
         """What tells the leaves from others."""
         ends = self.leaf_ptr.tolist()
         leaves = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
-        index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys"
-        of_leaves = [{k: v for k, v in leaf.arrays.items() if k not in index} for leaf in leaves]
-        return [digest(*arrays.values()) for arrays in of_leaves]
+        return [digest(*_told_apart(leaf)) for leaf in leaves]
 
     def evaluate(self, *given: Any) -> Partials:
         """See `LeafLosses.evaluate`."""
@@ -80,6 +79,15 @@ class Share:
         corpus = self._problem.corpus(self.beginning)
         loss = self._problem.loss(corpus, self.workers)
         return warm_start(loss, penalty, *given)
+
+
+def _told_apart(leaf: EncodedCorpus) -> list[NDArray[Any]]:
+    """The arrays of a leaf that do not depend on who has read it: sets of labels have numbers."""
+    index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
+    several = leaf.labels < MISSING
+    sets = leaf.sets[MISSING - 1 - leaf.labels[several]]
+    arrays = [array for name, array in leaf.arrays.items() if name not in index]
+    return [*arrays, np.maximum(leaf.labels, MISSING - 1), sets]
 
 
 class SharedRun(Run):
