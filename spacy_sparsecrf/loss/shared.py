@@ -32,8 +32,8 @@ Partials = list[tuple[int, Floats]]
 _ROUNDED = 1.0 - 1e-9
 # A leaf is small, and members have several at a time: its work is cut into few chunks.
 _OF_LEAF = LIMITS._replace(n_chunks=8)
-# Working losses that a member keeps: that of the run, and that of the last screening or polishing.
-_KEPT = 2
+# Working losses that a member keeps: those of the run before and after a screening, and of that.
+_KEPT = 3
 
 
 class Problem(NamedTuple):
@@ -54,12 +54,14 @@ class Problem(NamedTuple):
 
 class _Weights(NamedTuple):
     """Working weights of a leaf. places: [k] of these among all that work; found: at which weights
-    the loss was evaluated last, and its value and gradient there.
+    the loss was evaluated last, and its value and gradient there; there: of which other weights
+    the gradient was taken last, where they were, and the gradient [k] of ours.
     """
 
     working: WorkingLoss
     places: Longs
     found: list[tuple[Floats, float, Floats]]
+    there: list[tuple[WorkingLoss, Floats, Floats]]
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [k], at weights [K]; they are left in the workspace."""
@@ -69,15 +71,31 @@ class _Weights(NamedTuple):
             self.found[:] = [(own, *self.working.value_and_grad(own))]
         return self.found[0][1:]
 
-    def curvature(self, last: "_Weights", theta: Floats) -> Floats:
-        """What is summed to the curvature [k] where others, ours among them, were evaluated last.
+    def gradient_at(self, last: "_Weights", theta: Floats) -> Floats:
+        """The gradient [k] where others were evaluated last, all of which are ours.
+
+        last, theta: the others, and all that work with them. Their marginals are left.
+        """
+        _, gradient = last.evaluate(theta)
+        if last is self:
+            return gradient
+        own = theta[last.places]
+        if self.there:
+            other, where, gradient = self.there[0]
+            if other is last.working and np.array_equal(where, own):
+                return gradient
+        gradient = self.working.gradient_there(last.working.marginals(own))
+        self.there[:] = [(last.working, own, gradient)]
+        return gradient
+
+    def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
+        """What is summed to the curvature [k] where others were evaluated last.
 
         Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
-        last, theta: the others [k'], and all that work with them.
+        more: that have all of ours and of the others; last, theta: see `gradient_at`.
         """
-        _, of_all = last.evaluate(theta)
-        working = self.working
-        gradient = of_all[np.searchsorted(last.working.coordinates, working.coordinates)]
+        working, of_all = self.working, more.gradient_at(last, theta)
+        gradient = of_all[np.searchsorted(more.working.coordinates, working.coordinates)]
         found, split = working.curvature(gradient), working.split
         found[split:] = gradient[split:] + working.observed[split:]
         return found
@@ -102,7 +120,7 @@ class _Leaf:
         """The loss on those of the weights [K] that the leaf has."""
         inner = self.part.inner(coordinates)
         places = np.flatnonzero(inner >= 0)
-        return _Weights(self.loss.restrict(inner[places], stochastic), places, [])
+        return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
 
 
 class LeafLosses:
@@ -178,20 +196,34 @@ class LeafLosses:
 
         return self._summed(sums)
 
-    def curvature(
-        self, number: int, coordinates: Longs, last: int, of_last: Longs, theta: Floats
-    ) -> Partials:
-        """What `WorkingLoss.curvature` is the positive part of, [K].
+    def gradient(self, *given: Any) -> Partials:
+        """The gradient [K] where other weights, all of them ours, were evaluated last.
 
-        last, of_last, theta: the working set that was evaluated last, which has all of ours, and
-        at which weights: so no leaf is evaluated once more.
+        given: number and coordinates [K] of a working set, of the last, and weights of the last. No
+        leaf is evaluated once more.
         """
-        before = self._weights(last, of_last)
-        all_of = self._weights(number, coordinates)
-        told = self._of_each(lambda i: all_of[i].curvature(before[i], theta))
+        own, last, theta = given[:2], given[2:4], given[4]
+        before, all_of = self._weights(*last), self._weights(*own)
+        told = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
 
         def sums(i: int) -> Floats:
-            found = np.zeros(len(coordinates))
+            found = np.zeros(len(own[1]))
+            found[all_of[i].places] = told[i]
+            return found
+
+        return self._summed(sums)
+
+    def curvature(self, *given: Any) -> Partials:
+        """What `WorkingLoss.curvature` is the positive part of, [K].
+
+        given: number and coordinates [K] of a working set, and what `gradient` was given last.
+        """
+        own, more, last, theta = given[:2], given[2:4], given[4:6], given[6]
+        before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
+        told = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(len(own[1]))
             found[all_of[i].places] = told[i]
             return found
 
@@ -228,7 +260,7 @@ class LeafLosses:
 
         def own(i: int) -> Floats:
             leaf = self._leaves[i]
-            working, places, _ = leaf.restrict(coordinates, stochastic=True)
+            working, places, *_ = leaf.restrict(coordinates, stochastic=True)
             return visit(leaf.number, working, places)
 
         told = self._of_each(own)
@@ -296,18 +328,27 @@ class TeamWorkingLoss(Shifted):
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
-        self._loss.evaluated = self, weights
+        self._loss.evaluated = self, self, weights
         sums = self._loss.division.summed("evaluate", *self.given(weights))
         assert sums is not None
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
         return float(sums[-1]), sums[:-1]
 
+    def gradient_at(self, last: "TeamWorkingLoss", weights: Floats) -> Floats:
+        """The gradient where other weights of the model, all of them ours, were evaluated last."""
+        loss = self._loss
+        loss.evaluated = self, last, weights
+        sums = loss.division.summed("gradient", *self.named, *last.given(weights))
+        assert sums is not None
+        return sums
+
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian where a loss of all our weights was evaluated."""
+        """About the diagonal of the Hessian where a gradient with all our weights was taken."""
         assert self._loss.evaluated is not None
-        last, weights = self._loss.evaluated
-        sums = self._loss.division.summed("curvature", *self.named, *last.given(weights))
+        more, last, weights = self._loss.evaluated
+        given = *more.named, *last.given(weights)
+        sums = self._loss.division.summed("curvature", *self.named, *given)
         assert sums is not None
         return np.maximum(sums, 0.0)
 
@@ -329,8 +370,8 @@ class TeamLoss:
         self.division, self.n_potential, self._prior = division, n_potential, prior
         self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
         self.numbers: Iterator[int] = count()
-        # Of which weights the loss was evaluated last, and where.
-        self.evaluated: tuple[TeamWorkingLoss, Floats] | None = None
+        # Of which weights the gradient was taken last, and of which weights where.
+        self.evaluated: tuple[TeamWorkingLoss, TeamWorkingLoss, Floats] | None = None
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
@@ -363,11 +404,9 @@ class TeamLoss:
         where that is so, and then the gradients there are summed.
         """
         share = threshold * _ROUNDED / self.division.n_leaves
-        given = working.given(working.model_weights(theta))
-        found = self.division.ask("candidates", *given, share)
+        weights = working.model_weights(theta)
+        found = self.division.ask("candidates", *working.given(weights), share)
         wanted = distinct(np.concatenate([working.coordinates, *found]))
-        at = np.zeros(len(wanted))
-        at[np.searchsorted(wanted, working.coordinates)] = theta
-        _, gradient = self.restrict(wanted).value_and_grad(at)
+        gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold
         return largest([(wanted[beyond], gradient[beyond])], limit)

@@ -198,6 +198,23 @@ class WorkingLoss(Shifted):
             return np.inf, np.zeros_like(theta)
         return value, gradient
 
+    def gradient_there(self, contents: Contents) -> Floats:
+        """The gradient [K] at the weights at which another loss was evaluated, all of them ours.
+
+        contents: the other's, which are in the workspace: nothing is inferred again.
+        """
+        other, space = contents.owner, self.space
+        theta, gradient = np.zeros(len(self.coordinates)), np.zeros(len(self.coordinates))
+        theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
+        self.pairs.fill(theta[self.split :])
+        self.pairs.begin_sums()
+        for i in other.visit(contents.theta, vectors=True):
+            self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
+        self._gather_rows(0, gradient, self._row_chunks)
+        shards = (self.shard(i).sequences for i in range(len(space.shards)))
+        self.pairs.finish(shards, gradient[self.split :])
+        return gradient
+
     def marginals(self, theta: Floats) -> Contents:
         """Leave marginals and potentials at theta [K] in the workspace, if they are not there."""
         contents = self.space.contents
@@ -341,11 +358,15 @@ class WorkingLoss(Shifted):
 
         Those of heads, and of values, are left out.
         """
+        self._gather_rows(i, gradient, self._tail_chunks)
+
+    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
+        """The same for chunks of rows, whether or not they are heads."""
         space = self.space
         given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
                 first, last, *given, np.zeros(space.padded), gradient
             ),
-            self._tail_chunks,
+            chunks,
         )

@@ -57,6 +57,10 @@ class Share:
         """See `LeafLosses.evaluate`."""
         return self._losses.evaluate(*given)
 
+    def gradient(self, *given: Any) -> Partials:
+        """See `LeafLosses.gradient`."""
+        return self._losses.gradient(*given)
+
     def curvature(self, *given: Any) -> Partials:
         """See `LeafLosses.curvature`."""
         return self._losses.curvature(*given)
