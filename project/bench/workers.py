@@ -68,7 +68,7 @@ class Counted:
         """See `Team.ask`."""
         told: list[Any] = self._ask(method, each, keep=keep)
         self.sizes[f"told: {method}"] += sum(len(pickle.dumps(found)) for found in told)
-        if method in ("evaluate", "curvature"):
+        if method in ("evaluate", "curvature", "gradient"):
             self.least += sum(8 * len(own) for found in told for _, own in found)
         return told
 
