@@ -90,13 +90,12 @@ def write_config(folder: Path, name: str) -> None:
 
 
 def start(folder: Path) -> Process:
-    """Start `spacy train`."""
+    """Start `spacy train`; what it tells is in the file `told`."""
     command = ["train", str(folder / "config.cfg"), "--output", str(folder / "output")]
-    return subprocess.Popen(
-        [sys.executable, "-m", "spacy", *command],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (folder / "told").open("wb") as told:
+        return subprocess.Popen(
+            [sys.executable, "-m", "spacy", *command], stdout=told, stderr=subprocess.STDOUT
+        )
 
 
 def clear(folder: Path) -> None:
@@ -141,7 +140,8 @@ def disturbed(folder: Path, rng: random.Random, seconds: float) -> int:
             n_kills += 1
             continue
         if process.wait():
-            raise RuntimeError(f"the run in {folder} failed with {process.returncode}")
+            told = (folder / "told").read_text(encoding="utf8", errors="replace")
+            raise RuntimeError(f"the run in {folder} failed with {process.returncode}:\n{told}")
         return n_kills
 
 

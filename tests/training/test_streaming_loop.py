@@ -168,6 +168,13 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path, solver):
         nlp.update(batch)
     nlp, examples = begin(solver, initialize={"checkpoint": str(path)})
     # A loop that begins anew sees what it has seen, up to where the run was saved.
+    for batch in batches[:4]:
+        nlp.update(batch)
+    nlp.evaluate(copy.deepcopy(examples[:3]))
+    nlp.update(batches[4])
+    nlp.evaluate(copy.deepcopy(examples[:3]))
+    # It may be cut off once more.
+    nlp, examples = begin(solver, initialize={"checkpoint": str(path)})
     for batch in minibatch(examples, 7):
         nlp.update(batch)
     assert weights_of(nlp) == expected
