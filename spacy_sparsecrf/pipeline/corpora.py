@@ -1,6 +1,7 @@
 """The corpus reader: spaCy's, that keeps what it has read and hands annotations over."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -11,6 +12,7 @@ from spacy.training import Example
 from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
+from srsly.msgpack import msgpack_decoders
 
 from ..progress import followed
 from .annotations import Annotations, have_same_words
@@ -118,10 +120,11 @@ class AnnotatedCorpus:
             return
         self._kept = None
         docs: list[Doc] = []
-        for doc in self._cut(self.reader.read_docbin(vocab, paths)):
-            yield doc
-            if self.keep:
-                docs.append(doc)
+        with _decoders_known():
+            for doc in self._cut(self.reader.read_docbin(vocab, paths)):
+                yield doc
+                if self.keep:
+                    docs.append(doc)
         if self.keep:
             self._kept = _Kept(vocab, files, docs)
 
@@ -137,6 +140,22 @@ class AnnotatedCorpus:
                         yield sentence.as_doc()
             elif by_sentence:
                 yield doc
+
+
+@contextmanager
+def _decoders_known() -> Iterator[None]:
+    """Look up once what decodes messages, and not again for each Doc with groups of spans.
+
+    srsly goes through all that is registered, and all entry points of the environment, whenever it
+    reads one, which takes milliseconds.
+    """
+    found = msgpack_decoders.get_all()
+    vars(msgpack_decoders)["get_all"] = lambda: found
+    try:
+        yield
+    finally:
+        # Readings may overlap, and end in any order.
+        vars(msgpack_decoders).pop("get_all", None)
 
 
 def _with_words_of(gold: Doc, vocab: Vocab) -> Doc:

@@ -15,6 +15,7 @@ from spacy.training import Corpus as SpacyCorpus
 from spacy.training import Example
 from spacy.training.augment import create_lower_casing_augmenter
 from spacy.util import load_config
+from srsly.msgpack import msgpack_decoders
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline import corpora
@@ -195,6 +196,29 @@ def test_files_are_read_again_where_nothing_is_kept(
     for _ in range(2):
         list(read(blank))
     assert len(n_reads) == 4
+
+
+def test_decoders_are_looked_up_once_a_reading(
+    tmp_path: Path, blank: Language, monkeypatch: pytest.MonkeyPatch
+):
+    docs = [Doc(blank.vocab, words=["a", "b"]) for _ in range(5)]
+    for doc in docs:
+        doc.spans["sc"] = [Span(doc, 0, 1, "X")]
+    DocBin(docs=docs).to_disk(tmp_path / "spans.spacy")
+    n_lookups, kind = [], type(msgpack_decoders)
+    get_all = kind.get_all
+    monkeypatch.setattr(kind, "get_all", lambda self: n_lookups.append(1) or get_all(self))
+    corpora = [make_annotated_corpus(tmp_path / "spans.spacy") for _ in range(3)]
+    assert len(list(corpora[0](blank))) == 5
+    # That of the file, and that for all Docs.
+    assert len(n_lookups) <= 2
+    # One begins, and ends, while the other goes on.
+    readings = [corpus(blank) for corpus in corpora[1:]]
+    first = [next(reading) for reading in readings]
+    rest = [list(reading) for reading in readings]
+    assert [len(each) for each in rest] == [4, 4]
+    assert all(example.reference.spans["sc"] for example in first + rest[0] + rest[1])
+    assert "get_all" not in vars(msgpack_decoders)
 
 
 def test_a_reading_that_is_broken_off_keeps_nothing(
