@@ -253,10 +253,6 @@ class Session:
         if self.rows.is_replayed and self.rows.done:
             return self.rows.model()
         model = run.model()
-        # Where the loop has just caught up with a stream, its model is known.
-        is_known = self.rows.done in self.rows.places
-        if self.checkpoint is not None and self.rows.done and not is_known:
-            self.rows.models[self.rows.done] = model.to_bytes()
-            if self.learner is not None:
-                self.learner.stream.save(self.checkpoint, self.rows)
+        if self.checkpoint is not None and self.rows.keep(model) and self.learner is not None:
+            self.learner.stream.save(self.checkpoint, self.rows)
         return model

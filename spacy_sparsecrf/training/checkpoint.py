@@ -243,6 +243,17 @@ class Rows:
                 data = _of_step(arrays, self.done)
         return CRFModel().from_bytes(data)
 
+    def keep(self, model: CRFModel) -> bool:
+        """Keep the model of the last step, to be written. RETURNS: whether it is new.
+
+        It is not before the first step, nor where the loop has just caught up with a stream: a
+        file that has a model of a step twice is refused.
+        """
+        if not self.done or self.done in self.places:
+            return False
+        self.models[self.done] = model.to_bytes()
+        return True
+
     def write(self, checkpoint: Path) -> dict[str, Any]:
         """Add what is new to the file beside a checkpoint. RETURNS: what `of` reads it by.
 
