@@ -6,8 +6,9 @@ Vector arithmetic whose result does not depend on how many threads a BLAS librar
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -43,8 +44,28 @@ class Workers:
         if self.n_threads == 1 or len(chunks) < 2:
             return [function(*chunk, *given) for chunk in chunks]
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="sparsecrf")
-        return list(self._pool.map(lambda chunk: function(*chunk, *given), chunks))
+            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
+        found: dict[int, ResultT] = {}
+        # Threads take from one iterator: a task for each chunk would cost as much as a small one.
+        left = enumerate(chunks)
+
+        def run() -> None:
+            try:
+                for i, chunk in left:
+                    found[i] = function(*chunk, *given)
+            finally:
+                # Where one fails the others begin nothing more.
+                deque(left, maxlen=0)
+
+        helpers = [self._pool.submit(run) for _ in range(self.n_threads - 1)]
+        try:
+            run()
+        finally:
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
+            helper.result()
+        return [found[i] for i in range(len(chunks))]
 
 
 class Team(Protocol):

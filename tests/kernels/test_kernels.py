@@ -5,7 +5,6 @@ import pytest
 
 from spacy_sparsecrf.kernels.exp import exp_shifted
 from spacy_sparsecrf.kernels.indexing import select, transpose
-from spacy_sparsecrf.parallel import Workers, cut
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])
@@ -41,18 +40,3 @@ def test_transpose_and_select_equal_lists():
     for r, row in enumerate(rows):
         expected = [number[o] for o in row if number[o] >= 0]
         assert new_indices[new_indptr[r] : new_indptr[r + 1]].tolist() == expected
-
-
-@pytest.mark.parametrize("cost", [[], [5], [0, 0, 0], [1, 100, 1, 1, 1, 50], list(range(100))])
-@pytest.mark.parametrize("n_chunks", [1, 2, 7])
-def test_chunks_cover_the_items_once_in_order(cost, n_chunks):
-    chunks = cut(np.array(cost, dtype=np.int64), n_chunks)
-    assert len(chunks) <= n_chunks
-    assert [i for first, last in chunks for i in range(first, last)] == list(range(len(cost)))
-    assert all(first < last for first, last in chunks)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_workers_return_results_in_order(n_threads):
-    chunks = [(i, i + 1) for i in range(50)]
-    assert Workers(n_threads).map(lambda a, b: a * b, chunks) == [a * b for a, b in chunks]
