@@ -1,5 +1,7 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
+import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import spacy
+from filelock import FileLock
 from spacy.language import Language
 from spacy.vocab import Vocab
 
@@ -89,11 +92,16 @@ def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled:
-    """The kernels of all solvers, compiled once; this process has no need to compile them again."""
-    cache = tmp_path_factory.mktemp("compiled")
-    found = AllCompiled(cache, compile_all("float64", cache))
-    lend(cache)
-    return found
+    """The kernels of all solvers, compiled once; no process of the run compiles them again."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all processes of this run, of which one compiles
+    cache, told = shared / "compiled", shared / "compiled.json"
+    with FileLock(shared / "compiled.lock"):
+        if not told.exists():
+            told.write_text(json.dumps(compile_all("float64", cache)), encoding="utf8")
+        lend(cache)
+    return AllCompiled(cache, json.loads(told.read_text(encoding="utf8")))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
