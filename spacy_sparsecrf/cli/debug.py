@@ -123,7 +123,8 @@ def _print_size(pipe: SparseCRF) -> None:
     memory = ("memory, about", as_text(training.n_bytes))
     if free is not None:
         memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
-    rows = [*zip(names, map("{:,}".format, counts), strict=True), memory]
+    known = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]
+    rows = [*known, memory]
     print_table(rows, "lr", "to learn", "")
 
 

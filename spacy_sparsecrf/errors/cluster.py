@@ -28,9 +28,9 @@ class ClusterErrors:
     )
     SC906 = (
         "Component '{name}' cannot learn from a corpus that is divided, with {setting} as it is "
-        "set. Set it to its default (of solvers: OWLQN.v1, RPROP.v1, SGDL1.v1 or "
-        "Perceptron.v1), or do not divide the corpus: remove [initialize.components.{name}] "
-        "shards, and set [components.{name}.engine] @crf_engines = "
+        "set. Set it to its default (of solvers: OWLQN.v1, RPROP.v1, Hybrid.v1, "
+        "SGDL1.v1 or Perceptron.v1), or do not divide the corpus: remove "
+        "[initialize.components.{name}] shards, and set [components.{name}.engine] @crf_engines = "
         '"spacy_sparsecrf.Threads.v1".'
     )
     SC907 = (

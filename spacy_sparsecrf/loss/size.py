@@ -30,19 +30,21 @@ class Size:
     """The size of a problem.
 
     n_tests, n_potential, n_observed: tests, weights, and weights of a test and a gold label or
-    label pair that occur; n_bytes: about what training takes at its peak, besides the corpus.
+    label pair that occur, None where nobody has counted them; n_bytes: about what training takes at
+    its peak, besides the corpus.
     """
 
     n_tests: int
     n_potential: int
-    n_observed: int
+    n_observed: int | None
     n_bytes: int
 
     def __str__(self) -> str:
         """All of it in words."""
+        observed = "" if self.n_observed is None else f" and {self.n_observed} observed"
         return (
-            f"{self.n_tests} tests, {self.n_potential} potential and {self.n_observed} observed "
-            f"weights; training takes about {as_text(self.n_bytes)} more memory"
+            f"{self.n_tests} tests, {self.n_potential} potential{observed} weights; "
+            f"training takes about {as_text(self.n_bytes)} more memory"
         )
 
 

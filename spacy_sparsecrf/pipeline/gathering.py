@@ -95,7 +95,7 @@ def check_divisible(job: Job) -> None:
     setup = job.setup
     learning, defaults = setup.settings.learning, LearningSettings()
     block = f"components.{setup.name}"
-    lacking = set() if setup.solver.mixing else _NEEDS_ALL & setup.solver.requires
+    lacking = set() if setup.solver.divisible else _NEEDS_ALL & setup.solver.requires
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,

@@ -128,8 +128,8 @@ class BatchSolver:
 
     A class says by `requires` what it needs of a problem, and is refused where that is lacking;
     by `exact` whether it converges to the minimiser, by `streaming` whether it can learn from the
-    batches of spaCy's loop alone, by `mixing` whether it learns from a corpus that is divided by
-    passes over its parts, and by `gone` whether only its name is left, for pipelines that
+    batches of spaCy's loop alone, by `divisible` whether it learns from a corpus that is divided
+    though it needs examples, and by `gone` whether only its name is left, for pipelines that
     it trained; by `average_warm_start` whether the warm start ends with means of its weights and is
     an outer iteration of its own. `state_type` is the class of its state.
     """
@@ -146,7 +146,7 @@ class BatchSolver:
     requires = needs("indicators", "memory")
     exact = True
     streaming = False
-    mixing = False
+    divisible = False
     gone = False
     average_warm_start = False
 

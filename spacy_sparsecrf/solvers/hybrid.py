@@ -40,7 +40,7 @@ class Hybrid(BatchSolver):
     loss counts N / b times; b := growth b + 1 before each. A sample has the one before it in it,
     so that only what is new is evaluated before the line search, and pairs of differences are of
     one sample each. When all examples are in it, it is OWL-QN. Examples with missing gold labels
-    take part.
+    take part. Where a corpus is divided there are no samples: all iterations are on the whole.
 
     growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
@@ -52,6 +52,7 @@ class Hybrid(BatchSolver):
 
     state_type = State
     requires = needs("indicators", "examples")
+    divisible = True
 
     growth: float = 1.5
     first_share: float = 0.01
@@ -80,7 +81,7 @@ class Hybrid(BatchSolver):
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
         """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
         n = loss.n_examples
-        if state.size == n:
+        if loss.is_divided or state.size == n:
             return self._whole().step(loss, penalty, state)
         examples = examples_of(loss)
         order = np.random.default_rng(self.seed).permutation(examples.sequences)

@@ -51,7 +51,7 @@ class AveragedPerceptron(StreamSolver):
     """
 
     state_type = State
-    mixing = True
+    divisible = True
     # It learns from all sequences that it decodes.
     requires = StreamSolver.requires | needs("no l1", "all sequences", "no prior")
 

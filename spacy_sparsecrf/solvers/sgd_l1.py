@@ -48,7 +48,7 @@ class SGDL1(StreamSolver):
 
     state_type = State
     stream_marks = ("decayed",)
-    mixing = True
+    divisible = True
 
     eta0: float = 0.0
     decay: float = 0.85

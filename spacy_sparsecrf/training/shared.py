@@ -131,7 +131,7 @@ class SharedTraining(Training):
         run.n_sequences = self.n_sequences
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         # What working weights take is not known before they are; tests are the rest.
-        self.size = Size(n_tests, n_potential, 0, corpus.unigram_keys.nbytes)
+        self.size = Size(n_tests, n_potential, None, corpus.unigram_keys.nbytes)
         return [run]
 
     @property

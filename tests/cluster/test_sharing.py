@@ -26,6 +26,7 @@ SOLVERS = {
     "OWLQN": {},
     "L-BFGS": {"l1": 0.0},
     "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1"}},
+    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}},
     "SGDL1": {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}},
     "Perceptron": {
         "l1": 0.0,
@@ -123,7 +124,7 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
         ({}, {"learning": {"observed_only": True}}),
         ({}, {"learning": {"constrained": True}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
-        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}}),
         ({"corpus_dir": "folder"}, {}),
     ],
