@@ -130,8 +130,9 @@ class BatchSolver:
     by `exact` whether it converges to the minimiser, by `streaming` whether it can learn from the
     batches of spaCy's loop alone, by `divisible` whether it learns from a corpus that is divided
     though it needs examples, and by `gone` whether only its name is left, for pipelines that
-    it trained; by `average_warm_start` whether the warm start ends with means of its weights and is
-    an outer iteration of its own. `state_type` is the class of its state.
+    it trained; by `average_warm_start` whether the warm start ends with means of its weights, and
+    by `warm_start_row` whether one with means is an outer iteration of its own. `state_type` is the
+    class of its state.
     """
 
     tolerance: float = 1e-3
@@ -149,6 +150,7 @@ class BatchSolver:
     divisible = False
     gone = False
     average_warm_start = False
+    warm_start_row = True
 
     def __post_init__(self) -> None:
         self.require(1, "inner_iterations")

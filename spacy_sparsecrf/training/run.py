@@ -144,7 +144,7 @@ class Run:
         passes = 0.0
         if self._state is None:
             passes = float(self._warm_up())
-            if passes and self._is_averaged:
+            if passes and self._is_row:
                 return replace(self.reached, passes=passes)
         n_iterations = self._solver.inner_iterations
         with task("Minimising", "iterations", n_iterations) as shown:
@@ -167,6 +167,11 @@ class Run:
     def _is_averaged(self) -> bool:
         """Whether the warm start is one of means; a solver of another package may not know."""
         return bool(getattr(self._solver, "average_warm_start", False))
+
+    @property
+    def _is_row(self) -> bool:
+        """Whether the warm start is an outer iteration of its own."""
+        return self._is_averaged and bool(getattr(self._solver, "warm_start_row", True))
 
     def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
         """The weights of the warm start; given: see `warm_start`."""

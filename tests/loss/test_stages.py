@@ -206,16 +206,16 @@ def test_means_are_an_outer_iteration_of_their_own():
     assert training.step().passes >= solver.inner_iterations
 
 
-@pytest.mark.parametrize("averaged", [False, True])
-def test_warm_and_cold_starts_reach_the_same_minimum(averaged):
+@pytest.mark.parametrize(("averaged", "row"), [(False, True), (True, True), (True, False)])
+def test_warm_and_cold_starts_reach_the_same_minimum(averaged, row):
     problem = learnable()
     objectives = []
     for epochs in (0, 5):
         settings = {"average_warm_start": averaged, "tolerance": 1e-6, "window": 0.0}
-        solver = OWLQN(warm_start_epochs=epochs, **settings)
+        solver = OWLQN(warm_start_epochs=epochs, warm_start_row=row, **settings)
         training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
         first = training.step()
-        own_row = averaged and epochs > 0
+        own_row = averaged and row and epochs > 0
         assert first.passes == epochs if own_row else first.passes > epochs or first.converged
         for _ in range(100):
             if training.step().converged:
