@@ -57,7 +57,8 @@ class Workers:
                 # Where one fails the others begin nothing more.
                 deque(left, maxlen=0)
 
-        helpers = [self._pool.submit(run) for _ in range(self.n_threads - 1)]
+        n_helpers = min(self.n_threads, len(chunks)) - 1
+        helpers = [self._pool.submit(run) for _ in range(n_helpers)]
         try:
             run()
         finally:

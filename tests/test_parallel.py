@@ -19,7 +19,7 @@ def test_chunks_cover_the_items_once_in_order(cost, n_chunks):
     assert all(first < last for first, last in chunks)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_threads", [1, 2, 5, 10**9])
 def test_results_come_in_the_order_of_chunks(n_threads):
     found = Workers(n_threads).map(lambda first, last, by: first * by + last, CHUNKS, 10)
     assert found == [first * 10 + last for first, last in CHUNKS]

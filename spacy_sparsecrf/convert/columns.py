@@ -38,13 +38,15 @@ class Source:
     """A file of sentences, read.
 
     path: for messages; columns: what the columns are, see `attributes`; sentences: rows with a
-    value for each column, but for a row whose first is -DOCSTART-; n_multiword: number of CoNLL-U's
-    multiword tokens in the sentences that have been read.
+    value for each column, but for a row whose first is -DOCSTART-; has_marks: whether such rows
+    begin documents, and are no tokens; n_multiword: number of CoNLL-U's multiword tokens in the
+    sentences that have been read.
     """
 
     path: Path
     columns: tuple[str, ...]
     sentences: Iterator[Sentence]
+    has_marks: bool = True
     n_multiword: int = 0
 
 

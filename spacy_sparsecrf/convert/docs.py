@@ -21,7 +21,7 @@ from .attributes import (
     span_key,
     why_not,
 )
-from .columns import TAB, Row, Sentence, Source, write_sentence
+from .columns import BOM, TAB, Row, Sentence, Source, write_sentence
 from .schemes import MISSING, BadLabelError, Scheme, Spans, read_spans, write_spans
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
@@ -62,7 +62,8 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
     for sentence in source.sentences:
-        begins = DOCSTART in (sentence[0].values[0], *sentence[0].values[word : word + 1])
+        first = sentence[0].values
+        begins = source.has_marks and DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):
             yield found
             found = []
@@ -170,13 +171,17 @@ def write_docs(
     file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
     of entities and other spans; separator: a tab or a blank.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
-    of a line in it, and for spans that overlap.
+    of a line in it, or a word -DOCSTART-, and for spans that overlap.
     """
     register(columns)
+    is_first = True
     for number, doc in enumerate(docs, start=1):
         writer = _Writer(doc, number, path, scheme, separator)
         for sentence in _sentences(doc):
-            yield write_sentence(writer.rows(sentence, columns), separator)
+            text = write_sentence(writer.rows(sentence, columns), separator)
+            # Who reads a file takes off one.
+            yield BOM + text if is_first and text.startswith(BOM) else text
+            is_first = False
 
 
 def _sentences(doc: Doc) -> Iterable[Span]:
@@ -197,11 +202,16 @@ class _Writer:
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """The values of a sentence's tokens."""
-        return zip(*[self._checked(sentence, column) for column in columns], strict=True)
+        may_mark = {columns[0], WORDS}
+        checked = [self._checked(sentence, column, column in may_mark) for column in columns]
+        return zip(*checked, strict=True)
 
-    def _checked(self, sentence: Span, column: str) -> list[str]:
+    def _checked(self, sentence: Span, column: str, may_mark: bool) -> list[str]:
         refused = {"\t", "\n", "\r", self.separator}
         texts = self._texts(sentence, column)
+        if may_mark and DOCSTART in texts:
+            reason = "begins a document where it is read"
+            raise self._error(sentence.start + texts.index(DOCSTART), column, DOCSTART, reason)
         for token, text in zip(sentence, texts, strict=True):
             if not refused.isdisjoint(text):
                 reason = "has a separator or the end of a line in it"

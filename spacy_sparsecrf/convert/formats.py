@@ -24,6 +24,7 @@ from .columns import (
 )
 
 _CONLLU_WIDTH = 10
+_MAX_DIGITS = 9  # of the number of a word, from 1
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -114,7 +115,7 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
             if made:
                 yield made
 
-    source = Source(path, CONLLU_COLUMNS, found())
+    source = Source(path, CONLLU_COLUMNS, found(), has_marks=False)
     return source
 
 
@@ -163,7 +164,7 @@ def _merged(written: Row, words: Sentence) -> Row:
 
 
 def _integer(path: Path, line: int, value: str, digits: str) -> int:
-    if digits.isascii() and digits.isdigit():
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS and int(digits):
         return int(digits)
     values = {"path": path, "line": line, "value": value, "column": "ID"}
     reason = "a number, a range such as 3-4, or an empty node such as 3.1 is expected"

@@ -128,6 +128,7 @@ class _LineReader:
             return test if key is None else key
         try:
             named = read_test(test)
+            test.encode("utf8")  # Python's texts may have half a character.
         except ValueError as error:
             self._fail(f"{test!r} is neither a test nor a hash ({error})")
         if 0 in named.values:

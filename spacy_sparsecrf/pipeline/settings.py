@@ -129,7 +129,7 @@ class DecodingSettings:
 
         RAISES: SparseCRFError that names a key that is not known or has a wrong value.
         """
-        given = dict(block or {})
+        given = _copied(name, "decoding", block)
         _refuse_unknown(name, Errors.SC401, cls, given)
         for key in given.keys() & {"forbidden", "allowed"}:
             given[key] = _read_pairs(name, key, given[key])
@@ -192,7 +192,7 @@ class LearningSettings:
         RAISES: SparseCRFError for an unknown key or a value out of range. Settings that there were
             once raise in training only (see `check_trainable`), so that what was trained loads.
         """
-        given = dict(block or {})
+        given = _copied(name, "learning", block)
         gone = tuple(key for key, idle in _GONE.items() if given.pop(key, idle) is not idle)
         _refuse_unknown(name, Errors.SC350, cls, given)
         if gone:
@@ -384,9 +384,19 @@ def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
 
     RAISES: SparseCRFError that names a key that is not known or has a wrong value.
     """
-    given = dict(block or {})
+    given = _copied(name, "inference", block)
     _refuse_unknown(name, Errors.SC237, Inference, given)
     return Inference(**given)
+
+
+def _copied(name: str, key: str, block: object) -> dict[str, Any]:
+    """A copy of a block of settings. RAISES: SparseCRFError for a part that was made of it."""
+    if not block:
+        return {}
+    if not isinstance(block, Mapping):
+        told = {"name": name, "key": key, "value": block, "expected": "a block of settings"}
+        raise SparseCRFError(Errors.SC205.format(**told))
+    return dict(block)
 
 
 def _check(name: str, message: str, settings: object, rules: Mapping[str, Rule]) -> None:

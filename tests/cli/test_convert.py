@@ -178,6 +178,8 @@ def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
         ("1\ta\t_", "SC611.*line 2.*3 columns, but 10"),
         ("x" + "\ta" * 9, "SC616.*line 2.*'x'.*ID"),
         ("1-" + "\ta" * 9, "SC616.*line 2.*'1-'"),
+        ("0\ta" + "\t_" * 8, "SC616.*line 2.*'0'.*ID"),
+        ("1" * 5000 + "\ta" + "\t_" * 8, "SC616.*line 2.*'1111.*ID"),
         ("1\ta\ta\tNOPE" + "\t_" * 6, "SC616.*line 2.*'NOPE'.*pos"),
         ("1\ta\ta\tNOUN\t_\tCase" + "\t_" * 4, "SC616.*line 2.*'Case'.*morph"),
         ("1\ta\ta\tNOUN\t_\tCase==A" + "\t_" * 4, "SC616.*line 2.*'Case==A'.*morph"),
@@ -189,6 +191,22 @@ def test_bad_conllu(tmp_path: Path, line: str, message: str):
     path.write_text(f"# text\n{line}\n")
     with pytest.raises(SparseCRFError, match=message):
         docs_of(path, Format.conllu)
+
+
+def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
+    path = tmp_path / "a.conllu"
+    path.write_text(conllu("1 -DOCSTART- _ X _ _ 0 _", "2 a _ X _ _ 1 _"))
+    (doc,) = docs_of(path, Format.conllu)
+    assert [token.text for token in doc] == ["-DOCSTART-", "a"]
+    with pytest.raises(SparseCRFError, match="SC619.*Token 1.*orth.*begins a document"):
+        text_of([doc], "orth,pos")
+
+
+def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
+    words = ["\ufeffa", "\ufeffb"]
+    path = tmp_path / "a.tsv"
+    path.write_text(text_of([Doc(Vocab(), words)] * 2, "orth"), encoding="utf8")
+    assert [[t.text for t in doc] for doc in docs_of(path, Format.tsv, "orth")] == [words] * 2
 
 
 # Bad input

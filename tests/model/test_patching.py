@@ -159,6 +159,7 @@ def test_a_patch_adds_changes_and_removes():
         ("u\tlower[0]\t#\tA\t1", r"SC603.*'lower\[0\]' is neither a test nor a hash"),
         ("u\t0x12\t#\tA\t1", r"SC603.*neither a test nor a hash"),
         ("u\t\t#\tA\t1", r"SC603.*neither a test nor a hash"),
+        ("u\tlower[0]=a\udfff\t#\tA\t1", r"SC603.*neither a test nor a hash"),
         ("u\tlower[0]=a\t#\tA\tnan", r"SC603.*'nan' is not a finite number"),
         ("u\tlower[0]=a\t#\tA\t1_0", r"SC603.*not a finite number"),
         ("u\tlower[0]=a\t#\tA\t1e60", r"SC603.*too large"),

@@ -226,7 +226,9 @@ def test_settings_out_of_range_name_their_key(key: str, value: Any):
 PART = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}
 
 
-@pytest.mark.parametrize("key", ["l1", "threshold", "dtype", "features", "target"])
+@pytest.mark.parametrize(
+    "key", ["l1", "threshold", "dtype", "features", "target", "decoding", "learning", "inference"]
+)
 def test_blocks_of_another_kind_name_their_key(key: str):
     """Where a block of the config is a function's result, spaCy checks no types."""
     error = rf"SC(205|662)\] \[components\.sparse_crf[.\]] ?{key}.*OWLQN"
