@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from .arrays import MEMORY, Memory
+from .numbering import Hashes, Ints, Longs, distinct_rows, number_tests, without_rare
 
-Hashes = NDArray[np.uint64]
-Longs = NDArray[np.int64]
-Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Relabel = Callable[[Ints], Ints]
@@ -146,63 +144,6 @@ class EncodedCorpus:
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
-
-
-def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
-    """Number the distinct non-zero hashes of a matrix, the most frequent first.
-
-    hashes: [R, P] uint64, 0 = no test.
-    RETURNS: keys [O] uint64, those of equal frequency ascending, and the rows as CSR: indptr
-        [R + 1] int64, ids [nnz] int32.
-    """
-    present = hashes != 0
-    keys, ids, counts = np.unique(hashes[present], return_inverse=True, return_counts=True)
-    if len(keys) > np.iinfo(np.int32).max:
-        raise SparseCRFError(Errors.SC301.format(n=len(keys)))
-    order = np.argsort(-counts, kind="stable")
-    number = np.empty(len(keys), dtype=np.int32)
-    number[order] = np.arange(len(keys), dtype=np.int32)
-    indptr = np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64)))
-    return keys[order], indptr, number[ids.reshape(-1)]
-
-
-def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:
-    """Remove the tests that occur at fewer than min_freq tokens.
-
-    hashes: [R, P] uint64, the test of each template in each row, 0 = no test; n_tokens: [R] int64,
-        tokens that have a row, by default one each.
-    RETURNS: hashes, with 0 in the place of those tests. Tests conjoined with the label are counted
-        apart from those conjoined with pairs of labels: each at the tokens where it is conjoined.
-    """
-    if min_freq <= 1:
-        return hashes
-    _, ids = np.unique(hashes, return_inverse=True)
-    weights = None if n_tokens is None else np.repeat(n_tokens, hashes.shape[1])
-    rare = np.bincount(ids.reshape(-1), weights) < min_freq
-    return np.where(rare[ids.reshape(hashes.shape)], np.uint64(0), hashes)
-
-
-def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
-    """Find the distinct rows of a matrix.
-
-    rows: [R, P], any integers.
-    RETURNS: index of a representative of each distinct row [C] int64, and of each row the
-        number of its representative [R] int32.
-    """
-    if rows.shape[1] == 0 or len(rows) == 0:
-        return np.zeros(min(len(rows), 1), np.int64), np.zeros(len(rows), np.int32)
-    as_bytes = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
-    _, first, inverse = np.unique(as_bytes.ravel(), return_index=True, return_inverse=True)
-    return first.astype(np.int64), inverse.astype(np.int32).reshape(-1)
-
-
-def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
-    """Position [n] int64 of each wanted key [n] among distinct keys, -1 where it is not there."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys)
-    position = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[position] == wanted, position, -1)
 
 
 class CorpusBuilder:

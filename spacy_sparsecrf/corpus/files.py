@@ -27,11 +27,13 @@ from .encoded import (
     CorpusBuilder,
     EncodedCorpus,
     Floats,
-    Hashes,
-    Ints,
-    Longs,
     Observations,
     Relabel,
+)
+from .numbering import (
+    Ints,
+    RowIndex,
+    by_frequency,
     distinct_rows,
     number_tests,
     without_rare,
@@ -65,53 +67,6 @@ _CHUNK = 1 << 20
 _ARRIVING = {"n_tests": "<i4", "tests": "<i4"} | {
     name: _MAPPED[name].dtypes for name in ("offsets", "context", "labels", "weights")
 }
-
-
-class RowIndex:
-    """Numbers distinct rows of 64-bit numbers by arrival, and counts them.
-
-    width: numbers in a row. rows: [C, width] uint64, counts: [C] int64, by number.
-    """
-
-    def __init__(self, width: int) -> None:
-        self._n = 0
-        self._rows: Hashes = np.zeros((0, width), np.uint64)
-        self._counts: Longs = np.zeros(0, np.int64)
-        self._slots: Ints = np.full(2, -1, np.int32)
-
-    @property
-    def rows(self) -> Hashes:
-        """[C, width] uint64, by number."""
-        return self._rows[: self._n]
-
-    @property
-    def counts(self) -> Longs:
-        """[C] int64, by number."""
-        return self._counts[: self._n]
-
-    def add(self, queries: Hashes) -> Ints:
-        """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
-        from ..kernels.indexing import enter_all, number_rows
-
-        most = self._n + len(queries)
-        if most > len(self._rows):
-            capacity = max(most, 2 * self._n)
-            self._rows = _longer(self._rows, capacity)
-            self._counts = _longer(self._counts, capacity)
-            self._slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
-            enter_all(self._slots, self._rows, self._n)
-        if self._n > np.iinfo(np.int32).max - len(queries):
-            raise SparseCRFError(Errors.SC301.format(n=most))
-        numbers = np.empty(len(queries), np.int32)
-        arguments = self._slots, self._rows, self._counts, self._n
-        self._n = number_rows(*arguments, np.ascontiguousarray(queries), numbers)
-        return numbers
-
-
-def _longer(array: Array, n: int) -> Array:
-    longer = np.zeros((n, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 class FileCorpusBuilder:
@@ -214,7 +169,7 @@ class FileCorpusBuilder:
         rows = without_rare(contexts.rows, min_freq, contexts.counts)
         representatives, context_number = distinct_rows(rows)
         bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
-        order, number = _by_frequency(self._unigrams, min_freq)
+        order, number = by_frequency(self._unigrams, min_freq)
         n_tokens = self._n_tokens
         if min_freq > 1 and not (len(order) or len(bigram_keys)):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
@@ -292,18 +247,6 @@ def corpus_builder(store: Memory) -> Iterator[Builder]:
 def _read(stream: IO[bytes], dtype: str, n: int) -> Array:
     """Read at most n numbers. RAISES: OSError, where `numpy.fromfile` would take it for the end."""
     return np.frombuffer(stream.read(n * np.dtype(dtype).itemsize), dtype)
-
-
-def _by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
-    """The tests that are not rare in their final order, and the final number of each, or -1.
-
-    Order and ties are those of `number_tests`.
-    """
-    order = np.lexsort((tests.rows[:, 0], -tests.counts))
-    order = order[: int((tests.counts >= min_freq).sum())]
-    number = np.full(len(tests.counts), -1, np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    return order, number
 
 
 def check_directory(directory: Path) -> None:

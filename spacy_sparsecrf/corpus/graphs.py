@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, Floats, Hashes, Ints, Longs, Mask, distinct_rows, number_tests
+from .encoded import MISSING, Floats, Mask
+from .numbering import Hashes, Ints, Longs, distinct_rows, number_tests
 
 METHODS = ("lbp", "mean_field", "pseudo_likelihood")
 _SCHEDULES = ("sweep", "parallel")

@@ -12,19 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import (
-    CorpusBuilder,
-    EncodedCorpus,
-    Floats,
+from .encoded import CorpusBuilder, EncodedCorpus, Floats
+from .files import REAL_VALUES
+from .numbering import (
     Hashes,
     Ints,
     Longs,
+    distinct,
     distinct_rows,
     find_keys,
     number_tests,
     without_rare,
 )
-from .files import REAL_VALUES
 
 
 class Tests(NamedTuple):
@@ -200,7 +199,7 @@ class PartBuilder(CorpusBuilder):
             raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
         unigram, bigram = np.concatenate(self._unigram), np.concatenate(self._bigram)
         present = unigram != 0
-        keys, ids, counts = np.unique(unigram[present], return_inverse=True, return_counts=True)
+        keys, ids, counts = distinct(unigram[present])
         representatives, context = distinct_rows(bigram)
         n_tokens = np.bincount(context, minlength=len(representatives))
         return CorpusPart(
@@ -208,7 +207,7 @@ class PartBuilder(CorpusBuilder):
             labels=np.concatenate(self._labels),
             weights=np.concatenate(self._weights).astype(np.float64),
             uni_indptr=np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64))),
-            uni_indices=ids.reshape(-1).astype(np.int32),
+            uni_indices=ids,
             context=context,
             tests=Tests(keys, counts),
             rows=Rows(bigram[representatives], n_tokens),

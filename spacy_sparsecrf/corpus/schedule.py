@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoded import EncodedCorpus, find_keys
+from .encoded import EncodedCorpus
+from .numbering import find_keys
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import Observations, find_keys
+from ..corpus.encoded import Observations
+from ..corpus.numbering import find_keys
 from ..corpus.readings import Readings, Templates
 from ..kernels.compiled import bind
 from ..kernels.layout import SharedPairs, Tokens, Values

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..corpus.encoded import distinct_rows
+from ..corpus.numbering import distinct_rows
 from ..kernels.indexing import count_places, list_places
 from ..kernels.layout import (
     Bigrams,

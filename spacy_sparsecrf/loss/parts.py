@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus, distinct_rows, find_keys
+from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus
+from ..corpus.numbering import distinct_rows, find_keys
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import sum_columns
 from .lattice import Csr, Floats, Ints, Longs, Mask

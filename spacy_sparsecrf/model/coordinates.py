@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import find_keys
+from ..corpus.numbering import find_keys
 from .model import CRFModel, WeightTable, n_clusters
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,8 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import Observations, find_keys
+from ..corpus.encoded import Observations
+from ..corpus.numbering import find_keys
 from ..pages.rendering import Page
 from .model import CRFModel, WeightTable
 from .names import ALWAYS, escape

@@ -10,7 +10,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
-from ..corpus.encoded import Hashes, Ints, Longs
 from ..corpus.index import (
     Index,
     Tests,
@@ -19,6 +18,7 @@ from ..corpus.index import (
     merged_tests,
     without_sequences,
 )
+from ..corpus.numbering import Hashes, Ints, Longs
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..features.naming import NameRecord

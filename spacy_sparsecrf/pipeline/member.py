@@ -13,7 +13,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
-from ..corpus.encoded import MISSING, EncodedCorpus, Hashes, Ints, Longs
+from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.index import (
     CorpusPart,
     Index,
@@ -24,6 +24,7 @@ from ..corpus.index import (
     sliced,
     without_sequences,
 )
+from ..corpus.numbering import Hashes, Ints, Longs
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers

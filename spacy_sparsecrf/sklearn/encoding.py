@@ -7,14 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import (
-    NO_VALUES,
-    EncodedCorpus,
-    Observations,
-    distinct_rows,
-    number_tests,
-    without_rare,
-)
+from ..corpus.encoded import NO_VALUES, EncodedCorpus, Observations
+from ..corpus.numbering import distinct_rows, number_tests, without_rare
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel
 from .attributes import SEPARATOR, Attributes, Longs

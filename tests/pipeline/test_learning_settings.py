@@ -12,8 +12,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, without_rare
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.corpus.gold import weighted
+from spacy_sparsecrf.corpus.numbering import without_rare
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 from spacy_sparsecrf.pipeline.settings import LearningSettings
