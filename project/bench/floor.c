@@ -76,14 +76,15 @@ static inline double normalise(double *restrict alpha, double *restrict evidence
     return total;
 }
 
-static double forward(int length, const vector *restrict scores, const vector *restrict pairs,
-                      vector *restrict evidence, vector *restrict alpha)
+static double forward(int length, const vector *restrict scores, const int32_t *restrict context,
+                      const vector *restrict pairs, vector *restrict evidence,
+                      vector *restrict alpha)
 {
     double log_z = 0.0, scale = 1.0;
     for (int t = 0; t < length; t++) {
         log_z += observe(scores[t], evidence[t]);
         if (t)
-            product(alpha[t - 1], pairs, alpha[t]);
+            product(alpha[t - 1], pairs + (int64_t)context[t] * LABELS, alpha[t]);
         else
             for (int y = 0; y < PADDED; y++)
                 alpha[0][y] = 1.0;
@@ -97,7 +98,8 @@ static double forward(int length, const vector *restrict scores, const vector *r
     return log_z + log(scale);
 }
 
-static void backward(int length, const vector *restrict transposed, vector *restrict evidence,
+static void backward(int length, const int32_t *restrict context,
+                     const vector *restrict transposed, vector *restrict evidence,
                      const vector *restrict alpha, vector *restrict marginals)
 {
     vector beta;
@@ -109,19 +111,20 @@ static void backward(int length, const vector *restrict transposed, vector *rest
             evidence[t][y] *= beta[y];
         }
         if (t)
-            product(evidence[t], transposed, beta);
+            product(evidence[t], transposed + (int64_t)context[t] * LABELS, beta);
     }
 }
 
-/* scores, evidence, alpha, marginals: [n, length, Yp]; pairs, transposed: [Y, Yp]; log_z: [n].
-   Marginals sum to one; evidence is left as the factors that pair marginals take. */
-void forward_backward(int64_t n, int64_t length, const vector *scores, const vector *pairs,
-                      const vector *transposed, vector *evidence, vector *alpha,
-                      vector *marginals, double *log_z)
+/* scores, evidence, alpha, marginals: [n, length, Yp]; context: [n, length], of the pair that ends
+   at a token; pairs, transposed: [C, Y, Yp]; log_z: [n]. Marginals sum to one; evidence is left as
+   the factors that pair marginals take. */
+void forward_backward(int64_t n, int64_t length, const vector *scores, const int32_t *context,
+                      const vector *pairs, const vector *transposed, vector *evidence,
+                      vector *alpha, vector *marginals, double *log_z)
 {
     for (int64_t s = 0; s < n; s++) {
         int64_t t = s * length;
-        log_z[s] = forward((int)length, scores + t, pairs, evidence + t, alpha + t);
-        backward((int)length, transposed, evidence + t, alpha + t, marginals + t);
+        log_z[s] = forward((int)length, scores + t, context + t, pairs, evidence + t, alpha + t);
+        backward((int)length, context + t, transposed, evidence + t, alpha + t, marginals + t);
     }
 }

@@ -1,9 +1,10 @@
 """Benchmark 11: the package's recursion over a chain beside the same one in plain C, on one thread.
 
-Sequences of 24 tokens with one test each, and one matrix of pair potentials, in float64. `floor.c`
-is given the scores; the package looks up one row of weights for each token. Both compute forward
-and backward vectors, marginals and log Z, which must be the same. The C side is compiled here, for
-this machine and this number of labels; without gcc the package runs alone.
+Sequences of 24 tokens with one test each, and one matrix of pair potentials, or one for each of
+many contexts, in float64. `floor.c` is given the scores and the potentials; the package looks up
+one row of weights for each token, and makes the potentials. Both compute forward and backward
+vectors, marginals and log Z, which must be the same. The C side is compiled here, for this machine
+and this number of labels; without gcc the package runs alone.
 """
 
 import ctypes
@@ -34,7 +35,8 @@ SOURCE = Path(__file__).with_name("floor.c")
 COMPILER = "gcc"
 FLAGS = ("-O3", "-march=native", "-ffast-math")
 FLOOR, WHAT = "C", "forward-backward"
-LABELS = (22, 51)
+# Labels, and contexts of pairs of labels.
+CASES = ((22, 1), (51, 1), (51, 1000))
 LENGTH = 24
 _SEQUENCES, _QUICK_SEQUENCES = 8000, 200
 _TESTS = 1000
@@ -44,11 +46,13 @@ _TESTS = 1000
 class Chains:
     """Sequences of equal length with random weights, as arrays that C reads.
 
-    scores: [N, Yp], pairs: [Y, Yp], psi(y', y), transposed: the same of psi(y, y'), padding 0;
-    evidence, alpha, marginals: [N, Yp] and log_z: [S], to be filled. All are float64.
+    scores: [N, Yp]; context: [N] int32; pairs: [C, Y, Yp], psi(y', y), transposed: the same of
+    psi(y, y'), padding 0; evidence, alpha, marginals: [N, Yp] and log_z: [S], to be filled. All
+    others are float64.
     """
 
     scores: Floats
+    context: NDArray[np.int32]
     pairs: Floats
     transposed: Floats
     log_z: Floats
@@ -60,11 +64,12 @@ class Chains:
         self.evidence, self.alpha, self.marginals = (np.zeros_like(self.scores) for _ in range(3))
 
 
-def make_problem(n_labels: int, n_sequences: int) -> Problem:
-    """Random sequences: each token has one of many tests, and all the same pairs of labels."""
+def make_problem(n_labels: int, n_contexts: int, n_sequences: int) -> Problem:
+    """Random sequences: each token has one of many tests, and one of some for pairs of labels."""
     rng, n_tokens = np.random.default_rng(0), n_sequences * LENGTH
     tests = rng.integers(1, _TESTS + 1, n_tokens, dtype=np.uint64)
-    hashes = np.stack([tests, np.full_like(tests, _TESTS + 1)], axis=1)
+    contexts = rng.integers(_TESTS + 1, _TESTS + 1 + n_contexts, n_tokens, dtype=np.uint64)
+    hashes = np.stack([tests, contexts], axis=1)
     offsets = np.arange(0, n_tokens + 1, LENGTH, dtype=np.int64)
     unigram, bigram = np.array([[0], [1]], np.int32)
     builder = CorpusBuilder()
@@ -72,7 +77,8 @@ def make_problem(n_labels: int, n_sequences: int) -> Problem:
         Observations(hashes, offsets, unigram, bigram, start_label=False),
         rng.integers(0, n_labels, n_tokens, dtype=np.int32),
     )
-    return Problem(f"{n_labels} labels", builder.build(), tuple(map(str, range(n_labels))))
+    name = f"{n_labels} labels" + (f", {n_contexts:,} contexts" if n_contexts > 1 else "")
+    return Problem(name, builder.build(), tuple(map(str, range(n_labels))))
 
 
 def make_chains(problem: Problem, theta: Floats) -> Chains:
@@ -82,10 +88,12 @@ def make_chains(problem: Problem, theta: Floats) -> Chains:
     weights = theta.reshape(-1, n)
     scores = np.zeros((corpus.n_tokens, padded))
     scores[:, :n] = weights[corpus.uni_indices]
-    pairs, transposed = np.zeros((2, n, padded))
-    potentials = np.exp(weights[len(corpus.unigram_keys) :])
-    pairs[:, :n], transposed[:, :n] = potentials, potentials.T
-    return Chains(scores, pairs, transposed, np.zeros(corpus.n_sequences))
+    potentials = np.exp(weights[len(corpus.unigram_keys) :]).reshape(-1, n, n)
+    pairs, transposed = np.zeros((2, len(potentials), n, padded))
+    pairs[..., :n], transposed[..., :n] = potentials, potentials.transpose(0, 2, 1)
+    # A context is one test, or none where a sequence begins, which nobody reads.
+    tests = np.append(corpus.ctx_indices, 0)[corpus.ctx_indptr[corpus.context]].astype(np.int32)
+    return Chains(scores, tests, pairs, transposed, np.zeros(corpus.n_sequences))
 
 
 def compile_floor(n_labels: int, directory: Path) -> Callable[[Chains], None] | None:
@@ -101,11 +109,11 @@ def compile_floor(n_labels: int, directory: Path) -> Callable[[Chains], None] | 
     # gcc links -ffast-math with code that switches subnormal numbers off in the whole process.
     subprocess.run([compiler, "-shared", compiled, "-o", path, "-lm"], check=True)
     function = ctypes.CDLL(str(path)).forward_backward
-    function.argtypes = [ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 7]
+    function.argtypes = [ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 8]
     function.restype = None
 
     def run(chains: Chains) -> None:
-        given = chains.scores, chains.pairs, chains.transposed
+        given = chains.scores, chains.context, chains.pairs, chains.transposed
         filled = chains.evidence, chains.alpha, chains.marginals, chains.log_z
         places = [array.ctypes.data for array in (*given, *filled)]
         function(len(chains.log_z), LENGTH, *places)
@@ -116,11 +124,12 @@ def compile_floor(n_labels: int, directory: Path) -> Callable[[Chains], None] | 
 def run_chain(working: WorkingLoss, theta: Floats) -> Floats:
     """The package's evidence, recursion and residuals of all sequences, before any gradient.
 
-    working: a loss that was evaluated at theta, [K] float64, on one block of tokens.
-    RETURNS: log Z of each sequence, [S] float64.
+    working: a loss that was evaluated at theta, [K] float64. RETURNS: log Z of the sequences, whose
+    order is the package's, [S] float64, ascending.
     """
-    working.infer(theta, 0)
-    return working.space.log_z
+    for i in range(len(working.space.shards)):
+        working.infer(theta, i)
+    return np.sort(working.space.log_z)
 
 
 def timed(run: Callable[[], object]) -> Cost:
@@ -130,9 +139,8 @@ def timed(run: Callable[[], object]) -> Cost:
     return cost
 
 
-def compare(record: Record, n_labels: int, n_sequences: int, repeats: int) -> None:
-    """Add both sides for a number of labels. RAISES: ValueError where they do not agree."""
-    problem = make_problem(n_labels, n_sequences)
+def compare(record: Record, problem: Problem, repeats: int) -> None:
+    """Add both sides for a problem. RAISES: ValueError where they do not agree."""
     loss = chain_loss(problem)
     working = loss.restrict(loss.all_coordinates())
     theta = np.random.default_rng(1).normal(size=len(working.coordinates))
@@ -140,10 +148,11 @@ def compare(record: Record, n_labels: int, n_sequences: int, repeats: int) -> No
     working.value_and_grad(theta)
     sides: dict[str, Callable[[], object]] = {OURS: lambda: run_chain(working, theta)}
     with TemporaryDirectory() as directory:
-        run = compile_floor(n_labels, Path(directory))
+        run = compile_floor(problem.n_labels, Path(directory))
         if run is not None:
             run(chains)
-            if not np.allclose(run_chain(working, theta), chains.log_z, rtol=1e-10, atol=0.0):
+            found = run_chain(working, theta)
+            if not np.allclose(found, np.sort(chains.log_z), rtol=1e-10, atol=0.0):
                 raise ValueError(f"{problem.name}: log Z in {FLOOR} is not the package's.")
             sides[FLOOR] = lambda: run(chains)
         runs = {tool: lambda side=side: timed(side) for tool, side in sides.items()}
@@ -156,8 +165,8 @@ def main(output: Output, repeats: Repeats = 7, quick: Quick = False) -> None:
     repeats, n_sequences = (1, _QUICK_SEQUENCES) if quick else (repeats, _SEQUENCES)
     settings = {"repeats": repeats, "sequences": n_sequences, "tokens each": LENGTH}
     record = Record("floor", quick, settings)
-    for n_labels in LABELS:
-        compare(record, n_labels, n_sequences, repeats)
+    for n_labels, n_contexts in CASES:
+        compare(record, make_problem(n_labels, n_contexts, n_sequences), repeats)
     if shutil.which(COMPILER) is None:
         record.remarks.append(f"{COMPILER} was not on PATH: {FLOOR} was left out.")
     record.write(output)

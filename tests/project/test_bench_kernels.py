@@ -72,20 +72,20 @@ def test_formulas_count_the_problem(problem) -> None:
 
 
 @pytest.mark.skipif(not shutil.which(floor.COMPILER), reason="gcc is not on PATH")
-@pytest.mark.parametrize("n_labels", [3, 8, 22])
-def test_plain_c_and_the_package_agree(n_labels: int, tmp_path: Path) -> None:
-    problem = floor.make_problem(n_labels, 5)
+@pytest.mark.parametrize(("n_labels", "n_contexts"), [(3, 1), (8, 4), (22, 1)])
+def test_plain_c_and_the_package_agree(n_labels: int, n_contexts: int, tmp_path: Path) -> None:
+    problem = floor.make_problem(n_labels, n_contexts, 5)
     loss = floor.chain_loss(problem)
     working = loss.restrict(loss.all_coordinates())
     theta = np.random.default_rng(0).normal(scale=3.0, size=len(working.coordinates))
     chains = floor.make_chains(problem, theta)
     floor.compile_floor(n_labels, tmp_path)(chains)
     working.value_and_grad(theta)
-    np.testing.assert_allclose(chains.log_z, floor.run_chain(working, theta), rtol=1e-12)
+    np.testing.assert_allclose(np.sort(chains.log_z), floor.run_chain(working, theta), rtol=1e-12)
     scores = chains.scores[:, :n_labels].reshape(5, floor.LENGTH, n_labels)
-    log_pairs = np.log(chains.pairs[:, :n_labels])
+    log_pairs = np.log(chains.pairs[..., :n_labels])[chains.context.reshape(5, floor.LENGTH)]
     for s, marginals in enumerate(chains.marginals[:, :n_labels].reshape(scores.shape)):
-        log_alpha, log_beta = log_vectors(scores[s], log_pairs)
+        log_alpha, log_beta = log_vectors(scores[s], log_pairs[s])
         log_z = np.logaddexp.reduce(log_alpha[-1])
         assert chains.log_z[s] == pytest.approx(log_z, rel=1e-13)
         expected = np.exp(log_alpha + log_beta - log_z)
@@ -95,13 +95,13 @@ def test_plain_c_and_the_package_agree(n_labels: int, tmp_path: Path) -> None:
 
 
 def log_vectors(scores: np.ndarray, log_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Forward and backward vectors of a sequence, as logarithms."""
+    """Forward and backward vectors of a sequence, as logarithms. log_pairs: [length, Y, Y]."""
     alpha, beta = np.zeros((2, *scores.shape))
     alpha[0] = scores[0]
     for t in range(1, len(scores)):
-        alpha[t] = scores[t] + np.logaddexp.reduce(alpha[t - 1][:, None] + log_pairs, axis=0)
+        alpha[t] = scores[t] + np.logaddexp.reduce(alpha[t - 1][:, None] + log_pairs[t], axis=0)
     for t in range(len(scores) - 2, -1, -1):
-        beta[t] = np.logaddexp.reduce(log_pairs + scores[t + 1] + beta[t + 1], axis=1)
+        beta[t] = np.logaddexp.reduce(log_pairs[t + 1] + scores[t + 1] + beta[t + 1], axis=1)
     return alpha, beta
 
 
@@ -113,7 +113,7 @@ def test_the_floor_is_left_out_without_a_compiler(
         monkeypatch.setattr(floor, "COMPILER", "no-such-compiler")
     elif not shutil.which(floor.COMPILER):
         pytest.skip("gcc is not on PATH")
-    monkeypatch.setattr(floor, "LABELS", (3,))
+    monkeypatch.setattr(floor, "CASES", ((3, 1),))
     floor.main(tmp_path / "floor.json", quick=True)
     text = report.render(report.read(tmp_path), [])
     found = re.search(r"\| us a token \|.*\n.*\n\| 3 labels \| [\d.]+ \|(.*)\|(.*)\|\n", text)
