@@ -293,7 +293,8 @@ SECTIONS = (
         "floor",
         "The chain and its floor",
         "Forward and backward vectors, marginals and log Z of sequences of 24 tokens, one thread, "
-        "one matrix of pair potentials, float64. Ours looks up a row of weights for each token. C "
+        "one matrix of pair potentials, or one for each of 1,000 contexts, float64. Ours looks up "
+        "a row of weights for each token, and makes the potentials. C "
         f"is `bench/floor.c`, plain recursions on scores that are there, by {COMPILER} "
         f"{' '.join(FLAGS)}.",
         (),
