@@ -159,7 +159,7 @@ def _reciprocal(number: Any) -> Any:
     return number * np.nan if number == 0.0 else 1.0 / number
 
 
-@inner
+@inner(forceinline=True)
 def _normalise(n: int, row: Floats) -> Any:
     """Divide n numbers by their sum, and return that."""
     total = row[0]
@@ -171,7 +171,7 @@ def _normalise(n: int, row: Floats) -> Any:
     return total
 
 
-@inner
+@inner(forceinline=True)
 def _believe(
     i: int,
     n_labels: int,
@@ -201,7 +201,7 @@ def _believe(
     return scale
 
 
-@inner
+@inner(forceinline=True)
 def _send(
     h: int,
     n_labels: int,
@@ -214,8 +214,12 @@ def _send(
 ) -> None:
     """Compute message h anew, from its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
     back = old[h ^ 1]
-    for y in range(n_labels):
-        cavity[y] = belief[y] / back[y]
+    if n_labels == 2:
+        # Messages are normalised, so both may have a factor; divisions are slow, complex ones most.
+        cavity[0], cavity[1] = belief[0] * back[1], belief[1] * back[0]
+    else:
+        for y in range(n_labels):
+            cavity[y] = belief[y] / back[y]
     sum_of_new = 0.0 * belief[0]
     for b in range(n_labels):
         total = 0.0 * belief[0]
@@ -241,7 +245,7 @@ def _larger(a: float, b: float) -> float:
     return a if b <= a or a != a else b
 
 
-@inner
+@inner(forceinline=True)
 def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
     """Write n numbers over others, and return how much that changes; NaN if it is one."""
     largest = 0.0
@@ -253,7 +257,7 @@ def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
     return largest
 
 
-@inner
+@inner(forceinline=True)
 def _pass_on(
     i: int,
     is_forward: bool,
@@ -281,7 +285,7 @@ def _pass_on(
     return largest
 
 
-@inner
+@inner(forceinline=True)
 def _pass_all(
     s: int,
     n_labels: int,
@@ -306,7 +310,7 @@ def _pass_all(
     return largest
 
 
-@inner
+@inner(forceinline=True)
 def _iterate(
     s: int,
     n_labels: int,
@@ -368,7 +372,7 @@ def propagate(
         change, n = np.inf, 0
         while n < schedule.limit and not change <= schedule.tolerance:
             if n_labels == 2:
-                # A constant unrolls all loops over labels.
+                # A constant unrolls all loops over labels, as far down as functions are inlined.
                 change = _iterate(s, 2, graphs, potentials, beliefs, schedule, scratch)
             else:
                 change = _iterate(s, n_labels, graphs, potentials, beliefs, schedule, scratch)
