@@ -31,7 +31,7 @@ Partials = list[tuple[int, Floats]]
 # A partial gradient is compared to a little less than its share of the threshold: it is rounded.
 _ROUNDED = 1.0 - 1e-9
 # A leaf is small, and members have several at a time: its work is cut into few chunks.
-_OF_LEAF = LIMITS._replace(n_chunks=8)
+_OF_LEAF = LIMITS._replace(n_chunks=2)
 # Working losses that a member keeps: those of the run before and after a screening, and of that.
 _KEPT = 3
 
