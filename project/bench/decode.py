@@ -9,8 +9,10 @@ training part: words that are new in the test part are new to its caches in each
 yardsticks are spaCy's tokenizer on the same texts, and reading and writing Docs without labelling.
 """
 
+import gc
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -209,6 +211,20 @@ def read_docs(path: Path, nlp: Language, quick: bool) -> list[Doc]:
     return docs[:_QUICK_DOCS] if quick else docs
 
 
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Leave what is there out of Python's collections of garbage in the body of a `with`.
+
+    A full one goes over all corpora that are held here, and takes as long as a side's whole work.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def compare(job: Job, record: Record, repeats: int, n_iterations: int, quick: bool) -> None:
     """Label the test part with all sides in turn."""
     nlp = spacy.load(job.model)
@@ -217,7 +233,9 @@ def compare(job: Job, record: Record, repeats: int, n_iterations: int, quick: bo
     def run(side: Side) -> Cost:
         own = spacy.load(job.model)
         side(own, fresh(own, learnt))
-        return side(own, fresh(own, gold))
+        docs = fresh(own, gold)
+        with _settled():
+            return side(own, docs)
 
     with TemporaryDirectory() as scratch:
         sides = make_sides(nlp, learnt, job.recipe, Path(scratch), n_iterations)
