@@ -43,6 +43,9 @@ DECREASE = 1e-4
 CURVATURE = 0.9
 # Added to curvatures, in expected counts: a weight whose label is certain has none.
 _FLOOR = 0.1
+# Near the minimum rounding hides how a step changes the objective: by less than this part of it.
+# The largest gradient tells then, if a step takes it to at most so much of what it was.
+_HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 
 
 @dataclass
@@ -186,7 +189,8 @@ class OWLQN(BatchSolver):
             return wolfe(objective, origin, direction, first_step, self.max_line_search)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
         line, steps = (pseudo, direction, orthant), (first_step, 0.1 if fresh else 0.5)
-        return projected_backtracking(objective, origin, *line, *steps, self.max_line_search)
+        trials = penalty, self.max_line_search
+        return projected_backtracking(objective, origin, *line, *steps, *trials)
 
     def _accept(self, state: State, point: Point) -> None:
         """Move to a point and remember the last `history` pairs."""
@@ -209,15 +213,17 @@ def projected_backtracking(
     orthant: Floats,
     first_step: float,
     shrink: float,
+    penalty: ElasticNet,
     max_trials: int,
 ) -> tuple[Point | None, int]:
     """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
 
     Accepts the first theta' = pi(theta + a d; orthant) with
-    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta).
+    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, where rounding
+    hides whether that is so, with a smaller gradient.
 
     evaluate: objective and gradient of its smooth part; direction, orthant (signs): [K];
-    first_step, shrink: the step sizes a are first_step * shrink^i.
+    first_step, shrink: the step sizes a are first_step * shrink^i; penalty: in the objective.
     RETURNS: the accepted point, or None where max_trials steps failed; number of evaluations.
     """
     step = first_step
@@ -227,8 +233,22 @@ def projected_backtracking(
         value, gradient = evaluate(theta)
         if value <= origin.value + DECREASE * dot(pseudo_gradient, theta - origin.theta):
             return Point(theta, value, gradient), trial
+        if _is_hidden(value, origin.value):
+            after = smallest_subgradient(penalty, theta, gradient)
+            if _is_smaller(after, pseudo_gradient):
+                return Point(theta, value, gradient), trial
         step *= shrink
     return None, max_trials
+
+
+def _is_hidden(value: float, before: float) -> bool:
+    """Whether rounding hides in which direction the objective has changed."""
+    return bool(abs(value - before) <= _HIDDEN * abs(before))
+
+
+def _is_smaller(gradient: Floats, before: Floats) -> bool:
+    """Whether a step has made the largest gradient smaller by a part worth the step."""
+    return bool(np.abs(gradient).max() <= _SMALLER * np.abs(before).max())
 
 
 def wolfe(
@@ -236,7 +256,8 @@ def wolfe(
 ) -> tuple[Point | None, int]:
     """Find a step with the strong Wolfe conditions by bracketing and cubic interpolation.
 
-    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.)
+    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) Where rounding
+    hides how the objective changes, the step must make the gradient smaller.
 
     evaluate: smooth objective and gradient; direction: [K], of descent.
     RETURNS: the accepted point (the best with sufficient decrease where max_trials ended the
@@ -251,6 +272,8 @@ def wolfe(
         value, gradient = evaluate(origin.theta + step * direction)
         slope = dot(gradient, direction)
         here = (step, value, slope)
+        if _is_hidden(value, origin.value) and _is_smaller(gradient, origin.gradient):
+            return Point(origin.theta + step * direction, value, gradient), trial
         if value > origin.value + DECREASE * step * slope0 or value >= low[1]:
             high = here
         else:
