@@ -6,7 +6,7 @@ memory, and the sets of bigram tests as contexts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from .arrays import MEMORY, Memory
-from .numbering import Hashes, Ints, Longs, distinct_rows, number_tests, without_rare
+from .numbering import (
+    Hashes,
+    Ints,
+    Longs,
+    by_hash,
+    distinct_rows,
+    inverted,
+    number_tests,
+    without_rare,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -83,7 +92,8 @@ class EncodedCorpus:
     uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram test ids of a token.
     context: [N] int32, the token's set of bigram tests.
     ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram test ids of a context.
-    unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency; position = test id.
+    unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency, those of equal frequency
+        by arrival; position = test id.
     start_label: whether pairs (start, y) exist.
     sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
     values: [N, V] float32, of real-valued features, finite.
@@ -144,6 +154,20 @@ class EncodedCorpus:
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
+
+    def with_ties_by_hash(self) -> "EncodedCorpus":
+        """The corpus as it once was numbered: tests of equal frequency by hash, not by arrival."""
+        n_tests = len(self.unigram_keys) - len(self.value_tests)
+        unigram = by_hash(self.unigram_keys[:n_tests], self.uni_indices)
+        bigram = by_hash(self.bigram_keys, self.ctx_indices)
+        keys = self.unigram_keys[unigram], self.unigram_keys[n_tests:]
+        return replace(
+            self,
+            unigram_keys=np.concatenate(keys),
+            uni_indices=inverted(unigram)[self.uni_indices],
+            bigram_keys=self.bigram_keys[bigram],
+            ctx_indices=inverted(bigram)[self.ctx_indices],
+        )
 
 
 class CorpusBuilder:

@@ -1,8 +1,8 @@
 """Parts of a corpus with numbers of their own, and the index by which all have the same ones.
 
 A part is read by itself, and its tests are numbered as they sort. The index of all parts numbers
-tests by how often they occur in all, so that a corpus that is read in parts is, number for number,
-the corpus that is read at once.
+tests by how often they occur in all, and then by where they occur first, so that a corpus that is
+read in parts is, number for number, the corpus that is read at once.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from .numbering import (
     distinct,
     distinct_rows,
     find_keys,
+    inverted,
     number_tests,
     without_rare,
 )
@@ -29,17 +30,24 @@ from .numbering import (
 class Tests(NamedTuple):
     """Tests that are conjoined with the label, and how often they occur.
 
-    keys: [O] uint64, ascending; counts: [O] int64, tokens of each.
+    keys: [O] uint64, ascending; counts: [O] int64, tokens of each; arrival: [O] int64, ascending
+    in the order in which they occurred first.
     """
 
     keys: Hashes
     counts: Longs
+    arrival: Longs
 
     def between(self, low: int, high: int) -> "Tests":
         """Those of keys low <= key <= high."""
         first = np.searchsorted(self.keys, np.uint64(low))
         last = np.searchsorted(self.keys, np.uint64(high), side="right")
-        return Tests(self.keys[first:last], self.counts[first:last])
+        keys, counts, arrival = self
+        return Tests(keys[first:last], counts[first:last], arrival[first:last])
+
+    def of_part(self, number: int) -> "Tests":
+        """With an arrival after all of the parts of lower numbers."""
+        return self._replace(arrival=self.arrival + (number << 32))
 
 
 class Rows(NamedTuple):
@@ -104,12 +112,17 @@ class CorpusPart(NamedTuple):
 
 def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
     """The tests of all parts together that occur at min_freq tokens or more."""
-    every = [np.zeros(0, np.uint64), *(part.keys for part in parts)]
-    keys, number = np.unique(np.concatenate(every), return_inverse=True)
-    counts = np.zeros(len(keys), np.int64)
-    of_each = [np.zeros(0, np.int64), *(part.counts for part in parts)]
-    np.add.at(counts, number.reshape(-1), np.concatenate(of_each))
-    return Tests(keys[counts >= min_freq], counts[counts >= min_freq])
+    nothing = np.zeros(0, np.int64)
+    none = Tests(np.zeros(0, np.uint64), nothing, nothing)
+    every = Tests(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
+    order = np.argsort(every.keys, kind="stable")
+    keys, first = np.unique(every.keys[order], return_index=True)
+    if not len(keys):
+        return none
+    counts = np.add.reduceat(every.counts[order], first)
+    arrival = np.minimum.reduceat(every.arrival[order], first)
+    frequent = counts >= min_freq
+    return Tests(keys[frequent], counts[frequent], arrival[frequent])
 
 
 def merged_rows(parts: Sequence[Rows]) -> tuple[Rows, list[Ints]]:
@@ -131,7 +144,7 @@ def build_index(tests: Tests, rows: Rows, min_freq: int = 1) -> tuple[Index, Int
     """
     if len(tests.keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(tests.keys)))
-    order = np.argsort(-tests.counts, kind="stable")
+    order = np.lexsort((tests.arrival, -tests.counts))
     hashes = without_rare(rows.hashes, min_freq, rows.counts)
     representatives, context = distinct_rows(hashes)
     bigram_keys, ctx_indptr, ctx_indices = number_tests(hashes[representatives])
@@ -200,6 +213,7 @@ class PartBuilder(CorpusBuilder):
         unigram, bigram = np.concatenate(self._unigram), np.concatenate(self._bigram)
         present = unigram != 0
         keys, ids, counts = distinct(unigram[present])
+        order = np.argsort(keys)
         representatives, context = distinct_rows(bigram)
         n_tokens = np.bincount(context, minlength=len(representatives))
         return CorpusPart(
@@ -207,9 +221,9 @@ class PartBuilder(CorpusBuilder):
             labels=np.concatenate(self._labels),
             weights=np.concatenate(self._weights).astype(np.float64),
             uni_indptr=np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64))),
-            uni_indices=ids,
+            uni_indices=inverted(order)[ids],
             context=context,
-            tests=Tests(keys, counts),
+            tests=Tests(keys[order], counts[order], order),
             rows=Rows(bigram[representatives], n_tokens),
             start_label=self._start_label,
         )

@@ -67,18 +67,16 @@ def _longer(array: Array, n: int) -> Array:
 
 
 def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
-    """Find the distinct values of hashes, as `np.unique` does, which sorts all of them.
+    """Find the distinct values of hashes, without sorting them.
 
-    hashes: [n] uint64. RETURNS: keys [O] uint64, ascending; the position among them of each hash,
+    hashes: [n] uint64. RETURNS: keys [O] uint64, by arrival; the position among them of each hash,
     [n] int32; how often each key is there, [O] int64. RAISES: SparseCRFError for too many keys.
     """
     index, numbers = RowIndex(1), np.empty(len(hashes), np.int32)
     for first in range(0, len(hashes), _CHUNK):
         chunk = slice(first, first + _CHUNK)
         numbers[chunk] = index.add(hashes[chunk, None])
-    keys = index.rows[:, 0]
-    order = np.argsort(keys)
-    return keys[order], inverted(order)[numbers], index.counts[order]
+    return index.rows[:, 0], numbers, index.counts
 
 
 def inverted(order: Longs) -> Ints:
@@ -91,9 +89,12 @@ def inverted(order: Longs) -> Ints:
 def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
+    Most tests are rare. As those of equal frequency are numbered by arrival, what neighbouring
+    tokens have of them lies together in memory, too.
+
     hashes: [R, P] uint64, 0 = no test.
-    RETURNS: keys [O] uint64, those of equal frequency ascending, and the rows as CSR: indptr
-        [R + 1] int64, ids [nnz] int32.
+    RETURNS: keys [O] uint64, those of equal frequency by arrival, row by row, and the rows as CSR:
+        indptr [R + 1] int64, ids [nnz] int32.
     """
     present = hashes != 0
     keys, ids, counts = distinct(hashes[present])
@@ -102,12 +103,20 @@ def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     return keys[order], indptr, inverted(order)[ids]
 
 
+def by_hash(keys: Hashes, ids: Ints) -> Longs:
+    """An order of tests, the most frequent first, in which those of equal frequency ascend.
+
+    keys: [O] uint64; ids: [nnz], all occurrences.
+    """
+    return np.lexsort((keys, -np.bincount(ids, minlength=len(keys))))
+
+
 def by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """The tests that are not rare in their final order, and the final number of each, or -1.
 
     Order and ties are those of `number_tests`.
     """
-    order = np.lexsort((tests.rows[:, 0], -tests.counts))
+    order = np.argsort(-tests.counts, kind="stable")
     order = order[: int((tests.counts >= min_freq).sum())]
     number = np.full(len(tests.counts), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)

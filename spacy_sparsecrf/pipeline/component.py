@@ -142,8 +142,9 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._names = names
         namer = record and compiled.record_of(record)
         self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen)
+        earlier = Earlier(start, prior, checkpoint)
         with progress.task("Preparing training"):
-            run = start_run(setup, read, record, compiled, Earlier(start, prior), nlp)
+            run = start_run(setup, read, record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
         else:

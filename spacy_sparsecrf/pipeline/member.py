@@ -139,8 +139,9 @@ class Member(Share):
         for number in range(first, last):
             if number not in self._files:
                 self._read(number)
-        parts = [self._files[number].part for number in range(first, last)]
-        return merged_tests([part.tests.between(low, high) for part in parts if part is not None])
+        parts = [(number, self._files[number].part) for number in range(first, last)]
+        tests = [part.tests.of_part(number) for number, part in parts if part is not None]
+        return merged_tests([own.between(low, high) for own in tests])
 
     def encode(self, plan: Plan, first: int, last: int) -> EncodedCorpus:
         """The sequences first:last of the whole corpus; files are read that are not there yet."""

@@ -52,10 +52,14 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
 
 
 class Earlier(NamedTuple):
-    """Models of earlier runs: that training continues from, and that the penalty is around."""
+    """Models of earlier runs: that training continues from, and that the penalty is around.
+
+    checkpoint: the file of a run that was cut off, if it is there, or None.
+    """
 
     start: CRFModel | None = None
     prior: CRFModel | None = None
+    checkpoint: str | Path | None = None
 
 
 def start_run(
@@ -172,8 +176,11 @@ def _start_training(
     earlier: Earlier,
 ) -> "Training":
     """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
+    from ..training.checkpoint import numbered_as_then
     from ..training.training import Training
 
+    if earlier.checkpoint is not None:
+        corpus = numbered_as_then(Path(earlier.checkpoint), corpus)
     name, labels, settings = setup.name, compiled.labels, setup.settings
     learning = settings.learning
     legal = setup.legal(labels) if learning.constrained else None

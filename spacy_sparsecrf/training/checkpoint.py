@@ -6,7 +6,7 @@ A checkpoint holds the solver's state, never the corpus: it only fits the run th
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..model.model import CRFModel
@@ -89,6 +90,19 @@ def save(
         kinds[name] = [array.dtype.str, list(array.shape), scalar]
     data = write({"checkpoint": identity, "kinds": kinds}, arrays)
     write_files(path.parent, {path.name: data}, _SETTING)
+
+
+def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
+    """A corpus in memory by the numbers that tests had when a run on it was saved to a file."""
+    if not path.is_file() or corpus.store.on_disk:
+        return corpus
+    # What is wrong with the file is told where the run goes on.
+    with suppress(OSError, ValueError):
+        meta, _ = read(path.read_bytes())
+        then = corpus.with_ties_by_hash()
+        if meta.get("checkpoint", {}).get("corpus") == digest(*then.arrays.values()):
+            return then
+    return corpus
 
 
 @contextmanager
