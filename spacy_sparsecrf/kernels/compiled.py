@@ -108,6 +108,14 @@ lent: Any = intrinsic(_type_lent)
 
 
 @inner
+def prefetch_row(matrix: Floats, row: int) -> None:
+    """Ask for a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
+    flat, width = matrix.reshape(-1), matrix.shape[1]
+    for place in range(0, width, 8):
+        prefetch(flat, row * width + place)
+
+
+@inner
 def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
     """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
     # A slice of its own: where a loop begins at an unknown place, numba tests the sign of indices.

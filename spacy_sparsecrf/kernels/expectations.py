@@ -5,12 +5,14 @@ sum of residuals: scattered to few heads while a chunk goes by, gathered for all
 """
 
 from .chain import log_partition, vectors_of, waves_back, waves_forward
-from .compiled import add_at, fill, inner, kernel, prefetch
+from .compiled import add_at, fill, inner, kernel, prefetch, prefetch_row
 from .layout import Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors, Walk
 from .scores import evidence_of, score_token
 
 # How many tokens ahead their residuals are asked for.
 _AHEAD = 8
+# Most tests have few tokens: up to so many are added to a gradient where it lies, without a copy.
+_FEW = 3
 
 
 @inner
@@ -21,6 +23,9 @@ def _observe(
     sequences, unigrams = tables.sequences, tables.unigrams
     for t in range(begin, end):
         evidence = vectors.backward[t]
+        # Written later, by the recursions: asked for now, they come while scores are summed.
+        prefetch_row(vectors.alpha, t)
+        prefetch_row(vectors.marginals, t)
         if not scored:
             fill(evidence, 0, len(evidence), 0.0)
         score_token(t, sequences.n_labels, unigrams, theta, evidence)
@@ -150,20 +155,40 @@ def gather_unigrams(
         if column < 0:
             continue
         begin, end = row_ptr[row], row_ptr[row + 1]
+        first_token, last_token = col_ptr[column], col_ptr[column + 1]
         if end - begin == n_labels:
+            own = gradient[begin:end]
+            if last_token - first_token <= _FEW:
+                add_row_by_row(residual, col_tokens, first_token, last_token, own)
+                continue
             for y in range(n_labels):
-                total[y] = gradient[begin + y]
-            add_rows(residual, col_tokens, col_ptr[column], col_ptr[column + 1], total)
+                total[y] = own[y]
+            add_rows(residual, col_tokens, first_token, last_token, total)
             for y in range(n_labels):
-                gradient[begin + y] = total[y]
+                own[y] = total[y]
             continue
         place = row_labels[begin]
-        for j in range(col_ptr[column], col_ptr[column + 1]):
+        for j in range(first_token, last_token):
             if j + _AHEAD < len(col_tokens):
                 prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
             t = col_tokens[j]
             for k in range(begin, end):
                 gradient[k] += residual[t, row_labels[k]]
+
+
+@inner
+def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
+    """total[y] += sum over tokens[first:last] of residual[t, y], token by token.
+
+    residual: [N, Yp]; total: [Y] float64, added to.
+    """
+    for j in range(first, last):
+        # Maybe of the next test.
+        if j + _AHEAD < len(tokens):
+            prefetch_row(residual, tokens[j + _AHEAD])
+        row = residual[tokens[j]]
+        for y in range(len(total)):
+            total[y] += row[y]
 
 
 @inner
@@ -175,24 +200,15 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
     residual: [N, Yp]; total: [Yp] float64, added to.
     """
     padded = len(total)
-    flat = residual.reshape(-1)
     unrolled = last - (last - first) % 4
     for j in range(first, unrolled, 4):
         for i in range(j + _AHEAD, min(j + _AHEAD + 4, len(tokens))):
-            for y in range(0, padded, 8):
-                prefetch(flat, tokens[i] * padded + y)
+            prefetch_row(residual, tokens[i])
         t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
         for y in range(padded):
             begun = (total[y] + residual[t, y]) + residual[u, y]
             total[y] = (begun + residual[v, y]) + residual[w, y]
-    for j in range(unrolled, last):
-        # Of the next test, most tests having few tokens.
-        if j + _AHEAD < len(tokens):
-            for y in range(0, padded, 8):
-                prefetch(flat, tokens[j + _AHEAD] * padded + y)
-        t = tokens[j]
-        for y in range(padded):
-            total[y] += residual[t, y]
+    add_row_by_row(residual, tokens, unrolled, last, total)
 
 
 @inner

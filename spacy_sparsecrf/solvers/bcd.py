@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
@@ -60,8 +62,13 @@ class BCD(BatchSolver):
         from ..loss.blocks import BlockDescent
 
         # A copy: whoever has the weights of the last step keeps them.
-        state.theta = state.theta.copy()
+        before, state.theta = state.theta, state.theta.copy()
         descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
         descent.run()
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        if not np.isfinite(state.value):
+            # Blocks are measured by sums of their own, which may be in range where those of the
+            # whole are not.
+            state.theta, state.kappa = before, 2.0 * state.kappa
+            state.value, state.gradient = evaluate(loss, penalty, before)
         return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

@@ -196,7 +196,7 @@ def test_truncated_steps_lower_the_gradient_by_about_their_fraction(xi):
 
 @pytest.mark.parametrize("scale", [1.0, 20.0, 200.0])
 def test_far_starts_lead_to_the_same_minimum(scale):
-    problem, _ = random_problem(85, 3, [6, 4, 7, 5, 8], n_bigram=3)
+    problem, _ = random_problem(88, 3, [6, 4, 7, 5, 8], n_bigram=3)
     value, _ = smooth_minimum(problem, 0.0, 0.5)
     settings = {"tolerance": 1e-6}
     state, reports = run(problem, 0.5, scale * problem.theta, 100, **settings)

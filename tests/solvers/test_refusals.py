@@ -44,7 +44,7 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, co
 
 
 def test_a_start_whose_gradient_is_not_finite_is_refused():
-    problem, _ = random_problem(92, 3, [6, 4, 7, 5, 8], n_bigram=3)
+    problem, _ = random_problem(93, 3, [6, 4, 7, 5, 8], n_bigram=3)
     loss = ChainLoss(problem.corpus, 3, Workers(1))
     working = loss.restrict(loss.all_coordinates())
     theta = 150.0 * problem.theta
