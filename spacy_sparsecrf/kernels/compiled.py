@@ -110,9 +110,10 @@ lent: Any = intrinsic(_type_lent)
 @inner
 def prefetch_row(matrix: Floats, row: int) -> None:
     """Ask for a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
-    flat, width = matrix.reshape(-1), matrix.shape[1]
-    for place in range(0, width, 8):
-        prefetch(flat, row * width + place)
+    # A slice, as each call of `reshape` takes as long as a row.
+    own = matrix[row]
+    for place in range(0, len(own), 8):
+        prefetch(own, place)
 
 
 @inner
