@@ -58,6 +58,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "kernels.compiled imports llvmlite": "numba's intrinsics are written in it",
         "kernels.groups imports llvmlite": "so is how numba has a type",
         "kernels.lowering imports llvmlite": "and the code of an operation",
+        "kernels.products imports llvmlite": "and what stays in registers",
     },
     "privacy": {
         "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",

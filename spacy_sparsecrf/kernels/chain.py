@@ -21,51 +21,11 @@ import numpy as np
 
 from .compiled import fill, inner
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
+from .products import advance, advance_two, retreat, retreat_two
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
 _LARGE = 1e8
-
-
-@inner(fastmath={"contract"})
-def advance(alpha: Floats, matrix: Floats, n_labels: int, out: Floats) -> None:
-    """Forward product: out[y] = sum_y' alpha[y'] matrix[y', y], four y' at a time."""
-    padded = len(out)
-    for y in range(padded):
-        out[y] = 0.0
-    unrolled = n_labels - n_labels % 4
-    for i in range(0, unrolled, 4):
-        a, b, c, d = alpha[i], alpha[i + 1], alpha[i + 2], alpha[i + 3]
-        for y in range(padded):
-            out[y] += (a * matrix[i, y] + b * matrix[i + 1, y]) + (
-                c * matrix[i + 2, y] + d * matrix[i + 3, y]
-            )
-    for i in range(unrolled, n_labels):
-        a = alpha[i]
-        for y in range(padded):
-            out[y] += a * matrix[i, y]
-
-
-@inner(fastmath={"contract", "reassoc"})
-def retreat(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
-    """Backward product: out[y'] = sum_y matrix[y', y] v[y], four y' at a time."""
-    padded = len(v)
-    zero = matrix.dtype.type(0)
-    unrolled = n_labels - n_labels % 4
-    for i in range(0, unrolled, 4):
-        a, b, c, d = zero, zero, zero, zero
-        for y in range(padded):
-            x = v[y]
-            a += matrix[i, y] * x
-            b += matrix[i + 1, y] * x
-            c += matrix[i + 2, y] * x
-            d += matrix[i + 3, y] * x
-        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
-    for i in range(unrolled, n_labels):
-        a = zero
-        for y in range(padded):
-            a += matrix[i, y] * v[y]
-        out[i] = a
 
 
 @inner(fastmath={"reassoc"})
@@ -242,56 +202,6 @@ def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     return log_partition(0, len(context), context, pairs, vectors)
 
 
-@inner(fastmath={"contract"})
-def _advance_two(
-    alpha: Floats, other: Floats, matrix: Floats, n_labels: int, out: Floats, other_out: Floats
-) -> None:
-    """Forward products of two tokens with one matrix, which is read once."""
-    padded = len(out)
-    for y in range(padded):
-        out[y] = 0.0
-        other_out[y] = 0.0
-    unrolled = n_labels - n_labels % 4
-    for i in range(0, unrolled, 4):
-        a, b, c, d = alpha[i], alpha[i + 1], alpha[i + 2], alpha[i + 3]
-        e, f, g, h = other[i], other[i + 1], other[i + 2], other[i + 3]
-        for y in range(padded):
-            p, q, r, s = matrix[i, y], matrix[i + 1, y], matrix[i + 2, y], matrix[i + 3, y]
-            out[y] += (a * p + b * q) + (c * r + d * s)
-            other_out[y] += (e * p + f * q) + (g * r + h * s)
-    for i in range(unrolled, n_labels):
-        a, e = alpha[i], other[i]
-        for y in range(padded):
-            out[y] += a * matrix[i, y]
-            other_out[y] += e * matrix[i, y]
-
-
-@inner(fastmath={"contract", "reassoc"})
-def _retreat_two(
-    matrix: Floats, v: Floats, w: Floats, n_labels: int, out: Floats, other_out: Floats
-) -> None:
-    """Backward products of two tokens with one matrix, two previous labels at a time."""
-    padded = len(v)
-    zero = matrix.dtype.type(0)
-    unrolled = n_labels - n_labels % 2
-    for i in range(0, unrolled, 2):
-        a, b, c, d = zero, zero, zero, zero
-        for y in range(padded):
-            p, q = matrix[i, y], matrix[i + 1, y]
-            a += p * v[y]
-            b += q * v[y]
-            c += p * w[y]
-            d += q * w[y]
-        out[i], out[i + 1] = a, b
-        other_out[i], other_out[i + 1] = c, d
-    for i in range(unrolled, n_labels):
-        a, c = zero, zero
-        for y in range(padded):
-            a += matrix[i, y] * v[y]
-            c += matrix[i, y] * w[y]
-        out[i], other_out[i] = a, c
-
-
 @inner
 def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) -> bool:
     """Whether tokens t and u, of an order, share a product with a matrix, and may."""
@@ -325,7 +235,7 @@ def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
             u = order[j]
             j += 1
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
-            _advance_two(alpha[t - 1], alpha[u - 1], matrix, n_labels, alpha[t], alpha[u])
+            advance_two(alpha[t - 1], alpha[u - 1], matrix, n_labels, alpha[t], alpha[u])
             mend_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
             mend_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
             norms[u] = settle(alpha[u], evidence[u])
@@ -356,7 +266,7 @@ def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> No
             j -= 1
             finish(n_labels, alpha[u], beta[u], backward[u])
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
-            _retreat_two(matrix, backward[t], backward[u], n_labels, beta[t - 1], beta[u - 1])
+            retreat_two(matrix, backward[t], backward[u], n_labels, beta[t - 1], beta[u - 1])
             mend_backward(context[t], backward[t], contexts, change, beta[t - 1])
             mend_backward(context[u], backward[u], contexts, change, beta[u - 1])
         else:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from llvmlite import ir
 from numba import njit, typeof, types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic, register_jitable
 
 from .caching import KernelCache
@@ -70,6 +70,15 @@ def inner(function: Any = None, **options: Any) -> Any:
     return register_jitable(**_OPTIONS, **of_inner(), **options)(function)
 
 
+def written(typed: Any, python: Function) -> Any:
+    """A function for kernels whose code is written by hand. typed: see numba's `intrinsic`.
+
+    python: what it does, for where numba is told not to compile (NUMBA_DISABLE_JIT).
+    """
+    is_off: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
+    return python if is_off else intrinsic(typed)
+
+
 def _type_prefetch(typingctx: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of an element of a contiguous array; reads nothing."""
 
@@ -103,8 +112,8 @@ def _type_lent(typingctx: Any, owned: Any) -> Any:
     return owned(owned), codegen
 
 
-prefetch: Any = intrinsic(_type_prefetch)
-lent: Any = intrinsic(_type_lent)
+prefetch: Any = written(_type_prefetch, lambda array, index: None)
+lent: Any = written(_type_lent, lambda owned: owned)
 
 
 @inner

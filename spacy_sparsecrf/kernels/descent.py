@@ -10,7 +10,8 @@ import numpy as np
 from .compiled import fill, inner, kernel, position, prefetch
 from .example import infer_example
 from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
-from .pair_expectations import add_outer_products, add_starts
+from .pair_expectations import add_starts
+from .products import add_outer_products
 
 # How many rows ahead what a weight has paid is asked for.
 _AHEAD = 12

@@ -21,8 +21,8 @@ from .layout import (
     Vectors,
     Visit,
 )
-from .pair_expectations import add_outer_products
 from .pairs import build_visited, potential
+from .products import add_outer_products
 from .scores import evidence_of, score_token
 
 # What logarithms are taken of is at least this.

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from .compiled import inner, kernel
+from .compiled import inner, kernel, written
 from .layout import Floats
 
 _LOG2E = 1.4426950408889634
@@ -37,8 +36,8 @@ def _type_float(typingctx: Any, bits: Any) -> Any:
     return types.float64(types.int64), codegen
 
 
-_bits_of: Any = intrinsic(_type_bits)
-_float_of: Any = intrinsic(_type_float)
+_bits_of: Any = written(_type_bits, lambda x: np.float64(x).view(np.int64))
+_float_of: Any = written(_type_float, lambda bits: np.int64(bits).view(np.float64))
 
 
 @kernel(fastmath={"contract"})

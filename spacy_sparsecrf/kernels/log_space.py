@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import advance, retreat
 from .compiled import fill, inner, kernel
 from .exp import exp_shifted, largest
 from .layout import Floats, Ints, Scored
+from .products import advance, retreat
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280

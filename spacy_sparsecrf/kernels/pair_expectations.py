@@ -20,41 +20,7 @@ from .layout import (
     TokensBy,
     Vectors,
 )
-
-
-@inner(fastmath={"contract"})
-def add_outer_products(
-    tokens: Ints, n_labels: int, alpha: Floats, backward: Floats, total: Floats
-) -> None:
-    """total[y', y] += sum over tokens of alpha[t - 1, y'] backward[t, y].
-
-    tokens: [n], none of which begins a sequence. Four at a time: `total` is read and written once
-    for four products.
-    """
-    padded = total.shape[1]
-    unrolled, even = len(tokens) - len(tokens) % 4, n_labels - n_labels % 2
-    for j in range(0, unrolled, 4):
-        t, u, v, w = tokens[j], tokens[j + 1], tokens[j + 2], tokens[j + 3]
-        for i in range(0, even, 2):
-            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
-            k = i + 1
-            e, f, g, h = alpha[t - 1, k], alpha[u - 1, k], alpha[v - 1, k], alpha[w - 1, k]
-            for y in range(padded):
-                p, q, r, s = backward[t, y], backward[u, y], backward[v, y], backward[w, y]
-                total[i, y] += (a * p + b * q) + (c * r + d * s)
-                total[k, y] += (e * p + f * q) + (g * r + h * s)
-        for i in range(even, n_labels):
-            a, b, c, d = alpha[t - 1, i], alpha[u - 1, i], alpha[v - 1, i], alpha[w - 1, i]
-            for y in range(padded):
-                total[i, y] += (a * backward[t, y] + b * backward[u, y]) + (
-                    c * backward[v, y] + d * backward[w, y]
-                )
-    for j in range(unrolled, len(tokens)):
-        t = tokens[j]
-        for i in range(n_labels):
-            a = alpha[t - 1, i]
-            for y in range(padded):
-                total[i, y] += a * backward[t, y]
+from .products import add_outer_products
 
 
 @kernel

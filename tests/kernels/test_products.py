@@ -1,0 +1,95 @@
+"""Products of rows and matrices are those of numpy, whatever the number of labels and the type."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.kernels.compiled import kernel
+from spacy_sparsecrf.kernels.layout import Floats, Ints
+from spacy_sparsecrf.kernels.products import (
+    add_outer_products,
+    advance,
+    advance_two,
+    retreat,
+    retreat_two,
+)
+
+# Below, at and above the rows of a piece, and one to seven pieces of columns.
+LABELS = [1, 2, 3, 4, 5, 7, 8, 9, 14, 17, 22, 24, 31, 37, 49, 51]
+# Behind what may be written.
+UNTOUCHED = -7.0
+
+
+@kernel
+def multiply(kind: int, a: Floats, b: Floats, matrix: Floats, n: int, out: Floats) -> None:
+    """Write the products of two rows, of the kind by number, to the rows of `out`."""
+    if kind == 0:
+        advance(a, matrix, n, out[0])
+        advance(b, matrix, n, out[1])
+    elif kind == 1:
+        advance_two(a, b, matrix, n, out[0], out[1])
+    elif kind == 2:
+        retreat(matrix, a, n, out[0])
+        retreat(matrix, b, n, out[1])
+    else:
+        retreat_two(matrix, a, b, n, out[0], out[1])
+
+
+@kernel
+def add_products(tokens: Ints, n: int, alpha: Floats, backward: Floats, total: Floats) -> None:
+    """Do `add_outer_products`."""
+    add_outer_products(tokens, n, alpha, backward, total)
+
+
+def padded_rows(rng: np.random.Generator, n_rows: int, n_labels: int, dtype: str) -> Floats:
+    """Random rows, whose padding is zeros."""
+    rows = np.zeros((n_rows, -(-n_labels // 8) * 8), dtype)
+    rows[:, :n_labels] = rng.normal(size=(n_rows, n_labels))
+    return rows
+
+
+@pytest.mark.parametrize("kind", range(4), ids=["forward", "two", "backward", "two back"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_with_a_matrix(kind, dtype):
+    for n_labels in LABELS:
+        rng = np.random.default_rng(n_labels)
+        given = padded_rows(rng, 2, n_labels, dtype)
+        matrix = padded_rows(rng, n_labels + 1, n_labels, dtype)
+        out = np.full_like(given, UNTOUCHED)
+        multiply(kind, given[0], given[1], matrix, n_labels, out)
+        square = matrix[:n_labels, :n_labels].astype(np.float64)
+        wanted = given[:, :n_labels] @ (square if kind < 2 else square.T)
+        tolerance = n_labels * np.finfo(dtype).eps * 8
+        np.testing.assert_allclose(out[:, :n_labels], wanted, atol=tolerance)
+        assert (out[:, n_labels:] == (0.0 if kind < 2 else UNTOUCHED)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n_tokens", [0, 1, 15, 16, 17, 70])
+def test_sums_of_outer_products(n_tokens, dtype):
+    for n_labels in LABELS:
+        rng = np.random.default_rng(n_labels)
+        alpha, backward = (padded_rows(rng, 40, n_labels, dtype) for _ in range(2))
+        tokens = rng.integers(1, 40, n_tokens).astype(np.int32)
+        total = np.full((n_labels + 1, alpha.shape[1]), UNTOUCHED)
+        add_products(tokens, n_labels, alpha, backward, total)
+        before, here = alpha[tokens - 1].astype(np.float64), backward[tokens].astype(np.float64)
+        wanted = before[:, :n_labels].T @ here
+        np.testing.assert_allclose(total[:n_labels], UNTOUCHED + wanted, atol=1e-12)
+        assert (total[n_labels] == UNTOUCHED).all()
+
+
+def test_what_runs_without_numba_is_the_same(monkeypatch):
+    from numba.core import config
+
+    from spacy_sparsecrf.kernels import products
+
+    monkeypatch.setattr(config, "DISABLE_JIT", True)
+    rng, out = np.random.default_rng(0), np.zeros(24)
+    matrix, rows = padded_rows(rng, 23, 22, "float64"), padded_rows(rng, 2, 22, "float64")
+    products._forward(1, 3)(rows[0], rows[0], matrix, 0, 22, out, out)
+    np.testing.assert_allclose(out, rows[0, :22] @ matrix[:22])
+    products._backward(1)(matrix, 4, rows[0], rows[0], out, out)
+    np.testing.assert_allclose(out[4:8], matrix[4:8] @ rows[0])
+    total = np.zeros((23, 24))
+    products._outer(2)(np.array([1]), rows, rows, 4, 8, total)
+    np.testing.assert_allclose(total[4:6, 8:16], np.outer(rows[0, 4:6], rows[1, 8:16]))
