@@ -143,6 +143,10 @@ class _Rule:
         self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
+        # Sets of rows are compared by sums of random numbers modulo 2**64, as costs are estimates.
+        marks = np.random.default_rng(0).integers(1, 1 << 63, len(sizes) + 1, dtype=np.uint64)
+        marks[0] = 0
+        self._marks = marks[table]
         per_row = np.bincount(
             table.ravel(), np.repeat(self._tokens, table.shape[1]), minlength=len(sizes) + 1
         )
@@ -152,7 +156,11 @@ class _Rule:
 
     def choose(self) -> Mask:
         """Which tests belong to the matrix of their context: [C, R] bool."""
-        masks = [mask for share in self._limits.shares for mask in self._masks(share)]
+        masks: list[Mask] = []
+        for mask in (mask for share in self._limits.shares for mask in self._masks(share)):
+            # Several shares may say the same, and the cost of each way takes time.
+            if not any(np.array_equal(mask, other) for other in masks):
+                masks.append(mask)
         costs = [self._cost(mask) for mask in masks]
         return masks[int(np.argmin(costs))]
 
@@ -172,9 +180,11 @@ class _Rule:
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
         return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
 
-    def _matrices(self, mask: Mask) -> tuple[Longs, Ints]:
+    def _matrices(self, mask: Mask) -> tuple[Longs, Longs]:
         """Contexts with distinct matrices, [M], and the matrix of each context, [C]."""
-        return distinct_rows(np.sort(np.where(mask, self.table, 0), axis=1))
+        sums = np.where(mask, self._marks, 0).sum(axis=1, dtype=np.uint64)
+        _, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
+        return first, matrix_of
 
     def sizes(self, mask: Mask) -> tuple[int, float]:
         """Number of matrices, and of weights in entries, each counted for each context."""
@@ -191,7 +201,7 @@ class _Rule:
         cost = self._matrix_cost(np.any(mask[first], axis=1) | self._masked, matrix_of)
         return cost + float(self._entry_cost(mask).sum())
 
-    def _matrix_cost(self, weighted: Mask, matrix_of: Ints) -> float:
+    def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
         """Operations of products with matrices, those that are not of ones, and to build them."""
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
@@ -201,7 +211,7 @@ class _Rule:
             n_built = float(self._n_changes(matrix_of, weighted))
         return products + _BUILD * self._area * n_built
 
-    def _n_changes(self, matrix_of: Ints, weighted: Mask) -> int:
+    def _n_changes(self, matrix_of: Longs, weighted: Mask) -> int:
         """Count the tokens with another matrix than the token before, one with weights."""
         n, before = 0, -1
         for begin, end in self._store.ranges(len(self.context)):

@@ -33,7 +33,6 @@ Found = tuple[Longs, Floats]
 
 # Potential weights whose gradients one call may write: 16 MB a thread.
 _SCREENED = 1 << 20
-_MIN_CHUNKS = 64
 # Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
 _SLACK = 8.0
 
@@ -138,7 +137,7 @@ def _chunks(space: Workspace) -> Chunks:
     sizes = space.test_counts
     # The mean in each test's cost keeps runs of rare tests from growing beyond twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
-    return cut(cost, max(_MIN_CHUNKS, -(-len(sizes) * space.n_labels // _SCREENED)))
+    return cut(cost, max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED)))
 
 
 class PairScreening:
@@ -171,7 +170,8 @@ class PairScreening:
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
         chosen = self._choose(working, theta, threshold)
         ptr, found = chosen.area_ptr, []
-        chunks = cut(np.diff(ptr) * self._n_tokens, max(_MIN_CHUNKS, int(ptr[-1] >> 20)))
+        n_chunks = max(self._space.limits.n_chunks, int(ptr[-1] >> 20))
+        chunks = cut(np.diff(ptr) * self._n_tokens, n_chunks)
         chunks = [chunk for chunk in chunks if ptr[chunk[1]] > ptr[chunk[0]]]
         for run in _runs(chunks, lambda test: int(ptr[test]), self._space.limits.held_pairs):
             found += self._screen_run(working, theta, contexts, chosen, threshold, run)
@@ -193,7 +193,7 @@ class PairScreening:
             return n_rows, rows[: n_rows.sum()].copy(), n_columns, columns[: n_columns.sum()].copy()
 
         n = len(space.lattice.test_contexts)
-        chunks = cut(self._n_tokens, max(_MIN_CHUNKS, n * n_labels >> 20))
+        chunks = cut(self._n_tokens, max(space.limits.n_chunks, n * n_labels >> 20))
         shape = 4, space.padded + 1
         found = from_sums(
             working, theta, chunks, shape, len(space.shards), self._add_counts, choose
