@@ -1,5 +1,6 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
+import gc
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ import hypothesis
 import pytest
 import spacy
 from filelock import FileLock
+from spacy.lang.en import English
 from spacy.language import Language
 from spacy.vocab import Vocab
 
@@ -29,6 +31,7 @@ providers = sys.modules.get("hypothesis.internal.conjecture.providers")
 if hasattr(providers, "is_local_module_file"):
     providers.is_local_module_file = lambda _: False
 
+EXCEPTIONS = English.Defaults.tokenizer_exceptions
 SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
 
 
@@ -70,6 +73,31 @@ def one_thread_by_default() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_exceptions_of_the_tokenizer() -> Iterator[None]:
+    """Most of the time of `spacy.blank("en")` goes to contractions, of which few tests have any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(English.Defaults, "tokenizer_exceptions", {})
+        yield
+
+
+@pytest.fixture
+def exceptions_of_the_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, for who makes a pipeline of its own after this."""
+    monkeypatch.setattr(English.Defaults, "tokenizer_exceptions", EXCEPTIONS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def seldom_collected_garbage() -> Iterator[None]:
+    """What is imported stays: to look through it again and again takes a tenth of the time."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
+    yield
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(scope="session")

@@ -123,6 +123,7 @@ def test_annotations_that_are_not_set(vocab: Vocab) -> None:
     assert not Featurizer(templates)([doc]).hashes.any()
 
 
+@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_norm_is_that_of_the_token() -> None:
     doc = spacy.blank("en")("can't")
     hashes = Featurizer(["u:norm[0]"])([doc]).hashes[:, 0].tolist()

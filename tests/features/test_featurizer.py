@@ -133,6 +133,7 @@ print(observations.hashes.tolist())
 """
 
 
+@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_same_in_every_process() -> None:
     outputs = set()
     for seed in ("0", "4242"):

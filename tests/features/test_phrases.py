@@ -107,6 +107,7 @@ def test_file(tmp_path: Path) -> None:
     assert signs(features, ["île", "de", "ré", "århus", "new", "york"]) == list("BILUBL")
 
 
+@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_tokens_are_those_of_the_pipeline() -> None:
     nlp = spacy.blank("en")
     features = places(["St. John's, Newfoundland"])
