@@ -13,6 +13,8 @@ from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
 from .pair_expectations import add_starts
 from .products import add_outer_products
 
+# Below this the third term of a series of exp is the last that counts.
+_LITTLE = 1e-5
 # How many rows ahead what a weight has paid is asked for.
 _AHEAD = 12
 
@@ -34,9 +36,13 @@ class Paid(NamedTuple):
 @inner
 def _decay(x: float) -> float:
     """exp(-x); where x is tiny, as it mostly is, without calling exp."""
-    if x < 1e-5:
-        return 1.0 - x + 0.5 * x * x
-    return float(np.exp(-x))
+    return _decay_little(x) if x < _LITTLE else float(np.exp(-x))
+
+
+@inner
+def _decay_little(x: float) -> float:
+    """exp(-x) for x below _LITTLE."""
+    return 1.0 - x + 0.5 * x * x
 
 
 @inner
@@ -129,17 +135,12 @@ def _add_products(
 
 
 @inner
-def pair_residual(
-    first: int, last: int, has_copy: bool, labels: Ints, context: Ints, visit: Visit
-) -> None:
-    """Expected minus observed pairs of the tokens first:last of an example, which share a matrix.
+def _expect_pairs(first: int, last: int, has_copy: bool, matrix: Floats, visit: Visit) -> None:
+    """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share a matrix.
 
-    has_copy: whether the example has a constrained copy; labels, context: [T]; visit: of
-    `infer_example`; its `pair_sums` are the result.
+    As if no context had entries. has_copy: whether the example has a constrained copy.
     """
-    n_labels, contexts, potentials = visit.pairs
-    residual, sums, value = visit.pair_sums, visit.entry_sums, potentials.value
-    matrix = potentials.psi[contexts.matrix_of[context[first]]]
+    n_labels, residual = visit.pairs.n_labels, visit.pair_sums
     fill(residual.reshape(-1), 0, residual.size, 0.0)
     _add_products(first, last, n_labels, visit.tokens, visit.vectors, residual)
     if has_copy:
@@ -147,31 +148,29 @@ def pair_residual(
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
             residual[i, y] *= matrix[i, y]
+
+
+@inner
+def _subtract_gold(first: int, last: int, n_labels: int, labels: Ints, residual: Floats) -> None:
+    """residual[y_{t-1}, y_t] -= 1 for tokens first:last of a sequence; labels: [T]."""
     for t in range(first, last):
-        begin, end = entries_of(t, context[t], contexts)
-        if begin < end:
-            fill(sums, 0, end - begin, 0.0)
-            _add_masses(t, begin, end, contexts, visit.vectors, sums)
-            if has_copy:
-                _add_masses(t, begin, end, contexts, visit.copy, sums)
-        for e in range(begin, end):
-            i, y = contexts.ent_previous[e], contexts.ent_label[e]
-            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
         if labels[t] >= 0:
             residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
 
 
 @inner
-def entry_residual(
+def _entry_residual(
     first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: Visit
 ) -> None:
     """Expected minus observed entries of the tokens first:last of an example, all of context c.
 
-    Either all of the tokens begin the sequence, or none. visit: of `infer_example`; its
-    `entry_sums` are the result.
+    Either all of the tokens begin the sequence, or none. What was taken of these pairs in their
+    matrix is mended in `visit.pair_sums`. visit: of `infer_example`; its `entry_sums` are the
+    result.
     """
     n_labels, contexts, potentials = visit.pairs
-    sums, padded = visit.entry_sums, visit.pair_sums.shape[1]
+    sums, residual, value = visit.entry_sums, visit.pair_sums, potentials.value
+    matrix, padded = potentials.psi[contexts.matrix_of[c]], visit.pair_sums.shape[1]
     begin, end = entries_of(first, c, contexts)
     fill(sums, 0, end - begin, 0.0)
     for t in range(first, last):
@@ -180,7 +179,9 @@ def entry_residual(
         for t in range(first, last):
             _add_masses(t, begin, end, contexts, visit.copy, sums)
     for e in range(begin, end):
-        sums[e - begin] *= potentials.value[e]
+        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
+        sums[e - begin] *= value[e]
     for t in range(first, last):
         if labels[t] >= 0:
             place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
@@ -201,12 +202,34 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
 
 
 @inner
+def _update_full(
+    begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
+) -> None:
+    """Do `_update_pair` for all pairs of labels, from weight `begin` on, none long in arrears."""
+    for i in range(n_previous):
+        first, last = begin + i * n_labels, begin + (i + 1) * n_labels
+        weights, received = paid.theta[first:last], paid.received[first:last]
+        shrunk, own = paid.shrunk[first:last], residual[i]
+        for y in range(n_labels):
+            factor = _decay_little(paid.due[1] - shrunk[y])
+            shrunk[y] = paid.due[1]
+            _penalise(y, factor * (weights[y] - step * own[y]), weights, received, paid.due[0])
+
+
+@inner
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
     """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
-    bigrams, flat = tables.bigrams, residual.reshape(-1)
-    for j in range(bigrams.mat_ptr[m], bigrams.mat_ptr[m + 1]):
-        row = bigrams.mat_rows[j]
-        for k in range(bigrams.row_ptr[row], bigrams.row_ptr[row + 1]):
+    bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
+    for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
+        begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+        if end - begin == bigrams.n_previous * n_labels:
+            earliest = paid.due[1]
+            for k in range(begin, end):
+                earliest = min(earliest, paid.shrunk[k])
+            if paid.due[1] - earliest < _LITTLE:
+                _update_full(begin, bigrams.n_previous, n_labels, residual, step, paid)
+                continue
+        for k in range(begin, end):
             _update_pair(k, paid.theta[k] - step * flat[bigrams.row_places[k]], paid)
 
 
@@ -228,26 +251,32 @@ def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid)
 
     Tokens of a run share a context, or a matrix. paid: of bigram weights only.
     """
-    sequences, contexts = tables.sequences, tables.contexts
+    sequences = tables.sequences
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_copy, n = sequences.copies[s] >= 0, end - begin
-    same_context = same_matrix = 0
+    contexts, residual = visit.pairs.contexts, visit.pair_sums
+    same_context = same_matrix = end_of_matrix = 0
     for i in range(n):
         c = context[i]
         m = contexts.matrix_of[c]
+        if i == end_of_matrix:
+            same_matrix, end_of_matrix = i, i + 1
+            while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
+                end_of_matrix += 1
+            if not contexts.constant[m]:
+                matrix = visit.pairs.potentials.psi[m]
+                _expect_pairs(i, end_of_matrix, has_copy, matrix, visit)
         # The first token has entries of its own, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = entries_of(same_context, c, contexts)
             if first < last:
-                entry_residual(same_context, i + 1, has_copy, labels, c, visit)
+                _entry_residual(same_context, i + 1, has_copy, labels, c, visit)
                 _update_entries(first, last, tables, visit.entry_sums, step, paid)
             same_context = i + 1
-        if i + 1 == n or contexts.matrix_of[context[i + 1]] != m:
-            if not contexts.constant[m]:
-                pair_residual(same_matrix, i + 1, has_copy, labels, context, visit)
-                _update_matrix(m, tables, visit.pair_sums, step, paid)
-            same_matrix = i + 1
+        if i + 1 == end_of_matrix and not contexts.constant[m]:
+            _subtract_gold(same_matrix, end_of_matrix, sequences.n_labels, labels, residual)
+            _update_matrix(m, tables, residual, step, paid)
 
 
 @inner

@@ -16,6 +16,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 # AVX2 has no float64 -> int64 conversion.
 _ROUND = 6755399441055744.0
 _LOWEST = -708.0
+_LARGEST = 700.0
 
 
 def _type_bits(typingctx: Any, x: Any) -> Any:
@@ -46,8 +47,8 @@ def exp_shifted(row: Floats, n: int, shift: float) -> None:
 
     row: [>= n] float64, or float32, then computed in float64; n: a multiple of 8 lets the loop
         vectorise without remainder.
-    shift: at least max(row[:n]), so that all arguments are <= 0; arguments below -708 are
-        taken as -708 (3e-308: no smaller normal number exists).
+    shift: so that no argument is above 700; those below -708 are taken as -708 (3e-308: no smaller
+        normal number exists).
     """
     for i in range(n):
         x = max(row[i] - shift, _LOWEST)
@@ -63,6 +64,20 @@ def exp_shifted(row: Floats, n: int, shift: float) -> None:
         top = square * (1.0 / 479001600.0) + (r * (1.0 / 39916800.0) + 1.0 / 3628800.0)
         p = ((top * fourth + high) * fourth + low) * square + r + 1.0
         row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))
+
+
+@inner
+def exponentiate(row: Floats) -> None:
+    """Replace the elements of a row [n] float64 by their exp."""
+    is_near = True
+    for x in row:
+        # What is not a number is not near.
+        is_near &= abs(x) <= _LARGEST
+    if is_near:
+        exp_shifted(row, len(row), 0.0)
+        return
+    for i in range(len(row)):
+        row[i] = np.exp(row[i])
 
 
 @inner

@@ -140,21 +140,24 @@ def gather_unigrams(
     columns: Columns,
     residual: Floats,
     total: Floats,
+    is_begun: bool,
     gradient: Floats,
 ) -> None:
-    """Add to the gradient of the unigram weights of rows first:last: sum_t residual[t, y].
+    """Sum up the gradient of the unigram weights of rows first:last: sum_t residual[t, y].
 
-    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; gradient: [K] float64, added to
-    token by token, so that parts of the tokens may come one after another.
+    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; is_begun: whether the gradient has
+    a part of the sum; gradient: [K] float64, added to token by token, so that parts of the tokens
+    may come one after another, else overwritten.
     """
     row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
     flat = residual.reshape(-1)
     for row in range(first, last):
-        column = columns.row_columns[row]
+        column, begin, end = columns.row_columns[row], row_ptr[row], row_ptr[row + 1]
+        if not is_begun:
+            fill(gradient, begin, end, 0.0)
         if column < 0:
             continue
-        begin, end = row_ptr[row], row_ptr[row + 1]
         first_token, last_token = col_ptr[column], col_ptr[column + 1]
         if end - begin == n_labels:
             own = gradient[begin:end]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .compiled import fill, inner, kernel, position
-from .exp import exp_shifted, largest
+from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 
 # Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
@@ -89,14 +89,17 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
     for c in range(first, last):
         matrix = potentials.psi[contexts.matrix_of[c]]
         begin, start, end = contexts.ent_ptr[c], contexts.ent_start[c], contexts.ent_ptr[c + 1]
-        least = 1.0
         for e in range(begin, end):
             score = 0.0
             for j in range(weight_ptr[e], weight_ptr[e + 1]):
                 score += theta[weights[j]]
                 if len(origin) > 0:
                     score += origin[weights[j]]
-            factor = np.exp(score)
+            value[e] = score
+        exponentiate(value[begin:end])
+        least = 1.0
+        for e in range(begin, end):
+            factor = value[e]
             base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
             value[e] = base * factor
             change[e] = value[e] - base

@@ -1,8 +1,9 @@
-"""Products of the recursions, written for the vectors that processors have.
+"""Products of the recursions, and sums of rows, written for the vectors that processors have.
 
     forward   out[y]        = sum_y' alpha[y'] matrix[y', y]
     backward  out[y']       = sum_y matrix[y', y] v[y]
     outer     total[y', y] += sum_t alpha_{t-1}[y'] backward_t[y]
+    weights   scores[y] += theta[begin + y]
 
 As loops they are right, too, but LLVM does not know that rows are multiples of 8, nor that what is
 written is not what is read: sums go to memory and back, which takes half of the time. Here they
@@ -110,6 +111,11 @@ class _Writer:
         count = getattr(vector.type, "count", 0)
         kind = ir.VectorType(item, count) if count else item
         return vector if vector.type == kind else self.builder.fpext(vector, kind)
+
+    def narrowed(self, vector: Any, item: Any) -> Any:
+        """A vector of another type of numbers, not a wider one."""
+        kind = ir.VectorType(item, vector.type.count)
+        return vector if vector.type == kind else self.builder.fptrunc(vector, kind)
 
     def loop(self, first: Any, last: Any, step: int, sums: list[Any], body: Body) -> list[Any]:
         """A loop of one turn at least. body: of an index and sums, the sums after it."""
@@ -251,10 +257,42 @@ def _outer(n_rows: int) -> Any:
     return written(typed, python)
 
 
+def _sum_of_row() -> Any:
+    """A piece of a row's weights, which begin somewhere among all, added to scores."""
+
+    def write(code: _Writer) -> None:
+        theta, column, scores = code.matrix(0), code.number(2), code.matrix(3)
+        place = code.builder.add(code.number(1), column, flags=["nsw"])
+        before = code.widened(scores.read(_PIECE, column), theta.item)
+        total = code.builder.fadd(before, theta.read(_PIECE, place))
+        scores.write(code.narrowed(total, scores.item), column)
+
+    def typed(_: Any, theta: Any, begin: Any, column: Any, scores: Any) -> Any:
+        return types.void(theta, begin, column, scores), _codegen(write)
+
+    def python(theta: Any, begin: int, column: int, scores: Any) -> None:
+        scores[column : column + _PIECE] += theta[begin + column : begin + column + _PIECE]
+
+    return written(typed, python)
+
+
+_add_piece = _sum_of_row()
 _eight_of_one, _sixteen_of_one, _most_of_one = (_forward(1, n) for n in (1, 2, 3))
 _eight_of_two, _sixteen_of_two, _most_of_two = (_forward(2, n) for n in (1, 2, 3))
 _rows_of_one, _rows_of_two = _backward(1), _backward(2)
 _one_row, _two_rows, _four_rows = _outer(1), _outer(2), _outer(_ROWS)
+
+
+@inner
+def add_weights(theta: Floats, begin: int, n_labels: int, scores: Floats) -> None:
+    """scores[y] += theta[begin + y]; scores: [Yp], whose padding may get any numbers."""
+    if begin + len(scores) <= len(theta):
+        for column in range(0, len(scores), _PIECE):
+            _add_piece(theta, begin, column, scores)
+        return
+    last = theta[begin : begin + n_labels]
+    for y in range(n_labels):
+        scores[y] += last[y]
 
 
 @inner

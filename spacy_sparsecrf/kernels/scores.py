@@ -9,6 +9,7 @@ import numpy as np
 from .compiled import fill, inner, prefetch
 from .exp import exp_shifted, largest
 from .layout import Floats, Ints, Unigrams
+from .products import add_weights
 
 # How many rows ahead their position, and their weights, are asked for.
 _FAR = 24
@@ -61,7 +62,7 @@ def _add_heads(scores: Floats, heads: Ints, table: Floats) -> None:
 def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
     """Add to the scores [Yp] of token t the weights of its tests: scores[y] += sum_o mu[o, y].
 
-    theta: [K] float64, of which the first `split` are used.
+    theta: [K] float64, of which the first `split` are used. The padding of the scores is 0 then.
     """
     _add_heads(
         scores, unigrams.heads[unigrams.head_ptr[t] : unigrams.head_ptr[t + 1]], unigrams.table
@@ -77,13 +78,11 @@ def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores
         row = rows[j]
         begin, end = row_ptr[row], row_ptr[row + 1]
         if end - begin == n_labels:
-            # A slice: numba tests the sign of other indices, and then does not vectorise.
-            full = theta[begin:end]
-            for y in range(n_labels):
-                scores[y] += full[y]
+            add_weights(theta, begin, n_labels, scores)
         else:
             for k in range(begin, end):
                 scores[row_labels[k]] += theta[k]
+    fill(scores, n_labels, len(scores), 0.0)
 
 
 @inner

@@ -28,7 +28,7 @@ from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
 from .weights import Heads, OriginHeads, Rows, ValueWeights
-from .workspace import Contents, Workspace, in_sequence
+from .workspace import Contents, Spares, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
 
@@ -71,6 +71,7 @@ class WorkingLoss(Shifted):
         self.coordinates, self._stochastic = coordinates, stochastic
         self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
+        self._gradients = Spares(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
@@ -204,13 +205,13 @@ class WorkingLoss(Shifted):
         contents: the other's, which are in the workspace: nothing is inferred again.
         """
         other, space = contents.owner, self.space
-        theta, gradient = np.zeros(len(self.coordinates)), np.zeros(len(self.coordinates))
+        theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
         theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
         self.pairs.fill(theta[self.split :])
         self.pairs.begin_sums()
         for i in other.visit(contents.theta, vectors=True):
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-        self._gather_rows(0, gradient, self._row_chunks)
+        self._gather_rows(0, gradient, self._row_chunks, False)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
@@ -336,37 +337,38 @@ class WorkingLoss(Shifted):
     def _infer_all(self, theta: Floats) -> Floats:
         """Infer all shards, and return the gradient [K]."""
         space = self.space
-        gradient, sums = np.zeros(len(self.coordinates)), np.zeros(self.heads.table.shape)
+        gradient, sums = self._gradients.take(), np.zeros(self.heads.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):
                 sums += of_chunk
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
             if space.by_shard:
-                self.gather(i, gradient)
+                self.gather(i, gradient, is_begun=i > 0)
             space.lattice.store.release()
         if not space.by_shard:
-            self.gather(0, gradient)
+            self.gather(0, gradient, is_begun=False)
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.gradient(gradient)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
 
-    def gather(self, i: int, gradient: Floats) -> None:
+    def gather(self, i: int, gradient: Floats, *, is_begun: bool = True) -> None:
         """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
-        Those of heads, and of values, are left out.
+        Those of heads, and of values, are left out. is_begun: whether the gradient has those of
+        other sections, or zeros; if not, it is overwritten.
         """
-        self._gather_rows(i, gradient, self._tail_chunks)
+        self._gather_rows(i, gradient, self._tail_chunks, is_begun)
 
-    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
+    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks, is_begun: bool) -> None:
         """The same for chunks of rows, whether or not they are heads."""
         space = self.space
         given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first, last, *given, np.zeros(space.padded), gradient
+                first, last, *given, np.zeros(space.padded), is_begun, gradient
             ),
             chunks,
         )

@@ -4,6 +4,7 @@ Limits tell where the loss goes over from one way of computing to another: which
 results are the same but for rounding, and only time and memory change.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,6 +56,11 @@ class Limits(NamedTuple):
 
 LIMITS = Limits()
 
+# References to what only a list refers to, as they are counted here, and arrays that are kept.
+_ALONE = [np.empty(0)]
+_UNUSED = sys.getrefcount(_ALONE[0])
+_MOST_SPARE = 2
+
 # Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
 LARGE_BYTES = 1 << 16
 
@@ -104,6 +110,27 @@ class Contents:
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Whether these are an owner's, at weights [K]."""
         return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
+
+
+class Spares:
+    """Arrays [n] float64 that are used again when nobody else refers to them any more.
+
+    To get new memory and to clear it takes a tenth of an evaluation where all weights work.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._kept: list[Floats] = []
+
+    def take(self) -> Floats:
+        """An array with any numbers, whose user may keep it."""
+        for i in range(len(self._kept)):
+            if sys.getrefcount(self._kept[i]) <= _UNUSED:
+                return self._kept[i]
+        new = np.empty(self._n)
+        if len(self._kept) < _MOST_SPARE:
+            self._kept.append(new)
+        return new
 
 
 class Workspace:

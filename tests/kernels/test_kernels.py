@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.exp import exp_shifted
+from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate
 from spacy_sparsecrf.kernels.indexing import select, transpose
+
+from .kernel_functions import compiled, function
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])
@@ -21,6 +23,23 @@ def test_exp_of_very_negative_numbers_is_tiny_but_not_zero():
     assert (row[:3] < 1e-307).all()
     assert (row[:3] > 0).all()
     assert row[3] == 1.0
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_exp_of_either_sign(jit):
+    x = np.concatenate((np.linspace(-690.0, 690.0, 500), [-1e-9, 0.0, 1e-9]))
+    row = x.copy()
+    function(exponentiate, jit)(row)
+    np.testing.assert_allclose(row, np.exp(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("far", [np.nan, np.inf, -np.inf, -800.0, 705.0, 710.0])
+def test_exp_beyond_the_range_of_numbers(far):
+    row = np.array([1.0, far, -2.0])
+    with np.errstate(over="ignore"):
+        wanted = np.exp(row)
+    compiled(exponentiate)(row)
+    np.testing.assert_allclose(row, wanted, rtol=1e-14)
 
 
 def test_transpose_and_select_equal_lists():

@@ -7,6 +7,7 @@ from spacy_sparsecrf.kernels.compiled import kernel
 from spacy_sparsecrf.kernels.layout import Floats, Ints
 from spacy_sparsecrf.kernels.products import (
     add_outer_products,
+    add_weights,
     advance,
     advance_two,
     retreat,
@@ -38,6 +39,12 @@ def multiply(kind: int, a: Floats, b: Floats, matrix: Floats, n: int, out: Float
 def add_products(tokens: Ints, n: int, alpha: Floats, backward: Floats, total: Floats) -> None:
     """Do `add_outer_products`."""
     add_outer_products(tokens, n, alpha, backward, total)
+
+
+@kernel
+def add_row(theta: Floats, begin: int, n: int, scores: Floats) -> None:
+    """Do `add_weights`."""
+    add_weights(theta, begin, n, scores)
 
 
 def padded_rows(rng: np.random.Generator, n_rows: int, n_labels: int, dtype: str) -> Floats:
@@ -78,6 +85,19 @@ def test_sums_of_outer_products(n_tokens, dtype):
         assert (total[n_labels] == UNTOUCHED).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_weights_are_added_to_scores_wherever_they_begin(dtype):
+    for n_labels in LABELS:
+        rng = np.random.default_rng(n_labels)
+        theta, before = rng.normal(size=n_labels + 9), padded_rows(rng, 1, n_labels, dtype)[0]
+        # The last ones end with the array: nothing behind it is read.
+        for begin in range(10):
+            scores = before.copy()
+            add_row(theta, begin, n_labels, scores)
+            wanted = (before[:n_labels] + theta[begin : begin + n_labels]).astype(dtype)
+            np.testing.assert_array_equal(scores[:n_labels], wanted)
+
+
 def test_what_runs_without_numba_is_the_same(monkeypatch):
     from numba.core import config
 
@@ -93,3 +113,5 @@ def test_what_runs_without_numba_is_the_same(monkeypatch):
     total = np.zeros((23, 24))
     products._outer(2)(np.array([1]), rows, rows, 4, 8, total)
     np.testing.assert_allclose(total[4:6, 8:16], np.outer(rows[0, 4:6], rows[1, 8:16]))
+    products._sum_of_row()(np.arange(20.0), 3, 8, out := np.ones(24))
+    np.testing.assert_array_equal(out[8:16], 12.0 + np.arange(8.0))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import Limits
+from spacy_sparsecrf.loss.workspace import Limits, Spares
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.testing import check_loss
 
@@ -114,6 +114,30 @@ def test_a_table_of_frequent_tests_changes_nothing(n_labels):
     for value, gradient in (some, none):
         assert value == pytest.approx(tables[0], rel=1e-13)
         np.testing.assert_allclose(gradient, tables[1], atol=1e-12)
+
+
+def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
+    problem, _ = random_problem(12, 3, [4, 3, 5], n_bigram=1)
+    loss = chain_loss(problem.corpus, 3)
+    working = loss.restrict(loss.all_coordinates())
+    kept, copies = [], []
+    for scale in np.linspace(0.5, 2.0, 6):
+        gradient = working.value_and_grad(scale * problem.theta)[1]
+        kept.append(gradient[1:])
+        copies.append(gradient.copy()[1:])
+    np.testing.assert_array_equal(kept, copies)
+
+
+def test_memory_that_nobody_has_is_used_again():
+    spares = Spares(5)
+    first, second, third = (spares.take() for _ in range(3))
+    place = first.ctypes.data
+    assert len({each.ctypes.data for each in (first, second, third)}) == 3
+    part = first[2:]
+    del first
+    assert spares.take().ctypes.data != place
+    del part
+    assert spares.take().ctypes.data == place
 
 
 @pytest.mark.parametrize("options", [{}, {"weighted": True}])
