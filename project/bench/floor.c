@@ -1,6 +1,6 @@
-/* Forward-backward over sequences of equal length, and nothing else: what the recursions of a
-   linear-chain CRF take by themselves (Lavergne 2010, section 2.2, with forward vectors that sum to
-   one).
+/* Forward-backward over sequences, what the recursions of a linear-chain CRF take by themselves
+   (Lavergne 2010, section 2.2, with forward vectors that sum to one); and a whole gradient of all
+   weights around it, with one matrix of pair potentials (equations 3 and 4).
 
    LABELS (Y) and PADDED (Yp, the next multiple of 8) are constants, so that the compiler unrolls.
    All matrices are row-major. Padding of `pairs` and `transposed` is zero, so that what stands in
@@ -115,16 +115,77 @@ static void backward(int length, const int32_t *restrict context,
     }
 }
 
-/* scores, evidence, alpha, marginals: [n, length, Yp]; context: [n, length], of the pair that ends
-   at a token; pairs, transposed: [C, Y, Yp]; log_z: [n]. Marginals sum to one; evidence is left as
-   the factors that pair marginals take. */
-void forward_backward(int64_t n, int64_t length, const vector *scores, const int32_t *context,
-                      const vector *pairs, const vector *transposed, vector *evidence,
-                      vector *alpha, vector *marginals, double *log_z)
+/* offsets: [n + 1], tokens of each sequence; scores, evidence, alpha, marginals: [N, Yp]; context:
+   [N], of the pair that ends at a token; pairs, transposed: [C, Y, Yp]; log_z: [n]. Marginals sum to
+   one; evidence is left as the factors that pair marginals take. */
+void forward_backward(int64_t n, const int64_t *offsets, const vector *scores,
+                      const int32_t *context, const vector *pairs, const vector *transposed,
+                      vector *evidence, vector *alpha, vector *marginals, double *log_z)
 {
     for (int64_t s = 0; s < n; s++) {
-        int64_t t = s * length;
-        log_z[s] = forward((int)length, scores + t, context + t, pairs, evidence + t, alpha + t);
-        backward((int)length, context + t, transposed, evidence + t, alpha + t, marginals + t);
+        int64_t t = offsets[s];
+        int length = (int)(offsets[s + 1] - t);
+        log_z[s] = forward(length, scores + t, context + t, pairs, evidence + t, alpha + t);
+        backward(length, context + t, transposed, evidence + t, alpha + t, marginals + t);
     }
+}
+
+/* Items ahead that are asked for, as hardware cannot foresee them. */
+#define AHEAD 12
+
+/* scores(t) = sum of the weights of a token's tests. ptr, tests: CSR, of tokens; theta: [O, Y]. */
+void sum_weights(int64_t n, const int64_t *ptr, const int32_t *tests, const double *theta,
+                 vector *restrict scores)
+{
+    for (int64_t t = 0; t < n; t++) {
+        vector total = {0.0};
+        for (int64_t j = ptr[t]; j < ptr[t + 1]; j++) {
+            const double *own = theta + (int64_t)tests[j] * LABELS;
+            if (j + AHEAD < ptr[n])
+                for (int y = 0; y < LABELS; y += 8)
+                    __builtin_prefetch(theta + (int64_t)tests[j + AHEAD] * LABELS + y);
+            for (int y = 0; y < LABELS; y++)
+                total[y] += own[y];
+        }
+        memcpy(scores[t], total, sizeof total);
+    }
+}
+
+/* gradient(o) = sum of the residuals of a test's tokens. ptr, tokens: CSC; gradient: [O, Y]. */
+void sum_residuals(int64_t n, const int64_t *ptr, const int32_t *tokens, const vector *residual,
+                   double *restrict gradient)
+{
+    for (int64_t o = 0; o < n; o++) {
+        vector total = {0.0};
+        for (int64_t j = ptr[o]; j < ptr[o + 1]; j++) {
+            if (j + AHEAD < ptr[n])
+                for (int y = 0; y < PADDED; y += 8)
+                    __builtin_prefetch(residual[tokens[j + AHEAD]] + y);
+            for (int y = 0; y < PADDED; y++)
+                total[y] += residual[tokens[j]][y];
+        }
+        memcpy(gradient + o * LABELS, total, LABELS * sizeof *total);
+    }
+}
+
+/* total(i, y) = expected number of pairs. offsets, alpha, evidence, pairs: see above, one matrix. */
+void sum_pairs(int64_t n, const int64_t *offsets, const vector *alpha, const vector *evidence,
+               const vector *pairs, vector *restrict total)
+{
+    memset(total, 0, LABELS * sizeof *total);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t t = offsets[s] + 1; t < offsets[s + 1]; t++)
+            for (int i = 0; i < LABELS; i++)
+                for (int y = 0; y < PADDED; y++)
+                    total[i][y] += alpha[t - 1][i] * evidence[t][y];
+    for (int i = 0; i < LABELS; i++)
+        for (int y = 0; y < PADDED; y++)
+            total[i][y] *= pairs[i][y];
+}
+
+/* residual(t, gold label) -= 1. */
+void subtract_gold(int64_t n, const int32_t *labels, vector *residual)
+{
+    for (int64_t t = 0; t < n; t++)
+        residual[t][labels[t]] -= 1.0;
 }

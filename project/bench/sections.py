@@ -140,11 +140,12 @@ def _kernel(row: dict[str, Any]) -> list[str]:
 def floor(record: Record, absent: Sequence[str]) -> str:
     """Microseconds a token, and how many times those of C ours takes."""
     rows = []
-    for data in dict.fromkeys(one.data for one in record.measurements):
-        sides = [record.find(data, FORWARD_BACKWARD, tool) for tool in (OURS, FLOOR)]
+    for data, what in dict.fromkeys((one.data, one.what) for one in record.measurements):
+        sides = [record.find(data, what, tool) for tool in (OURS, FLOOR)]
         ours, plain = (one and one.median / one.items * 1e6 for one in sides)
         times = f"{ours / plain:.1f}x" if ours and plain else ""
-        rows.append([data, *(shown(cost) for cost in (ours, plain)), times])
+        name = data if what == FORWARD_BACKWARD else f"{data}, {what}"
+        rows.append([name, *(shown(cost) for cost in (ours, plain)), times])
     return table(["us a token", OURS, FLOOR, "ours / C"], rows)
 
 
@@ -296,7 +297,9 @@ SECTIONS = (
         "one matrix of pair potentials, or one for each of 1,000 contexts, float64. Ours looks up "
         "a row of weights for each token, and makes the potentials. C "
         f"is `bench/floor.c`, plain recursions on scores that are there, by {COMPILER} "
-        f"{' '.join(FLAGS)}.",
+        f"{' '.join(FLAGS)}. The gradient of all weights is that of the corpus above, with one "
+        "matrix: in C it is sums of weights, recursions, sums of pairs and sums of residuals, by "
+        "loops that ask for memory ahead and can do nothing else.",
         (),
         floor,
     ),

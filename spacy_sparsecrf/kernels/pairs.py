@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import fill, inner, kernel, position
+from .compiled import fill, inner, kernel, position, prefetch
 from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 
@@ -111,6 +111,20 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
 
 
 @inner
+def _ask_for_entries(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
+    """Ask for the entries of a context, which is visited next."""
+    contexts, potentials = pairs.contexts, pairs.potentials
+    first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+    for e in range(first, last, 8):
+        prefetch(bigrams.ent_weight_ptr, e)
+        prefetch(potentials.value, e)
+        prefetch(potentials.change, e)
+    for e in range(first, last, 32):
+        prefetch(contexts.ent_previous, e)
+        prefetch(contexts.ent_label, e)
+
+
+@inner
 def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
     """Evaluate the matrices and entries of the contexts of some tokens, once each.
 
@@ -119,7 +133,10 @@ def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, the
     """
     contexts, stamp = pairs.contexts, pairs.potentials.stamp
     n_matrices = len(contexts.constant)
-    for token_context in context:
+    for i in range(len(context)):
+        token_context = context[i]
+        if i + 1 < len(context):
+            _ask_for_entries(context[i + 1], pairs, bigrams)
         # Of the type that these kernels are called with elsewhere.
         c: Any = np.int64(token_context)
         m: Any = np.int64(contexts.matrix_of[c])

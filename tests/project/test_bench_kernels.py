@@ -79,7 +79,7 @@ def test_plain_c_and_the_package_agree(n_labels: int, n_contexts: int, tmp_path:
     working = loss.restrict(loss.all_coordinates())
     theta = np.random.default_rng(0).normal(scale=3.0, size=len(working.coordinates))
     chains = floor.make_chains(problem, theta)
-    floor.compile_floor(n_labels, tmp_path)(chains)
+    floor.run_floor(floor.compile_floor(n_labels, tmp_path), chains)
     working.value_and_grad(theta)
     np.testing.assert_allclose(np.sort(chains.log_z), floor.run_chain(working, theta), rtol=1e-12)
     scores = chains.scores[:, :n_labels].reshape(5, floor.LENGTH, n_labels)
@@ -92,6 +92,22 @@ def test_plain_c_and_the_package_agree(n_labels: int, n_contexts: int, tmp_path:
         np.testing.assert_allclose(marginals, expected, rtol=1e-10, atol=1e-14)
     assert not chains.marginals[:, n_labels:].any()
     assert np.nextafter(np.zeros(1), 1.0)[0] * 2.0 > 0.0, "subnormal numbers are off from now on"
+
+
+@pytest.mark.skipif(not shutil.which(floor.COMPILER), reason="gcc is not on PATH")
+def test_the_gradient_in_plain_c_is_the_packages(problem, tmp_path: Path) -> None:
+    loss = floor.chain_loss(problem)
+    working = loss.restrict(loss.all_coordinates())
+    theta = np.random.default_rng(0).normal(size=len(working.coordinates))
+    plain = floor.Gradient(problem, theta)
+    plain.run(floor.compile_floor(problem.n_labels, tmp_path))
+    _, gradient = working.value_and_grad(theta)
+    split, n = len(plain.unigram), problem.n_labels
+    np.testing.assert_allclose(plain.unigram, gradient[:split], atol=1e-12)
+    observed = working.observed[split:].reshape(n, n)
+    np.testing.assert_allclose(
+        plain.pairs[:, :n] - observed, gradient[split:].reshape(n, n), atol=1e-12
+    )
 
 
 def log_vectors(scores: np.ndarray, log_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,15 +123,17 @@ def log_vectors(scores: np.ndarray, log_pairs: np.ndarray) -> tuple[np.ndarray, 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_the_floor_is_left_out_without_a_compiler(
-    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: bool, problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not there:
         monkeypatch.setattr(floor, "COMPILER", "no-such-compiler")
     elif not shutil.which(floor.COMPILER):
         pytest.skip("gcc is not on PATH")
     monkeypatch.setattr(floor, "CASES", ((3, 1),))
-    floor.main(tmp_path / "floor.json", quick=True)
+    data.save(replace(problem, name="conll2000-sample"), tmp_path)
+    floor.main(tmp_path / "floor.json", tmp_path, quick=True)
     text = report.render(report.read(tmp_path), [])
     found = re.search(r"\| us a token \|.*\n.*\n\| 3 labels \| [\d.]+ \|(.*)\|(.*)\|\n", text)
     assert bool(found[1].strip()) == bool(found[2].strip()) == there
+    assert "| conll2000-sample, gradient of all weights |" in text
     assert ("was not on PATH: C was left out." in text) != there
