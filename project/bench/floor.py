@@ -1,13 +1,13 @@
 """Benchmark 11: the package's recursion over a chain beside the same one in plain C, on one thread.
 
-And the gradient of all weights of a real corpus beside the same in plain C: how far a program that
-does nothing else could be ahead of the peers on this machine.
-
 Sequences of 24 tokens with one test each, and one matrix of pair potentials, or one for each of
 many contexts, in float64. `floor.c` is given the scores and the potentials; the package looks up
 one row of weights for each token, and makes the potentials. Both compute forward and backward
 vectors, marginals and log Z, which must be the same. The C side is compiled here, for this machine
 and this number of labels; without gcc the package runs alone.
+
+Then the gradient of all weights of a real corpus beside the same in plain C, of which the weights
+of tests must be the same: how far a program that does nothing else is ahead of the peers here.
 """
 
 import ctypes
@@ -87,15 +87,26 @@ def make_problem(n_labels: int, n_contexts: int, n_sequences: int) -> Problem:
     return Problem(name, builder.build(), tuple(map(str, range(n_labels))))
 
 
+def padded(n_labels: int) -> int:
+    """The next multiple of 8."""
+    return -(-n_labels // 8) * 8
+
+
 def make_chains(problem: Problem, theta: Floats) -> Chains:
-    """What C is given; theta: all potential weights, those of the tests first."""
+    """What C is given of tokens with one test each; theta: all weights, those of tests first."""
     corpus, n = problem.corpus, problem.n_labels
-    padded = -(-n // 8) * 8
+    chains = without_scores(problem, theta)
+    chains.scores[:, :n] = theta.reshape(-1, n)[corpus.uni_indices]
+    return chains
+
+
+def without_scores(problem: Problem, theta: Floats) -> Chains:
+    """What C is given, but scores, which are 0; see `make_chains`."""
+    corpus, n = problem.corpus, problem.n_labels
     weights = theta.reshape(-1, n)
-    scores = np.zeros((corpus.n_tokens, padded))
-    scores[:, :n] = weights[corpus.uni_indices]
+    scores = np.zeros((corpus.n_tokens, padded(n)))
     potentials = np.exp(weights[len(corpus.unigram_keys) :]).reshape(-1, n, n)
-    pairs, transposed = np.zeros((2, len(potentials), n, padded))
+    pairs, transposed = np.zeros((2, len(potentials), n, padded(n)))
     pairs[..., :n], transposed[..., :n] = potentials, potentials.transpose(0, 2, 1)
     # A context is one test, or none where a sequence begins, which nobody reads.
     tests = np.append(corpus.ctx_indices, 0)[corpus.ctx_indptr[corpus.context]].astype(np.int32)
@@ -110,7 +121,7 @@ def compile_floor(n_labels: int, directory: Path) -> ctypes.CDLL | None:
         msg.warn(f"{COMPILER} is not on PATH: {FLOOR} is left out")
         return None
     path = directory / f"floor-{n_labels}.so"
-    sizes = f"-DLABELS={n_labels}", f"-DPADDED={-(-n_labels // 8) * 8}"
+    sizes = f"-DLABELS={n_labels}", f"-DPADDED={padded(n_labels)}"
     compiled = path.with_suffix(".o")
     subprocess.run([compiler, *FLAGS, "-fPIC", *sizes, "-c", SOURCE, "-o", compiled], check=True)
     # gcc links -ffast-math with code that switches subnormal numbers off in the whole process.
@@ -146,24 +157,15 @@ class Gradient:
         corpus, n = self.problem.corpus, self.problem.n_labels
         self.tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         self.tokens = self.tests.transposed(len(corpus.unigram_keys))
-        split = len(corpus.unigram_keys) * n
-        self.weights = self.theta[:split].copy()
-        self.unigram = np.zeros(split)
-        padded = -(-n // 8) * 8
-        shape = 1, n, padded
-        pairs, transposed = np.zeros(shape), np.zeros(shape)
-        potentials = np.exp(self.theta[split:].reshape(n, n))
-        pairs[0, :, :n], transposed[0, :, :n] = potentials, potentials.T
-        context = np.zeros(corpus.n_tokens, np.int32)
-        scores, log_z = np.zeros((corpus.n_tokens, padded)), np.zeros(corpus.n_sequences)
-        self.chains = Chains(corpus.offsets, scores, context, pairs, transposed, log_z)
-        self.pairs = np.zeros((n, padded))
+        self.chains = without_scores(self.problem, self.theta)
+        self.unigram = np.zeros(len(corpus.unigram_keys) * n)
+        self.pairs = np.zeros((n, padded(n)))
 
     def run(self, code: ctypes.CDLL) -> None:
         """Evaluate it."""
         corpus, chains = self.problem.corpus, self.chains
         tests, tokens = self.tests, self.tokens
-        call(code.sum_weights, len(tests), tests.indptr, tests.indices, self.weights, chains.scores)
+        call(code.sum_weights, len(tests), tests.indptr, tests.indices, self.theta, chains.scores)
         run_floor(code, chains)
         pairs = chains.offsets, chains.alpha, chains.evidence, chains.pairs, self.pairs
         call(code.sum_pairs, corpus.n_sequences, *pairs)

@@ -165,12 +165,12 @@ def _entry_residual(
     """Expected minus observed entries of the tokens first:last of an example, all of context c.
 
     Either all of the tokens begin the sequence, or none. What was taken of these pairs in their
-    matrix is mended in `visit.pair_sums`. visit: of `infer_example`; its `entry_sums` are the
-    result.
+    matrix, if that has weights, is mended in `visit.pair_sums`. visit: of `infer_example`; its
+    `entry_sums` are the result.
     """
     n_labels, contexts, potentials = visit.pairs
     sums, residual, value = visit.entry_sums, visit.pair_sums, potentials.value
-    matrix, padded = potentials.psi[contexts.matrix_of[c]], visit.pair_sums.shape[1]
+    m, padded = contexts.matrix_of[c], visit.pair_sums.shape[1]
     begin, end = entries_of(first, c, contexts)
     fill(sums, 0, end - begin, 0.0)
     for t in range(first, last):
@@ -178,9 +178,12 @@ def _entry_residual(
     if has_copy:
         for t in range(first, last):
             _add_masses(t, begin, end, contexts, visit.copy, sums)
+    if not contexts.constant[m]:
+        matrix = potentials.psi[m]
+        for e in range(begin, end):
+            i, y = contexts.ent_previous[e], contexts.ent_label[e]
+            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
     for e in range(begin, end):
-        i, y = contexts.ent_previous[e], contexts.ent_label[e]
-        residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
         sums[e - begin] *= value[e]
     for t in range(first, last):
         if labels[t] >= 0:

@@ -134,11 +134,10 @@ def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, the
     contexts, stamp = pairs.contexts, pairs.potentials.stamp
     n_matrices = len(contexts.constant)
     for i in range(len(context)):
-        token_context = context[i]
         if i + 1 < len(context):
             _ask_for_entries(context[i + 1], pairs, bigrams)
         # Of the type that these kernels are called with elsewhere.
-        c: Any = np.int64(token_context)
+        c: Any = np.int64(context[i])
         m: Any = np.int64(contexts.matrix_of[c])
         # Matrices of ones were built before, and stay.
         if stamp[m] != visit and not contexts.constant[m]:

@@ -211,7 +211,7 @@ class WorkingLoss(Shifted):
         self.pairs.begin_sums()
         for i in other.visit(contents.theta, vectors=True):
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-        self._gather_rows(0, gradient, self._row_chunks, False)
+        self._gather_rows(0, gradient, self._row_chunks)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
@@ -344,31 +344,30 @@ class WorkingLoss(Shifted):
                 sums += of_chunk
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
             if space.by_shard:
-                self.gather(i, gradient, is_begun=i > 0)
+                self.gather(i, gradient)
             space.lattice.store.release()
         if not space.by_shard:
-            self.gather(0, gradient, is_begun=False)
+            self.gather(0, gradient)
         gradient[: self.heads.n_weights] = self.heads.gradient(sums)
         self.values.gradient(gradient)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
 
-    def gather(self, i: int, gradient: Floats, *, is_begun: bool = True) -> None:
+    def gather(self, i: int, gradient: Floats) -> None:
         """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
-        Those of heads, and of values, are left out. is_begun: whether the gradient has those of
-        other sections, or zeros; if not, it is overwritten.
+        Those of heads, and of values, are left out. The first section overwrites what is there.
         """
-        self._gather_rows(i, gradient, self._tail_chunks, is_begun)
+        self._gather_rows(i, gradient, self._tail_chunks)
 
-    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks, is_begun: bool) -> None:
+    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
         """The same for chunks of rows, whether or not they are heads."""
         space = self.space
         given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first, last, *given, np.zeros(space.padded), is_begun, gradient
+                first, last, *given, np.zeros(space.padded), i > 0, gradient
             ),
             chunks,
         )
