@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
-    from .model.explanation import DocExplanation, ModelExplanation
     from .model.model import CRFModel
     from .pipeline.component import SparseCRF
     from .registry import crf_engines, crf_features, crf_solvers, crf_targets

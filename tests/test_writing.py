@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sparsecrf.atomic_write import append_file, make_folder, replace_folder, write_files
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.writing import append_file, make_folder, replace_folder, write_files
 
 OLD = {"a": b"old a", "b": b"old b"}
 NEW = {"a": b"new a", "b": None, "c": lambda path: path.write_bytes(b"new c")}

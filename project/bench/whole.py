@@ -26,7 +26,7 @@ from spacy.util import load_config
 from wasabi import msg
 
 from spacy_sparsecrf.cli.config import CONFIGS
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans, write_spans
+from spacy_sparsecrf.interop.schemes import Scheme, read_spans, write_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from .crfsuite_script import Kind

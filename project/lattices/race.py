@@ -22,10 +22,10 @@ from reports.machine import describe
 from reports.records import read_records, write_record
 from wasabi import msg
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, Inference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.loss.field import Field
-from spacy_sparsecrf.loss.graph import GraphLoss
+from spacy_sparsecrf.graphs.encoded import EncodedGraph, Inference
+from spacy_sparsecrf.graphs.graph_inference import Field
+from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver

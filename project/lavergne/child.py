@@ -57,7 +57,7 @@ def make_training(
     experiment: Experiment, directories: Sequence[str], n: int, course: Course
 ) -> tuple[Training, Parts, Any]:
     """The run, its data and its solver."""
-    from spacy_sparsecrf.features.lineage import KinRecord, Lineage
+    from spacy_sparsecrf.features.template_hierarchy import KinRecord, Lineage
 
     featurizer = Featurizer(experiment.templates)
     settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}

@@ -23,14 +23,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.attributes import DOCSTART, parse_columns
-from spacy_sparsecrf.convert.docs import read_docs, write_docs
-from spacy_sparsecrf.convert.formats import Format, open_source
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.class_sources import check_sources, read_classes
 from spacy_sparsecrf.features.featurizer import Featurizer, PlanFeaturizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.attributes import DOCSTART, parse_columns
+from spacy_sparsecrf.interop.docs import read_docs, write_docs
+from spacy_sparsecrf.interop.formats import Format, open_source
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
 from .files import Entry, File
 from .kinds import Arrays, Kind, assert_same

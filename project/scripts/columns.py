@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from spacy.tokens import Doc, DocBin
 
-from spacy_sparsecrf.convert.columns import TAB, read_columns
-from spacy_sparsecrf.convert.formats import CONLLU_COLUMNS
-from spacy_sparsecrf.convert.formats import read_conllu as read_words
+from spacy_sparsecrf.interop.columns import TAB, read_columns
+from spacy_sparsecrf.interop.formats import CONLLU_COLUMNS
+from spacy_sparsecrf.interop.formats import read_conllu as read_words
 
 Rows = list[list[str]]
 Sources = Annotated[list[str], typer.Argument(help="Directories to look in, in this order")]

@@ -11,7 +11,7 @@ from columns import Sources, convert, read_tsv
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.schemes import Scheme, read_spans
 
 PARTS = {"train": "train7936", "dev": "dev1000", "test": "test"}
 

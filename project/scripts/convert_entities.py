@@ -14,7 +14,7 @@ from columns import Rows, Sources, convert, read_tsv
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.schemes import Scheme, read_spans
 
 # Documents, of which the files do not tell where they begin: words of a dateline in Spanish news.
 AGENCY, N_LOOKED_AT = "EFE", 25  # a dateline's last words, and tokens among which it is looked for

@@ -7,7 +7,7 @@ from typing import Annotated
 import spacy
 import typer
 
-from spacy_sparsecrf.model.explanation import Contribution, TokenExplanation
+from spacy_sparsecrf.analysis.explanation import Contribution, TokenExplanation
 
 WIDTH, LINE, MARGIN = 720, 24, 16
 COLOURS = {"for": "#2f7d5b", "against": "#b4532a"}

@@ -13,7 +13,6 @@ from thinc.util import to_numpy
 from typer import Option
 from wasabi import msg
 
-from ..convert.columns import read_lines
 from ..errors import Errors, SparseCRFError
 from ..features.class_learning import (
     BigramCounter,
@@ -22,6 +21,7 @@ from ..features.class_learning import (
     vector_classes,
     write_classes,
 )
+from ..interop.columns import read_lines
 from ..progress import followed
 from .common import reported
 

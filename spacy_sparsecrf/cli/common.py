@@ -13,7 +13,7 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRF
-from ..pipeline.shards import block_of, read_files
+from ..pipeline.corpus_files import block_of, read_files
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")

@@ -18,9 +18,9 @@ from typing import IO, TypeAlias
 
 import numpy as np
 
+from ..atomic_write import make_folder, replace_folder
 from ..errors import Errors, SparseCRFError
 from ..schema import Field, check, check_json, parse, told
-from ..writing import make_folder, replace_folder
 from .arrays import Array, Files, Memory, npy_header
 from .encoded import (
     MISSING,

@@ -17,7 +17,7 @@ from ..corpus.numbering import find_keys
 from ..corpus.readings import Readings, Templates
 from ..kernels.compiled import bind
 from ..kernels.layout import SharedPairs, Tokens, Values
-from ..kernels.rows import (
+from ..kernels.model_lookup import (
     KeptSums,
     RowTable,
     Space,

@@ -15,11 +15,11 @@ from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_features
-from .arguments import Read
 from .attributes import CLUSTER, PHRASE, WORD
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
+from .parsing import Read
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import Plan, make_plan
 from .templates import parse_templates

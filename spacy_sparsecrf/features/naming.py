@@ -18,6 +18,9 @@ from spacy.vocab import Vocab
 from ..corpus.arrays import MEMORY, Memory
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
+from ..interop.patterns.featurizer import PatternFeaturizer
+from ..interop.patterns.macros import Pattern, text_of, value_of
+from ..interop.patterns.plan import Shown, texts_of
 from ..model.names import (
     ALWAYS,
     Outside,
@@ -28,13 +31,10 @@ from ..model.names import (
     write_value,
 )
 from ..model.names import Value as NamedValue
-from .arguments import Read
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, Ngrams, Value
 from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
-from .patterns.featurizer import PatternFeaturizer
-from .patterns.macros import Pattern, text_of, value_of
-from .patterns.plan import Shown, texts_of
+from .parsing import Read
 from .plan import seed_of
 from .templates import Template
 from .tokens import number_of

@@ -16,7 +16,6 @@ from spacy.strings import get_string_id
 from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
-from .arguments import Read
 from .attributes import (
     ANNOTATION,
     COMPARING,
@@ -28,6 +27,7 @@ from .attributes import (
     VECTOR,
     Ngrams,
 )
+from .parsing import Read
 from .templates import Template, TokenTest
 
 # From where an offset counts, see `Conjunctions`.

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Errors, SparseCRFError
-from .arguments import LIMIT, Cursor, Read, parse_read
+from .parsing import LIMIT, Cursor, Read, parse_read
 
 WITH = {"u": "the label", "b": "the label pair"}
 FAMILY = "ngrm"

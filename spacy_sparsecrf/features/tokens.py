@@ -21,8 +21,8 @@ from spacy.util import filter_spans
 from thinc.util import to_numpy
 
 from ..errors import Errors, SparseCRFError
-from .arguments import Read
 from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR
+from .parsing import Read
 from .phrases import Phrases, Tokens
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import TokenTest

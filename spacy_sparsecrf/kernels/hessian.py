@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from .chain import vectors_of
 from .compiled import fill, inner, kernel
-from .descent import entries_of
 from .expectations import add_to_heads
 from .layout import (
     Bigrams,
@@ -25,6 +24,7 @@ from .layout import (
 )
 from .pairs import slope_visited
 from .scores import score_token
+from .sgd import entries_of
 from .tangents import differentiate, recover_betas
 
 

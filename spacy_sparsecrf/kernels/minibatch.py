@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .descent import Summed, add_gradient, collect_rows, forget
 from .hessian import Turn, add_product
 from .layout import Floats, Ints, Tables, Visit
+from .sgd import Summed, add_gradient, collect_rows, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels.descent import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..kernels.hessian import Turn
 from ..kernels.layout import Tangents, Vectors, Visit
 from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
+from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
 if TYPE_CHECKING:
-    from .graph import GraphLoss
-    from .graph_examples import GraphExamples
+    from ..graphs.examples import GraphExamples
+    from ..graphs.loss import GraphLoss
 
 
 def new_visit(working: WorkingLoss) -> Visit:
@@ -133,7 +133,7 @@ def examples_of(loss: "WorkingLoss | GraphLoss") -> "Examples | GraphExamples":
     """The examples of a loss, which are visited one by one."""
     if isinstance(loss, WorkingLoss):
         return Examples(loss)
-    from .graph_examples import GraphExamples
+    from ..graphs.examples import GraphExamples
 
     return GraphExamples(loss)
 

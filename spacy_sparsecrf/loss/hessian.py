@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..kernels.hessian import differentiate_chunk, recover_chunk
 from ..kernels.layout import Tangents, TokensBy, Vectors
-from ..kernels.pair_expectations import matrix_products, settle_changes
+from ..kernels.pair_counts import matrix_products, settle_changes
 from ..kernels.pairs import slope_entries, slope_matrices
 from ..parallel import Chunks
 from .lattice import Floats

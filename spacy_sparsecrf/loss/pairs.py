@@ -29,7 +29,7 @@ from ..kernels.layout import (
     Vectors,
     Walk,
 )
-from ..kernels.pair_expectations import (
+from ..kernels.pair_counts import (
     count_entries,
     entry_sums,
     gather_bigrams,

@@ -23,7 +23,7 @@ from ..kernels.layout import (
     Vectors,
     Walk,
 )
-from ..kernels.pair_expectations import count_gold_pairs
+from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials

@@ -19,26 +19,26 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
+from ..analysis import edit_weights as patching
+from ..analysis.explanation import ModelExplanation, explain_model
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
-from ..model import patching
-from ..model.explanation import ModelExplanation, explain_model
+from ..graphs.edges import LinkRecord
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
-from . import storage
+from . import serialization as storage
+from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import is_quiet
-from .compiling import Job, check_strings, checked, make_label_ids
-from .links import LinkRecord
+from .build_training import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
+from .encoding import Job, check_strings, checked, make_label_ids
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .session import Seen, Session, within_memory
 from .settings import Settings, Setup
 from .stacking import read_first
-from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
-from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
+from .training_state import Seen, Session, within_memory
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder

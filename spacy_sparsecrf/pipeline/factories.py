@@ -152,8 +152,8 @@ def make_sparse_crf(
 
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
+    from ..graphs.edges import parse
     from .component import SparseCRF
-    from .links import parse
     from .settings import DecodingSettings, LearningSettings, Settings, Setup, read_inference
 
     settings = Settings(

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
-from ..corpus.graphs import Inference, Linked
 from ..corpus.readings import Readings
 from ..decoding.chains import Spans as LabelRuns
+from ..graphs.edges import read_links
+from ..graphs.encoded import Inference, Linked
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
-from .links import read_links
+from .annotating import Expected
 from .settings import Setup
-from .upstream import Expected
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
@@ -118,7 +118,7 @@ def make_decoder(
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
         return Decoder(model, legal, temperature)
-    from .graph_decoder import GraphDecoder
+    from ..graphs.decoder import GraphDecoder
 
     return GraphDecoder(model, legal, inference)
 

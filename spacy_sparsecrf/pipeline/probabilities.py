@@ -15,8 +15,8 @@ from .prediction import Predictions, Reader, by_doc
 from .stacking import texts_said
 
 if TYPE_CHECKING:
+    from ..analysis.explanation import DocExplanation, LabelledSpan, TokenExplanation
     from ..decoding.decoder import Decoder
-    from ..model.explanation import DocExplanation, LabelledSpan, TokenExplanation
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -168,7 +168,7 @@ class Probabilities:
         RETURNS: what `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        from ..model.explanation import DocExplanation
+        from ..analysis.explanation import DocExplanation
 
         if not len(doc):
             return DocExplanation(())
@@ -186,8 +186,8 @@ class Probabilities:
         RETURNS: the explanations, in order of the positions.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.
         """
+        from ..analysis.explanation import explain_tokens
         from ..features.naming import NameRecord
-        from ..model.explanation import explain_tokens
 
         [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
         reader = self._reader()
@@ -215,7 +215,7 @@ class Probabilities:
 
     def _told(self, doc: Doc, labels: Sequence[str]) -> "tuple[LabelledSpan, ...] | None":
         """The spans that labels of a Doc's tokens tell; None where they tell none."""
-        from ..model.explanation import LabelledSpan
+        from ..analysis.explanation import LabelledSpan
 
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):

@@ -46,15 +46,15 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import Observations
-from ..corpus.graphs import Inference
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
+from ..graphs.edges import CHAIN, Edge
+from ..graphs.encoded import Inference
 from ..model.model import KINDS, check_clusters
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .links import CHAIN, Edge
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver

@@ -122,7 +122,7 @@ class BatchSolver:
         one; 0 for none. Without l1, or with init_weights, there are none.
     seed: of the order in which the warm start visits sequences, >= 0.
     polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, of each model
-        that is taken from the run (see `training.run.polish`); 0 for none.
+        that is taken from the run (see `training.working_set.polish`); 0 for none.
     polish_l2: the l2 penalty of these.
     RAISES: SparseCRFError where a setting is out of range.
 

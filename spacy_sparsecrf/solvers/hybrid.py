@@ -14,7 +14,7 @@ from ..solvers import owlqn
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, needs
 
 if TYPE_CHECKING:
-    from ..loss.graph_examples import GraphExamples
+    from ..graphs.examples import GraphExamples
 
 
 @dataclass(kw_only=True)

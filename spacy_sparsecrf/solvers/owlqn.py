@@ -79,8 +79,8 @@ class OWLQN(BatchSolver):
     classic: whether to do as Andrew & Gao (2007) do, without the changes above.
     max_line_search: evaluations that one line search may take.
     average_warm_start: whether the warm start ends with means of its weights (see
-        `training.run.warm_start`): means label well, and the first quasi-Newton iterations often
-        lead to worse labels before they lead to better.
+        `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
+        often lead to worse labels before they lead to better.
     warm_start_row: whether such a warm start is an outer iteration of its own.
     steep_start: whether, with l1, the first model of the inverse Hessian is h^(-3/4), not h^(-1/2),
         while there are fewer pairs than `history`.

@@ -11,7 +11,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, needs
-from .mixing import MEAN, mix
+from .parameter_mixing import MEAN, mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.descent import Paid, penalise
+from ..kernels.sgd import Paid, penalise
 from ..loss.examples import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, evaluate_start
-from .mixing import mix
+from .parameter_mixing import mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 

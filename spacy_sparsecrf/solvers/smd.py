@@ -14,7 +14,7 @@ from .base import Floats, Longs, SolverState, StepReport, needs
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 if TYPE_CHECKING:
-    from ..loss.graph_examples import GraphExamples
+    from ..graphs.examples import GraphExamples
 
 
 @dataclass

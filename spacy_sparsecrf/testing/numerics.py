@@ -14,7 +14,7 @@ from ..corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from ..decoding.decoder import Decoder
 from ..errors import SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind
+from ..loss.per_token import corpus_of_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Function, lacks, refuse

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atomic_write import append_file, write_files
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
@@ -21,7 +22,6 @@ from ..model.model import CRFModel
 from ..penalty import ElasticNet
 from ..schema import Field, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
-from ..writing import append_file, write_files
 
 # What a file stores for each kind of value; other kinds are widened.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}

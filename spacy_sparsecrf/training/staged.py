@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.schedule import Kin, Stage
 from ..errors import Errors, SparseCRFError
-from ..loss.parts import Part, ReducedPart, places_of, reduced, with_distinct_contexts
+from ..loss.subproblems import Part, ReducedPart, places_of, reduced, with_distinct_contexts
 from ..model.model import CRFModel
 from ..schema import Field
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind, warn_of_pairs
+from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.working import WorkingLoss
 from ..model.coordinates import Keys, WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind

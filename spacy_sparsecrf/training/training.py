@@ -14,10 +14,16 @@ from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind, warn_of_pairs
-from ..loss.parts import Part, chain_parts, cluster_bounds, cluster_parts, without_idle_tests
+from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
+from ..loss.subproblems import (
+    Part,
+    chain_parts,
+    cluster_bounds,
+    cluster_parts,
+    without_idle_tests,
+)
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
@@ -25,7 +31,7 @@ from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
 from .checkpoint import ROWS, Rows, digest, identity_of, loaded, prefixed, save, without_prefix
-from .run import Run
+from .working_set import Run
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,8 +41,8 @@ class Problem:
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
     labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
-    per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0
-    for none; chains: of labels, each of which labels all tokens (see `chain_parts`), none where one
+    per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
+    `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see `chain_parts`), none where one
     has all.
     RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
         kind has none.

@@ -12,10 +12,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.explanations import strongest_pairs
+from spacy_sparsecrf.analysis.commands.tables import strongest_pairs
+from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..pipeline.test_mistakes import mistagged

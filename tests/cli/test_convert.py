@@ -13,12 +13,12 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.attributes import parse_columns
-from spacy_sparsecrf.convert.columns import BLANKS, TAB, read_columns
-from spacy_sparsecrf.convert.docs import STORED, read_docs, unpack, write_docs
-from spacy_sparsecrf.convert.formats import Format, guess_format, open_source
-from spacy_sparsecrf.convert.schemes import BadLabelError, Scheme, read_spans, write_spans
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.attributes import parse_columns
+from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
+from spacy_sparsecrf.interop.docs import STORED, read_docs, unpack, write_docs
+from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
+from spacy_sparsecrf.interop.schemes import BadLabelError, Scheme, read_spans, write_spans
 
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.attributes import guess_columns
-from spacy_sparsecrf.convert.columns import read_columns
-from spacy_sparsecrf.convert.docs import read_docs
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.attributes import guess_columns
+from spacy_sparsecrf.interop.columns import read_columns
+from spacy_sparsecrf.interop.docs import read_docs
 
 from .commands import run
 

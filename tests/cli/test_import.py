@@ -14,9 +14,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.convert.importing import names_by_patterns
-from spacy_sparsecrf.features.patterns.featurizer import WAPITI
-from spacy_sparsecrf.features.patterns.macros import parse_patterns
+from spacy_sparsecrf.interop.importing import names_by_patterns
+from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
+from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 
 from ..data import DATA, needs, read_columns
 from ..sklearn.cases import make_xy

@@ -13,8 +13,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, logger
 
-from spacy_sparsecrf.cli import path as path_report
-from spacy_sparsecrf.pipeline.path import PipelinePath
+from spacy_sparsecrf.analysis.commands import path as path_report
+from spacy_sparsecrf.analysis.path import PipelinePath
 
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus
 from ..toy import accuracy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sparsecrf.cluster.engine import Ray
+from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.errors import SparseCRFError
 
 from ..cli.commands import run
@@ -47,7 +47,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("spacy_sparsecrf.cluster.ray_team._PAUSE", 0.0)
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
     caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2))
     team = pipe.training_run().division.team
@@ -80,7 +80,7 @@ def test_errors_of_workers_are_told_as_our_own(folder: Path) -> None:
 def test_more_cores_than_there_are_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spacy_sparsecrf.cluster.ray_team._PATIENCE", 0.1)
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PATIENCE", 0.1)
     with pytest.raises(SparseCRFError, match=r"SC910.*num_workers = 3"):
         begun(folder, Ray(num_workers=3))
 

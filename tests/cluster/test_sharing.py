@@ -9,16 +9,16 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_sparsecrf.cluster.engine import Ray
 from spacy_sparsecrf.corpus.index import joined
+from spacy_sparsecrf.distributed.engines import Engine, Threads
+from spacy_sparsecrf.distributed.gathering import gather
+from spacy_sparsecrf.distributed.ray_engine import Ray
+from spacy_sparsecrf.distributed.worker import Brief, Member
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.parallel import LocalTeam
-from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus
-from spacy_sparsecrf.pipeline.engines import Engine, Threads
-from spacy_sparsecrf.pipeline.gathering import gather
-from spacy_sparsecrf.pipeline.member import Brief, Member
-from spacy_sparsecrf.pipeline.shards import read_files, reader_block
+from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
+from spacy_sparsecrf.pipeline.encoding import LabelIds, compile_corpus
 
 from .cases import Forgetful, Here, begun, learnt, steps, write_parts
 
@@ -149,7 +149,7 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def test_without_ray_its_command_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacy_sparsecrf.cluster.engine.find_spec", lambda name: None)
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_engine.find_spec", lambda name: None)
     with pytest.raises(SparseCRFError, match=r"SC905.*pip install 'spacy-sparsecrf\[ray\]'"):
         begun(folder, Ray())
 

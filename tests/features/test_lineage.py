@@ -11,7 +11,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.corpus.schedule import REQUIRE, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.lineage import KinRecord, Lineage
+from spacy_sparsecrf.features.template_hierarchy import KinRecord, Lineage
 from spacy_sparsecrf.features.templates import parse_templates
 
 TEMPLATES = [

@@ -14,7 +14,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.patterns.featurizer import WapitiPatterns
+from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
 
 from ..data import DATA, Sentence, needs, read_columns
 from .reference_patterns import expand, lines_of

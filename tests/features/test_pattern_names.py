@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import templates_by_kind
-from spacy_sparsecrf.features.patterns.featurizer import (
+from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
     PatternFeaturizer,
     WapitiPatterns,

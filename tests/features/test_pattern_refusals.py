@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
-from spacy_sparsecrf.features.patterns import macros
-from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.patterns import macros
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
 DOC = Doc(spacy.blank("en").vocab, words=["a", "b"])
 SOURCE = r"\[components.NAME.features\] text"

@@ -19,15 +19,15 @@ from spacy.training import Example
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.patterns.featurizer import (
+from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
     PatternFeaturizer,
     WapitiPatterns,
 )
-from spacy_sparsecrf.features.patterns.macros import translate
+from spacy_sparsecrf.interop.patterns.macros import translate
 from spacy_sparsecrf.registry import crf_features
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -166,7 +166,7 @@ def test_crfpp() -> None:
 
 def test_settings_are_read_without_numba() -> None:
     code = (
-        "import sys, spacy_sparsecrf.features.patterns.featurizer as f; "
+        "import sys, spacy_sparsecrf.interop.patterns.featurizer as f; "
         "f.WapitiPatterns('absent', columns=['orth', 'tag']); f.CRFPPTemplates(text='B'); "
         "assert 'numba' not in sys.modules"
     )

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.loss.blocks import BlockDescent, BlockLayout
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
 from .layouts import in_every_layout

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.parts import Part, ReducedPart, without_idle_tests
+from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, GraphBuilder, Inference, Observed
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Inference, Observed
+from spacy_sparsecrf.graphs.graph_inference import Field
+from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.loss.examples import examples_of
-from spacy_sparsecrf.loss.field import Field
-from spacy_sparsecrf.loss.graph import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from spacy_sparsecrf.distributed.loss import LeafLosses, Problem
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.shared import LeafLosses, Problem
 from spacy_sparsecrf.loss.tree import sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.features.patterns.featurizer import PatternFeaturizer
+from spacy_sparsecrf.interop.patterns.featurizer import PatternFeaturizer
 from spacy_sparsecrf.model.names import Outside, Value, read_test
 
 from ..features.reference_features import MASK, after, before, hash_values

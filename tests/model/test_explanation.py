@@ -9,8 +9,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.analysis.explanation import DocExplanation, explain_model, outcome_names
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.explanation import DocExplanation, explain_model, outcome_names
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..conftest import Corpus

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 
+from spacy_sparsecrf.analysis.edit_weights import dump, patch
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import hash_names
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.model.names import Names, write_hash
-from spacy_sparsecrf.model.patching import dump, patch
 
 from ..conftest import Corpus
 from ..toy import examples_of, run_steps

@@ -14,8 +14,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.model import explanation
-from spacy_sparsecrf.model.explanation import (
+from spacy_sparsecrf.analysis import explanation
+from spacy_sparsecrf.analysis.calibration import Bin, Calibration, Reliability, Threshold
+from spacy_sparsecrf.analysis.error_analysis import Mistake, Report
+from spacy_sparsecrf.analysis.explanation import (
     Contribution,
     DocExplanation,
     LabelExplanation,
@@ -25,8 +27,6 @@ from spacy_sparsecrf.model.explanation import (
     Transition,
 )
 from spacy_sparsecrf.pages.rendering import Page, render
-from spacy_sparsecrf.pipeline.calibration import Bin, Calibration, Reliability, Threshold
-from spacy_sparsecrf.pipeline.mistakes import Mistake, Report
 from spacy_sparsecrf.targets.matching import KINDS, Matches
 
 from ..conftest import Corpus

@@ -14,9 +14,9 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_sparsecrf.__main__ import app
+from spacy_sparsecrf.analysis.calibration import calibrate, reliability, threshold_of
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.calibration import calibrate, reliability, threshold_of
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, as_section
 
 from ..conftest import Corpus

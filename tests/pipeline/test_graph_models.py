@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.graphs import Inference, Links
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.graphs.edges import Edge, parse, read_links
+from spacy_sparsecrf.graphs.encoded import Inference, Links
+from spacy_sparsecrf.graphs.loss import GraphLoss
+from spacy_sparsecrf.graphs.training import GraphTraining, linked
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.graph import GraphLoss
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.pipeline.links import Edge, parse, read_links
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.graph import GraphTraining, linked
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus, with_negatives
+from spacy_sparsecrf.pipeline.encoding import LabelIds, compile_corpus, with_negatives
 from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups

@@ -12,12 +12,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_sparsecrf.analysis.calibration import calibrate
+from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.corpus.encoded import MISSING
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.parts import Part, chain_parts
+from spacy_sparsecrf.loss.subproblems import Part, chain_parts
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.calibration import calibrate
-from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
 from ..reference import random_problem

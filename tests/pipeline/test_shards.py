@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.shards import block_of, read_files, reader_block, shard_files
+from spacy_sparsecrf.pipeline.corpus_files import block_of, read_files, reader_block, shard_files
 from spacy_sparsecrf.registry import crf_engines
 
 from ..toy import examples_of, make_sentences, write_corpus

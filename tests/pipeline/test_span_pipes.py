@@ -12,8 +12,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
+from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 from spacy_sparsecrf.targets.matching import KINDS
 
 from ..decoding.span_cases import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.sklearn.attributes import Vocabulary, read_attributes
+from spacy_sparsecrf.interop.sklearn.attributes import Vocabulary, read_attributes
 
 
 def read(*tokens: Any) -> list[list[tuple[str, float]]]:

@@ -18,7 +18,7 @@ from sklearn.utils import estimator_checks
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.sklearn import CRF, SparseCRF
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ..toy import examples_of, make_sentences, run_steps

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.foreign import name_of
+from spacy_sparsecrf.interop.external_features import name_of
 from spacy_sparsecrf.sklearn import SparseCRF, read_docs
 
 from ..conftest import Corpus

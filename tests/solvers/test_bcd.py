@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.blocks import BlockLayout
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.block_loss import BlockLayout
 from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout

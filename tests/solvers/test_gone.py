@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.solvers.orthant_newton import OrthantNewton
+from spacy_sparsecrf.solvers.newton.orthant_newton import OrthantNewton
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem

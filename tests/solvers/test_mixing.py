@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.index import sliced
+from spacy_sparsecrf.distributed.loss import LeafLosses, Problem
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.parts import with_distinct_contexts
-from spacy_sparsecrf.loss.shared import LeafLosses, Problem
+from spacy_sparsecrf.loss.subproblems import with_distinct_contexts
 from spacy_sparsecrf.loss.tree import sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.mixing import MEAN, Pass
+from spacy_sparsecrf.solvers.parameter_mixing import MEAN, Pass
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.streaming import Batch, Terms

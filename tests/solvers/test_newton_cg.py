@@ -11,9 +11,9 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers import newton_cg
 from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.solvers.newton_cg import (
+from spacy_sparsecrf.solvers.newton import newton_cg
+from spacy_sparsecrf.solvers.newton.newton_cg import (
     NewtonCG,
     State,
     adapted_radius,

@@ -15,9 +15,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.oeg import OEG, State
+from spacy_sparsecrf.solvers.oeg.oeg import OEG, State
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem

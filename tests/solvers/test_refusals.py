@@ -9,12 +9,12 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.gis import GIS
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.training import Training

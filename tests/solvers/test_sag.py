@@ -11,14 +11,14 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.parts import Part
-from spacy_sparsecrf.loss.stored import StoredGradients
+from spacy_sparsecrf.loss.gradient_memory import StoredGradients
+from spacy_sparsecrf.loss.subproblems import Part
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag import SAG, State
-from spacy_sparsecrf.training.run import Run
+from spacy_sparsecrf.solvers.sag.sag import SAG, State
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import Run
 
 from ..data import DATA, needs
 from ..reference import Problem, random_problem

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.rules import BALANCED, Rules
-from spacy_sparsecrf.loss.stored import StoredGradients
+from spacy_sparsecrf.loss.gradient_memory import StoredGradients
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag_updates import BALANCED, Rules
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem

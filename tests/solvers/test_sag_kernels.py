@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.kernels.example import forward_loss
-from spacy_sparsecrf.kernels.rules import (
+from spacy_sparsecrf.kernels.sequence import forward_loss
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.examples import new_visit
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import Limits
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.sag.sag_updates import (
     BALANCED,
     GROWING,
     UNIFORM,
@@ -17,11 +22,6 @@ from spacy_sparsecrf.kernels.rules import (
     set_leaf,
     set_leaves,
 )
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import new_visit
-from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.parallel import Workers
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout

@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.scaling import scaled_weight
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.kernels import scaled_weight
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.scgis import SCGIS, probabilities
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled

@@ -12,19 +12,19 @@ from scipy.optimize import minimize
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver, Point, evaluate
-from spacy_sparsecrf.solvers.bcd import BCD
-from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN, State, inverse_hessian_product
 from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sag import SAG
-from spacy_sparsecrf.solvers.scgis import SCGIS
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..data import ORACLE, needs, read_oracle

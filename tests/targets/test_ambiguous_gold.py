@@ -10,12 +10,12 @@ from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.training.training import Training
 

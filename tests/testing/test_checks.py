@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN

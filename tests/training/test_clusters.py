@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
-from spacy_sparsecrf.loss.parts import cluster_bounds, cluster_parts
+from spacy_sparsecrf.loss.per_token import local_corpus
+from spacy_sparsecrf.loss.subproblems import cluster_bounds, cluster_parts
 from spacy_sparsecrf.model import file as model_file
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers

@@ -172,7 +172,7 @@ def test_other_solvers_are_refused(tmp_path: Path, solver: str):
 def test_a_component_learns_the_same(tmp_path: Path, monkeypatch, batch_size, config):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
     in_memory = train(examples, None, **config)
-    monkeypatch.setattr("spacy_sparsecrf.pipeline.compiling.BATCH_SIZE", batch_size)
+    monkeypatch.setattr("spacy_sparsecrf.pipeline.encoding.BATCH_SIZE", batch_size)
     assert train(examples, tmp_path / "a" / "b", **config) == in_memory
     assert os.listdir(tmp_path / "a" / "b") == ["encoded"]
 

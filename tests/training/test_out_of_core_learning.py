@@ -12,7 +12,7 @@ import spacy
 from spacy_sparsecrf.corpus.arrays import MEMORY, Files
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.parts import Part, ReducedPart, without_idle_tests
+from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training import training as training_module
 from spacy_sparsecrf.training.training import Training

@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.path import (
+from spacy_sparsecrf.analysis.regularization_path import (
     begin_at_zero,
     check_l1s,
     check_solver,
@@ -22,6 +18,10 @@ from spacy_sparsecrf.training.path import (
     finish,
     follow,
 )
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_loss, random_problem

@@ -5,17 +5,17 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.pipeline.session import Session
+from spacy_sparsecrf.pipeline.training_state import Session
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.training.run import polish
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import polish
 
 from ..reference import Problem, random_problem
 from ..solvers.in_use import SOLVERS_IN_USE
@@ -125,7 +125,7 @@ def calls(monkeypatch) -> list[tuple[int, float]]:
         seen.append((n_iterations, penalty.l2))
         return polish(loss, weights, n_iterations, penalty)
 
-    monkeypatch.setattr("spacy_sparsecrf.training.run.polish", counted)
+    monkeypatch.setattr("spacy_sparsecrf.training.working_set.polish", counted)
     return seen
 
 

@@ -9,8 +9,8 @@ from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.model.coordinates import WeightNames, summed
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.gis import GIS
-from spacy_sparsecrf.solvers.oeg import OEG
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SGD

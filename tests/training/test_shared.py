@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spacy_sparsecrf.training.shared import Share
+from spacy_sparsecrf.distributed.training import Share
 
 from ..reference import random_problem
 

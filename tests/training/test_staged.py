@@ -12,11 +12,11 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
 from spacy_sparsecrf.corpus.schedule import Descent, Kin, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.parts import Part, ReducedPart
+from spacy_sparsecrf.loss.subproblems import Part, ReducedPart
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training

@@ -1,0 +1,412 @@
+"""The chain loss of a corpus of which each member of a team has some leaves (see `loss.tree`).
+
+A leaf is evaluated by itself, and its sums are a pure function of its sequences and of the weights.
+A member tells the sums of the largest nodes of the tree that it has, and they are added up over the
+rest of the tree: the same bits, however many members share the leaves.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from itertools import chain, count, pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.gold import weighted
+from ..corpus.index import sliced
+from ..loss.chain import ChainLoss, distinct, largest
+from ..loss.lattice import Csr, Floats, Longs
+from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
+from ..loss.tree import maximal_subtrees, sum_over_tree
+from ..loss.working import Shifted, WorkingLoss
+from ..loss.workspace import LIMITS, Limits
+from ..parallel import Team, Workers
+
+ResultT = TypeVar("ResultT")
+
+# First leaves of nodes, and their sums.
+Partials = list[tuple[int, Floats]]
+
+# A partial gradient is compared to a little less than its share of the threshold: it is rounded.
+_ROUNDED = 1.0 - 1e-9
+# A leaf is small, and members have several at a time: its work is cut into few chunks.
+_OF_LEAF = LIMITS._replace(n_chunks=2)
+# Working losses that a member keeps: those of the run before and after a screening, and of that.
+_KEPT = 3
+
+
+class Problem(NamedTuple):
+    """What is learnt. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+
+    n_labels: int
+    label_weights: Floats | None
+    precision: str
+
+    def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
+        """The sequences with their weights."""
+        return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
+
+    def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
+        """The loss of sequences."""
+        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
+
+
+class _Weights(NamedTuple):
+    """Working weights of a leaf. places: [k] of these among all that work; found: at which weights
+    the loss was evaluated last, and its value and gradient there; there: of which other weights
+    the gradient was taken last, where they were, and the gradient [k] of ours.
+    """
+
+    working: WorkingLoss
+    places: Longs
+    found: list[tuple[Floats, float, Floats]]
+    there: list[tuple[WorkingLoss, Floats, Floats]]
+
+    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        """The value, and the gradient [k], at weights [K]; they are left in the workspace."""
+        own = theta[self.places]
+        contents = self.working.space.contents
+        if not (self.found and contents is not None and contents.are_of(self.working, own)):
+            self.found[:] = [(own, *self.working.value_and_grad(own))]
+        return self.found[0][1:]
+
+    def gradient_at(self, last: "_Weights", theta: Floats) -> Floats:
+        """The gradient [k] where others were evaluated last, all of which are ours.
+
+        last, theta: the others, and all that work with them. Their marginals are left.
+        """
+        _, gradient = last.evaluate(theta)
+        if last is self:
+            return gradient
+        own = theta[last.places]
+        if self.there:
+            other, where, gradient = self.there[0]
+            if other is last.working and np.array_equal(where, own):
+                return gradient
+        gradient = self.working.gradient_there(last.working.marginals(own))
+        self.there[:] = [(last.working, own, gradient)]
+        return gradient
+
+    def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
+        """What is summed to the curvature [k] where others were evaluated last.
+
+        Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
+        more: that have all of ours and of the others; last, theta: see `gradient_at`.
+        """
+        working, of_all = self.working, more.gradient_at(last, theta)
+        gradient = of_all[np.searchsorted(more.working.coordinates, working.coordinates)]
+        found, split = working.curvature(gradient), working.split
+        found[split:] = gradient[split:] + working.observed[split:]
+        return found
+
+
+class _Leaf:
+    """The loss of a leaf, on those tests that occur in it. number: of the leaf."""
+
+    def __init__(
+        self, number: int, corpus: EncodedCorpus, problem: Problem, workers: Workers
+    ) -> None:
+        self.number = number
+        contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
+        pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
+        tests = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
+        own = with_distinct_contexts(reduced(corpus, tests))
+        whole = Part(corpus, problem.n_labels)
+        self.part = ReducedPart(own, problem.n_labels, whole, tests)
+        self.loss = problem.loss(own, workers, _OF_LEAF)
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
+        """The loss on those of the weights [K] that the leaf has."""
+        inner = self.part.inner(coordinates)
+        places = np.flatnonzero(inner >= 0)
+        return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
+
+
+class LeafLosses:
+    """The losses of a member's leaves.
+
+    corpus: its sequences; leaf_ptr: [n + 1], which of them each leaf has; first: number of the
+    first leaf; workers: threads, each of which takes a leaf at a time, and several one leaf where
+    there are more of them. Leaves without a gold label contribute nothing.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        leaf_ptr: Longs,
+        first: int,
+        problem: Problem,
+        workers: Workers,
+    ) -> None:
+        own = problem.corpus(corpus)
+        self._workers = workers
+        self._nodes = maximal_subtrees(first, first + len(leaf_ptr) - 1)
+        leaves = [sliced(own, *leaf_ptr[i : i + 2]) for i in range(len(leaf_ptr) - 1)]
+        share = max(1, workers.n_threads // max(1, len(leaves)))
+        self._leaves = [
+            _Leaf(first + i, leaf, problem, Workers(share))
+            for i, leaf in enumerate(leaves)
+            if leaf.with_labels()[0].any()
+        ]
+        self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return sum(leaf.loss.n_examples for leaf in self._leaves)
+
+    def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
+        """Call a function of the place of each leaf."""
+        chunks = list(pairwise(range(len(self) + 1)))
+        return self._workers.map(lambda place, _: function(place), chunks)
+
+    def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:
+        if number not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.popitem(last=False)
+            restrict = [leaf.restrict for leaf in self._leaves]
+            self._kept[number] = self._of_each(lambda i: restrict[i](coordinates))
+        self._kept.move_to_end(number)
+        return self._kept[number]
+
+    def _summed(self, sums: Callable[[int], Floats]) -> Partials:
+        """The sums of the nodes, each of its leaves that are there; sums: by place of a leaf."""
+        found = []
+        for begin, end in self._nodes:
+            numbers = [(leaf.number, i) for i, leaf in enumerate(self._leaves)]
+            own = ((number, sums(i)) for number, i in numbers if begin <= number < end)
+            total = sum_over_tree(own)
+            if total is not None:
+                found.append((begin, total))
+        return found
+
+    def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
+        """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
+        all_of = self._weights(number, coordinates)
+        told = self._of_each(lambda i: all_of[i].evaluate(theta))
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(len(theta) + 1)
+            found[-1], found[all_of[i].places] = told[i]
+            return found
+
+        return self._summed(sums)
+
+    def gradient(self, *given: Any) -> Partials:
+        """The gradient [K] where other weights, all of them ours, were evaluated last.
+
+        given: number and coordinates [K] of a working set, of the last, and weights of the last. No
+        leaf is evaluated once more.
+        """
+        own, last, theta = given[:2], given[2:4], given[4]
+        before, all_of = self._weights(*last), self._weights(*own)
+        told = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(len(own[1]))
+            found[all_of[i].places] = told[i]
+            return found
+
+        return self._summed(sums)
+
+    def curvature(self, *given: Any) -> Partials:
+        """What `WorkingLoss.curvature` is the positive part of, [K].
+
+        given: number and coordinates [K] of a working set, and what `gradient` was given last.
+        """
+        own, more, last, theta = given[:2], given[2:4], given[4:6], given[6]
+        before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
+        told = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(len(own[1]))
+            found[all_of[i].places] = told[i]
+            return found
+
+        return self._summed(sums)
+
+    def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
+        """Coordinates of all potential weights whose gradient in a leaf exceeds a threshold."""
+        all_of = self._weights(number, coordinates)
+
+        def beyond(i: int) -> Longs:
+            leaf, weights = self._leaves[i], all_of[i]
+            own = weights.working, theta[weights.places], threshold, leaf.loss.n_potential
+            return leaf.part.outer(leaf.loss.screen(*own)[0])
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
+
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
+
+        def own(i: int) -> Longs:
+            leaf = self._leaves[i]
+            return leaf.part.outer(leaf.loss.descent_coordinates())
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
+
+    def visit(
+        self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
+    ) -> Partials:
+        """Sum what visits to leaves yield, each on those of the weights that it has.
+
+        visit: of the number of a leaf, its loss, laid out for a stochastic solver, and the places
+        of its weights.
+        """
+
+        def own(i: int) -> Floats:
+            leaf = self._leaves[i]
+            working, places, *_ = leaf.restrict(coordinates, stochastic=True)
+            return visit(leaf.number, working, places)
+
+        told = self._of_each(own)
+        return self._summed(lambda i: told[i])
+
+
+class Division(NamedTuple):
+    """Who has which leaves of a corpus.
+
+    team: has it; leaf_ptr: [L + 1] int64, the sequences of leaves; bounds: the leaves first:last of
+    each member.
+    """
+
+    team: Team
+    leaf_ptr: Longs
+    bounds: list[tuple[int, int]]
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves L."""
+        return len(self.leaf_ptr) - 1
+
+    def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
+        """Ask all members for the same; see `Team.ask`."""
+        return self.team.ask(method, [given] * len(self.team), keep=keep)
+
+    def summed(self, method: str, *given: Any) -> Floats | None:
+        """Add up over the tree what members tell of its nodes; None where there is nothing."""
+        return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
+
+
+class TeamWorkingLoss(Shifted):
+    """Value and gradient of the loss at working weights; see `WorkingLoss`.
+
+    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
+    added to, or [0].
+    """
+
+    is_divided = True
+
+    def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
+        self.coordinates, self.origin, self._loss = coordinates, origin, loss
+        # A number that no other working set has, by which members know it.
+        self.named = next(loss.numbers), loss.division.team.share(coordinates)
+
+    def given(self, weights: Floats) -> tuple[Any, ...]:
+        """What members are told of weights [K] of the model."""
+        return *self.named, self._loss.division.team.share(weights)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return self._loss.n_examples
+
+    def passed(self, visit: Any) -> tuple[Floats, int]:
+        """Visit all leaves (see `solvers.parameter_mixing.Pass`).
+
+        RETURNS: the sum of what they yield, and n, the leaves that have anything to learn from.
+        """
+        given = self.coordinates, visit
+        sums = self._loss.division.summed("mix", *map(self._loss.division.team.share, given))
+        assert sums is not None
+        return sums, self._loss.n_present
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
+        weights = self.model_weights(theta)
+        self._loss.evaluated = self, self, weights
+        sums = self._loss.division.summed("evaluate", *self.given(weights))
+        assert sums is not None
+        if not np.isfinite(sums[-1]):
+            return np.inf, np.zeros_like(theta)
+        return float(sums[-1]), sums[:-1]
+
+    def gradient_at(self, last: "TeamWorkingLoss", weights: Floats) -> Floats:
+        """The gradient where other weights of the model, all of them ours, were evaluated last."""
+        loss = self._loss
+        loss.evaluated = self, last, weights
+        sums = loss.division.summed("gradient", *self.named, *last.given(weights))
+        assert sums is not None
+        return sums
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian where a gradient with all our weights was taken."""
+        assert self._loss.evaluated is not None
+        more, last, weights = self._loss.evaluated
+        given = *more.named, *last.given(weights)
+        sums = self._loss.division.summed("curvature", *self.named, *given)
+        assert sums is not None
+        return np.maximum(sums, 0.0)
+
+
+class TeamLoss:
+    """The full problem: makes working losses, and screens; see `ChainLoss`.
+
+    division: who has the sequences; present: of each member the leaves with gold labels, and the
+    sequences with gold labels; n_potential: weights; prior: see `ChainLoss`.
+    """
+
+    def __init__(
+        self,
+        division: Division,
+        present: list[tuple[int, int]],
+        n_potential: int,
+        prior: tuple[Longs, Floats] | None = None,
+    ) -> None:
+        self.division, self.n_potential, self._prior = division, n_potential, prior
+        self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
+        self.numbers: Iterator[int] = count()
+        # Of which weights the gradient was taken last, and of which weights where.
+        self.evaluated: tuple[TeamWorkingLoss, TeamWorkingLoss, Floats] | None = None
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        if self._prior is None:
+            return coordinates
+        return distinct(np.concatenate((coordinates, self._prior[0])))
+
+    def all_coordinates(self) -> Longs:
+        """Every potential coordinate: for problems without l1, whose solution is dense."""
+        return np.arange(self.n_potential, dtype=np.int64)
+
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
+        return self.with_prior(distinct(np.concatenate(self.division.ask("descent_coordinates"))))
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> TeamWorkingLoss:
+        """The loss as a function of some weights, all others being zero."""
+        origin = np.empty(0)
+        if self._prior is not None:
+            origin = np.zeros(len(coordinates))
+            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
+        return TeamWorkingLoss(self, coordinates, origin)
+
+    def screen(
+        self, working: TeamWorkingLoss, theta: Floats, threshold: float, limit: int
+    ) -> tuple[Longs, Floats]:
+        """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
+
+        Where a sum over leaves exceeds it, it exceeds its share in a leaf. So leaves tell first
+        where that is so, and then the gradients there are summed.
+        """
+        share = threshold * _ROUNDED / self.division.n_leaves
+        weights = working.model_weights(theta)
+        found = self.division.ask("candidates", *working.given(weights), share)
+        wanted = distinct(np.concatenate([working.coordinates, *found]))
+        gradient = self.restrict(wanted).gradient_at(working, weights)
+        beyond = np.abs(gradient) > threshold
+        return largest([(wanted[beyond], gradient[beyond])], limit)

@@ -1,0 +1,150 @@
+"""A training run on a corpus of which each member of a team has a part; see `distributed.loss`."""
+
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.index import sliced
+from ..errors import Errors, SparseCRFError
+from ..loss.size import Size
+from ..loss.subproblems import Part
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import Floats, Longs
+from ..solvers.parameter_mixing import Pass
+from ..training.checkpoint import digest
+from ..training.training import Training
+from ..training.working_set import Run, warm_start
+from .loss import Division, LeafLosses, Partials, Problem, TeamLoss
+
+# The warm start learns from the first sequences that together have so many tokens, at the least.
+BEGINNING = 1 << 22
+
+
+class Share:
+    """What a member has of a run: sequences, and what is asked of them.
+
+    corpus: its sequences; leaf_ptr: [n + 1], those of its leaves; first: number of the first leaf;
+    beginning: of the whole corpus, of the member that makes the warm start; else None; workers:
+    threads to use.
+    """
+
+    corpus: EncodedCorpus
+    leaf_ptr: Longs
+    first: int
+    beginning: EncodedCorpus | None
+    workers: Workers
+    _problem: Problem
+    _losses: LeafLosses
+
+    def begin(self, problem: Problem) -> tuple[int, int]:
+        """Take the problem that is to be solved. RETURNS: leaves and sequences to learn from."""
+        self._problem = problem
+        own = self.corpus, self.leaf_ptr, self.first
+        self._losses = LeafLosses(*own, problem, self.workers)
+        return len(self._losses), self._losses.n_examples
+
+    def digests(self) -> list[str]:
+        """What tells the leaves from others."""
+        ends = self.leaf_ptr.tolist()
+        leaves = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
+        return [digest(*_told_apart(leaf)) for leaf in leaves]
+
+    def evaluate(self, *given: Any) -> Partials:
+        """See `LeafLosses.evaluate`."""
+        return self._losses.evaluate(*given)
+
+    def gradient(self, *given: Any) -> Partials:
+        """See `LeafLosses.gradient`."""
+        return self._losses.gradient(*given)
+
+    def curvature(self, *given: Any) -> Partials:
+        """See `LeafLosses.curvature`."""
+        return self._losses.curvature(*given)
+
+    def candidates(self, *given: Any) -> Longs:
+        """See `LeafLosses.candidates`."""
+        return self._losses.candidates(*given)
+
+    def descent_coordinates(self) -> Longs:
+        """See `LeafLosses.descent_coordinates`."""
+        return self._losses.descent_coordinates()
+
+    def mix(self, coordinates: Longs, begun: Pass) -> Partials:
+        """What a pass yields of each leaf, summed; see `Pass.over`."""
+        return self._losses.visit(coordinates, begun.over)
+
+    def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
+        """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
+        assert self.beginning is not None
+        corpus = self._problem.corpus(self.beginning)
+        loss = self._problem.loss(corpus, self.workers)
+        return warm_start(loss, penalty, *given)
+
+
+def _told_apart(leaf: EncodedCorpus) -> list[NDArray[Any]]:
+    """The arrays of a leaf that do not depend on who has read it: sets of labels have numbers."""
+    index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
+    several = leaf.labels < MISSING
+    sets = leaf.sets[MISSING - 1 - leaf.labels[several]]
+    arrays = [array for name, array in leaf.arrays.items() if name not in index]
+    return [*arrays, np.maximum(leaf.labels, MISSING - 1), sets]
+
+
+class SharedRun(Run):
+    """A run whose sequences the members of a team have."""
+
+    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+        loss: Any = self.loss
+        found: tuple[Longs, Floats] = loss.division.team.ask("warm_start", [given])[0]
+        return found
+
+
+class SharedTraining(Training):
+    """Trains on a corpus that others have: here it has an index, and no sequence.
+
+    division: who has it; the others: see `Training`.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        *given: Any,
+        division: Division,
+        **options: Any,
+    ) -> None:
+        self.division = division
+        super().__init__(corpus, *given, **options)
+
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        corpus, n, problem = self._corpus, len(self._labels), self._problem
+        told = Problem(n, problem.label_weights, problem.precision)
+        present = self.division.ask("begin", told, keep=True)
+        if not any(n_leaves for n_leaves, _ in present):
+            raise SparseCRFError(Errors.SC356)
+        n_potential = corpus.n_potential(n)
+        loss: Any = TeamLoss(self.division, present, n_potential, self._origin)
+        run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
+        run.n_sequences = self.n_sequences
+        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        # What working weights take is not known before they are; tests are the rest.
+        self.size = Size(n_tests, n_potential, None, corpus.unigram_keys.nbytes)
+        return [run]
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences that members have."""
+        return int(self.division.leaf_ptr[-1])
+
+    def largest_gradient(self) -> NoReturn:
+        """RAISES: SparseCRFError, as members are asked for gradients at weights of one l1 only."""
+        raise SparseCRFError(Errors.SC911)
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        of_leaves = [each for told in self.division.ask("digests") for each in told]
+        leaves = np.frombuffer("".join(of_leaves).encode(), np.uint8)
+        return digest(leaves, *self._corpus.arrays.values())

@@ -1,0 +1,186 @@
+"""What a process holds that shares a corpus with others, and what it is asked for.
+
+It reads its own files, and tells of them what the index is merged from. Then it gets the index, and
+encodes the sequences of its own leaves, of which it tells partial sums.
+"""
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens.underscore import Underscore
+
+from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.index import (
+    CorpusPart,
+    Index,
+    Rows,
+    Tests,
+    joined,
+    merged_tests,
+    sliced,
+    without_sequences,
+)
+from ..corpus.numbering import Hashes, Ints, Longs
+from ..features.coverage import Coverage, counted
+from ..features.naming import NameRecord
+from ..parallel import Workers
+from ..pipeline.corpus_files import read_files
+from ..pipeline.encoding import Compiled, LabelIds, read_part
+from ..pipeline.settings import Setup
+from ..progress import followed
+from .training import Share
+
+
+class Brief(NamedTuple):
+    """What a member knows from the first.
+
+    language, vocab, tokenizer: make the pipeline that reads; setup: of the component; block: of the
+    corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`; extensions:
+    of Docs, spans and tokens; named: whether tests are to be named.
+    """
+
+    language: type[Language]
+    vocab: Any
+    tokenizer: Any
+    setup: Setup
+    block: dict[str, Any]
+    files: list[Path]
+    labels: list[str]
+    fixed: bool
+    extensions: Any
+    named: bool
+
+
+@dataclass
+class Survey:
+    """What a member tells of files that it has read.
+
+    lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
+    tests of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
+    coverage: what features have read; n_tests: distinct tests of files; start_label: see
+    `EncodedCorpus`.
+    """
+
+    lengths: list[Longs] = field(default_factory=list)
+    rows: list[Rows | None] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    compiled: Compiled = field(default_factory=Compiled)
+    coverage: Coverage = field(default_factory=Coverage)
+    n_tests: int = 0
+    start_label: bool = True
+
+
+class Plan(NamedTuple):
+    """What all members need to encode sequences.
+
+    labels: of the whole corpus, in any order; whole: its index; contexts: of each file
+    the contexts of its rows; starts: [F + 1] int64, the sequence that each file begins with;
+    leaf_ptr: [L + 1] int64, those that leaves begin with.
+    """
+
+    labels: list[str]
+    whole: Index
+    contexts: list[Ints]
+    starts: Longs
+    leaf_ptr: Longs
+
+
+class _File(NamedTuple):
+    part: CorpusPart | None
+    record: NameRecord | None
+
+
+class Member(Share):
+    """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
+
+    def __init__(self, brief: Brief) -> None:
+        Underscore.load_state(brief.extensions)
+        self._brief = brief
+        self._nlp = brief.language(brief.vocab)
+        self._nlp.tokenizer = brief.tokenizer
+        self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
+        self._files: dict[int, _File] = {}
+        self.workers = Workers(brief.setup.settings.n_threads)
+
+    def survey(self, first: int, last: int) -> Survey:
+        """Read the files first:last."""
+        survey = Survey()
+        with counted(self._brief.setup.features) as survey.coverage:
+            for number in range(first, last):
+                survey.compiled.join(self._read(number))
+                part = self._files[number].part
+                lengths = np.zeros(0, np.int64) if part is None else part.lengths
+                survey.lengths.append(lengths)
+                survey.rows.append(None if part is None else part.rows)
+                if part is not None:
+                    survey.n_tests += len(part.tests.keys)
+                    survey.start_label = part.start_label
+        survey.labels = self._label_ids.names
+        return survey
+
+    def _read(self, number: int) -> Compiled:
+        brief, setup = self._brief, self._brief.setup
+        record = NameRecord.of(setup.features) if brief.named else None
+        examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
+        examples = followed(examples, "Reading corpus", "docs")
+        found, part = read_part(examples, record or setup.features, setup, self._label_ids)
+        self._files[number] = _File(part, record)
+        return found
+
+    def tests(self, first: int, last: int, low: int, high: int) -> Tests:
+        """The tests of the files first:last whose hashes are low:high, both included.
+
+        Files are read that are not there: they are another's who was lost since it surveyed them.
+        """
+        for number in range(first, last):
+            if number not in self._files:
+                self._read(number)
+        parts = [(number, self._files[number].part) for number in range(first, last)]
+        tests = [part.tests.of_part(number) for number, part in parts if part is not None]
+        return merged_tests([own.between(low, high) for own in tests])
+
+    def encode(self, plan: Plan, first: int, last: int) -> EncodedCorpus:
+        """The sequences first:last of the whole corpus; files are read that are not there yet."""
+        self._label_ids.add(plan.labels)
+        found = []
+        for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
+            low, high = max(first, begin), min(last, end)
+            if low >= high:
+                continue
+            if number not in self._files or self._files[number].part is None:
+                self._read(number)
+            part = self._files[number].part
+            assert part is not None
+            whole = part.encoded(plan.whole, plan.contexts[number])
+            found.append(sliced(whole, low - begin, high - begin))
+        corpus = joined(found) if found else without_sequences(plan.whole)
+        target = self._brief.setup.target
+        self._labels, labels, sets = self._label_ids.final(corpus.labels, target)
+        return replace(corpus, labels=labels, sets=sets)
+
+    def load(self, plan: Plan, first: int, last: int, n: int) -> tuple[tuple[str, ...], int]:
+        """Encode the sequences of the leaves first:last, of which sums will be asked.
+
+        n: sequences of the beginning of the corpus that are encoded besides. RETURNS: the labels of
+        the whole corpus, and how many tokens of the leaves have none.
+        """
+        self.first, self.leaf_ptr = first, plan.leaf_ptr[first : last + 1]
+        self.corpus = self.encode(plan, *self.leaf_ptr[[0, -1]].tolist())
+        self.leaf_ptr = self.leaf_ptr - self.leaf_ptr[0]
+        self.beginning = self.encode(plan, 0, n) if n else None
+        for number, file in self._files.items():
+            self._files[number] = file._replace(part=None)
+        return self._labels, int((self.corpus.labels == MISSING).sum())
+
+    def names(self, keys: Hashes) -> dict[int, str]:
+        """The names of tests, by hash, of those that occur in files that were read."""
+        found: dict[int, str] = {}
+        for file in self._files.values():
+            if file.record is not None:
+                wanted = [key for key in keys.tolist() if key not in found]
+                found |= file.record.names(np.array(wanted, np.uint64))
+        return found

@@ -1,0 +1,78 @@
+"""`import`: trained models of Wapiti, CRF++ and CRFsuite as pipelines."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import spacy
+import typer
+from wasabi import msg
+
+from ...cli.common import reported
+from ...errors import Errors, SparseCRFError
+from ...pipeline.component import SparseCRF
+from ...pipeline.from_weights import fill
+from ..importing import import_model as read
+
+_EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
+
+
+def import_model(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Model of Wapiti, of CRF++ as text (crf_learn -t), of CRFsuite, or a dump of it"
+        ),
+    ],
+    output: Annotated[Path, typer.Argument(help="Directory for the pipeline")],
+    columns: Annotated[
+        str, typer.Option(help="What the columns that patterns read are, as orth,tag")
+    ] = "orth",
+    target: Annotated[
+        str, typer.Option(help="Where labels are written: tag, pos, morph or _.NAME")
+    ] = "tag",
+    tests: Annotated[
+        Path | None,
+        typer.Option(help=f"JSON file that tells what CRFsuite's features are: {_EXAMPLE}"),
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
+    dtype: Annotated[
+        str, typer.Option(help="float64, or float32 for half the size and rounded weights")
+    ] = "float64",
+) -> None:
+    """Make a pipeline of a model that another program has trained.
+
+    It gives the same labels to the same columns. Wapiti's and CRF++'s models have the patterns in
+    them; CRFsuite's features have to be what templates read, under whatever names.
+    """
+    with reported():
+        names = columns.split(",")
+        if target in names:
+            raise SparseCRFError(Errors.SC633.format(target=target))
+        imported = read(source, names, _read_tests(tests), dtype)
+        nlp = spacy.blank(lang)
+        block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
+        config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
+        config["model"] = imported.model.kind
+        pipe = cast(SparseCRF, nlp.add_pipe("sparse_crf", config=config))
+        fill(pipe, imported.model, imported.names, str(source))
+        nlp.to_disk(output)
+        if imported.n_never:
+            msg.warn(f"{imported.n_never} features that no pattern makes are left out")
+        counts = f"{pipe.model.n_active} weights and {len(pipe.label_data)} labels"
+        msg.good(f"{counts} of {source} are in {output}")
+
+
+def _read_tests(path: Path | None) -> dict[str, str]:
+    """What templates call features. RAISES: SparseCRFError for a file that does not tell."""
+    if path is None:
+        return {}
+    reason = ""
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        found, reason = None, str(error)
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        values = {"example": _EXAMPLE, "reason": reason or "it is something else"}
+        raise SparseCRFError(Errors.SC634.format(path=path, **values))
+    return found

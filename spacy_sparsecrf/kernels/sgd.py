@@ -1,0 +1,413 @@
+"""Stochastic descent, an example at a time, and sums of gradients of some examples.
+
+Weights have the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compiled import fill, inner, kernel, position, prefetch
+from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
+from .pair_counts import add_starts
+from .products import add_outer_products
+from .sequence import infer_example
+
+# Below this the third term of a series of exp is the last that counts.
+_LITTLE = 1e-5
+# How many rows ahead what a weight has paid is asked for.
+_AHEAD = 12
+
+
+class Paid(NamedTuple):
+    """Weights, and the penalties that they have received.
+
+    theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a weight
+    has received; shrunk: [rows or weights] float64, in and out, the l2 rate that each has been
+    shrunk by; due: [2] float64, cumulated l1 and l2 rates.
+    """
+
+    theta: Floats
+    received: Floats
+    shrunk: Floats
+    due: Floats
+
+
+@inner
+def _decay(x: float) -> float:
+    """exp(-x); where x is tiny, as it mostly is, without calling exp."""
+    return _decay_little(x) if x < _LITTLE else float(np.exp(-x))
+
+
+@inner
+def _decay_little(x: float) -> float:
+    """exp(-x) for x below _LITTLE."""
+    return 1.0 - x + 0.5 * x * x
+
+
+@inner
+def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float) -> None:
+    """Apply to theta[k] := weight the l1 penalty that is due, and enter it at received[k].
+
+    Both signs at once, without a branch, so that loops over weights vectorise: the penalty is the
+    weight itself, cut to what is left of `due` in the direction of either sign.
+    """
+    positive = max(due + received[k], 0.0)
+    negative = min(received[k] - due, 0.0)
+    kept = weight - min(max(weight, negative), positive)
+    received[k] += kept - weight
+    theta[k] = kept
+
+
+@kernel
+def penalise(row_ptr: Ints, paid: Paid) -> None:
+    """Apply to all weights the penalties that have been due since they were last seen.
+
+    With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
+    w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
+    sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
+
+    row_ptr: [R + 1], weights of a row.
+    """
+    due, shrunk = paid.due, paid.shrunk
+    for row in range(len(shrunk)):
+        factor = _decay(due[1] - shrunk[row])
+        shrunk[row] = due[1]
+        for k in range(row_ptr[row], row_ptr[row + 1]):
+            _penalise(k, factor * paid.theta[k], paid.theta, paid.received, due[0])
+
+
+@inner
+def update_rows(
+    t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
+) -> None:
+    """Descend on the unigram weights of token t, then apply the penalties due.
+
+    residual: [Yp], gradient by label; paid: `shrunk` is of rows.
+    """
+    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
+    for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
+        if j + _AHEAD < len(rows):
+            prefetch(received, row_ptr[rows[j + _AHEAD]])
+            prefetch(shrunk, rows[j + _AHEAD])
+        row = rows[j]
+        begin, end = row_ptr[row], row_ptr[row + 1]
+        factor = _decay(due[1] - shrunk[row])
+        shrunk[row] = due[1]
+        if end - begin == n_labels:
+            weights, own = theta[begin:end], received[begin:end]
+            for y in range(n_labels):
+                _penalise(y, factor * (weights[y] - step * residual[y]), weights, own, due[0])
+        else:
+            for k in range(begin, end):
+                weight = factor * (theta[k] - step * residual[row_labels[k]])
+                _penalise(k, weight, theta, received, due[0])
+
+
+@inner
+def _add_masses(
+    t: int, begin: int, end: int, contexts: Contexts, vectors: Vectors, sums: Floats
+) -> None:
+    """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
+    alpha, backward = vectors.alpha, vectors.backward
+    for e in range(begin, end):
+        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
+
+
+@inner
+def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
+    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
+    if t == 0:
+        return contexts.ent_start[c], contexts.ent_ptr[c + 1]
+    return contexts.ent_ptr[c], contexts.ent_start[c]
+
+
+@inner
+def _add_products(
+    first: int, last: int, n_labels: int, tokens: Ints, vectors: Vectors, total: Floats
+) -> None:
+    """Add the outer products of a sequence's tokens first:last, of the first its backward row."""
+    middle = max(first, 1)
+    add_outer_products(tokens[middle:last], n_labels, vectors.alpha, vectors.backward, total)
+    add_starts(tokens[first:middle], n_labels, vectors.backward, total)
+
+
+@inner
+def _expect_pairs(first: int, last: int, has_copy: bool, matrix: Floats, visit: Visit) -> None:
+    """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share a matrix.
+
+    As if no context had entries. has_copy: whether the example has a constrained copy.
+    """
+    n_labels, residual = visit.pairs.n_labels, visit.pair_sums
+    fill(residual.reshape(-1), 0, residual.size, 0.0)
+    _add_products(first, last, n_labels, visit.tokens, visit.vectors, residual)
+    if has_copy:
+        _add_products(first, last, n_labels, visit.tokens, visit.copy, residual)
+    for i in range(residual.shape[0]):
+        for y in range(residual.shape[1]):
+            residual[i, y] *= matrix[i, y]
+
+
+@inner
+def _subtract_gold(first: int, last: int, n_labels: int, labels: Ints, residual: Floats) -> None:
+    """residual[y_{t-1}, y_t] -= 1 for tokens first:last of a sequence; labels: [T]."""
+    for t in range(first, last):
+        if labels[t] >= 0:
+            residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
+
+
+@inner
+def _entry_residual(
+    first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: Visit
+) -> None:
+    """Expected minus observed entries of the tokens first:last of an example, all of context c.
+
+    Either all of the tokens begin the sequence, or none. What was taken of these pairs in their
+    matrix, if that has weights, is mended in `visit.pair_sums`. visit: of `infer_example`; its
+    `entry_sums` are the result.
+    """
+    n_labels, contexts, potentials = visit.pairs
+    sums, residual, value = visit.entry_sums, visit.pair_sums, potentials.value
+    m, padded = contexts.matrix_of[c], visit.pair_sums.shape[1]
+    begin, end = entries_of(first, c, contexts)
+    fill(sums, 0, end - begin, 0.0)
+    for t in range(first, last):
+        _add_masses(t, begin, end, contexts, visit.vectors, sums)
+    if has_copy:
+        for t in range(first, last):
+            _add_masses(t, begin, end, contexts, visit.copy, sums)
+    if not contexts.constant[m]:
+        matrix = potentials.psi[m]
+        for e in range(begin, end):
+            i, y = contexts.ent_previous[e], contexts.ent_label[e]
+            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
+    for e in range(begin, end):
+        sums[e - begin] *= value[e]
+    for t in range(first, last):
+        if labels[t] >= 0:
+            place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
+            e = position(contexts.ent_place[begin:end], place)
+            if begin + e < end and contexts.ent_place[begin + e] == place:
+                sums[e] -= 1.0
+
+
+@inner
+def _update_pair(k: int, weight: float, paid: Paid) -> None:
+    """Set a bigram weight, then apply the penalties due.
+
+    A bigram test may act by a matrix here and by entries there: its weights shrink apart.
+    """
+    factor = _decay(paid.due[1] - paid.shrunk[k])
+    paid.shrunk[k] = paid.due[1]
+    _penalise(k, factor * weight, paid.theta, paid.received, paid.due[0])
+
+
+@inner
+def _update_full(
+    begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
+) -> None:
+    """Do `_update_pair` for all pairs of labels, from weight `begin` on, none long in arrears."""
+    for i in range(n_previous):
+        first, last = begin + i * n_labels, begin + (i + 1) * n_labels
+        weights, received = paid.theta[first:last], paid.received[first:last]
+        shrunk, own = paid.shrunk[first:last], residual[i]
+        for y in range(n_labels):
+            factor = _decay_little(paid.due[1] - shrunk[y])
+            shrunk[y] = paid.due[1]
+            _penalise(y, factor * (weights[y] - step * own[y]), weights, received, paid.due[0])
+
+
+@inner
+def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
+    """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
+    bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
+    for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
+        begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+        if end - begin == bigrams.n_previous * n_labels:
+            earliest = paid.due[1]
+            for k in range(begin, end):
+                earliest = min(earliest, paid.shrunk[k])
+            if paid.due[1] - earliest < _LITTLE:
+                _update_full(begin, bigrams.n_previous, n_labels, residual, step, paid)
+                continue
+        for k in range(begin, end):
+            _update_pair(k, paid.theta[k] - step * flat[bigrams.row_places[k]], paid)
+
+
+@inner
+def _update_entries(
+    begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
+) -> None:
+    """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
+    ptr, weights = tables.bigrams.ent_weight_ptr, tables.bigrams.ent_weights
+    for e in range(begin, end):
+        for j in range(ptr[e], ptr[e + 1]):
+            k: Any = np.int64(weights[j])
+            _update_pair(k, paid.theta[k] - step * residual[e - begin], paid)
+
+
+@inner
+def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid) -> None:
+    """Descend on the bigram weights of example s, a run of tokens at a time.
+
+    Tokens of a run share a context, or a matrix. paid: of bigram weights only.
+    """
+    sequences = tables.sequences
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    labels, context = sequences.labels[begin:end], sequences.context[begin:end]
+    has_copy, n = sequences.copies[s] >= 0, end - begin
+    contexts, residual = visit.pairs.contexts, visit.pair_sums
+    same_context = same_matrix = end_of_matrix = 0
+    for i in range(n):
+        c = context[i]
+        m = contexts.matrix_of[c]
+        if i == end_of_matrix:
+            same_matrix, end_of_matrix = i, i + 1
+            while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
+                end_of_matrix += 1
+            if not contexts.constant[m]:
+                matrix = visit.pairs.potentials.psi[m]
+                _expect_pairs(i, end_of_matrix, has_copy, matrix, visit)
+        # The first token has entries of its own, those of the start row.
+        if i == 0 or i + 1 == n or context[i + 1] != c:
+            first, last = entries_of(same_context, c, contexts)
+            if first < last:
+                _entry_residual(same_context, i + 1, has_copy, labels, c, visit)
+                _update_entries(first, last, tables, visit.entry_sums, step, paid)
+            same_context = i + 1
+        if i + 1 == end_of_matrix and not contexts.constant[m]:
+            _subtract_gold(same_matrix, end_of_matrix, sequences.n_labels, labels, residual)
+            _update_matrix(m, tables, residual, step, paid)
+
+
+@inner
+def update_example(
+    s: int, tables: Tables, visit: Visit, step: float, unigram: Paid, bigram: Paid
+) -> None:
+    """Descend from the gradient of example s, which was inferred last, then apply penalties.
+
+    unigram, bigram: the weights of each kind; `shrunk` is of rows of unigram weights, and of single
+    bigram weights.
+    """
+    sequences = tables.sequences
+    begin, n_labels = sequences.offsets[s], sequences.n_labels
+    for t in range(begin, sequences.offsets[s + 1]):
+        residual = visit.vectors.marginals[t - begin]
+        update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
+    _update_pairs(s, tables, visit, step, bigram)
+
+
+@inner
+def forget(visit: Visit) -> None:
+    """Take all potentials for out of date, as weights have changed since."""
+    stamp = visit.pairs.potentials.stamp
+    for i in range(len(stamp)):
+        stamp[i] = -1
+
+
+@kernel
+def sgd_pass(
+    order: Ints,
+    tables: Tables,
+    unigram: Paid,
+    bigram: Paid,
+    l1_rate: float,
+    l2_rate: float,
+    eta: float,
+    decay: float,
+    visit: Visit,
+) -> float:
+    """One pass of stochastic gradient descent over examples, in the given order.
+
+    order: [n] int64 examples; unigram, bigram: see `update_example`, in and out, with one `due`;
+    l1_rate, l2_rate: penalties per example (rho / N); eta: step of the first example, multiplied by
+    `decay` after each; 0 only measures.
+    RETURNS: the weighted sum of the losses of the examples, each before its update.
+    """
+    due, loss = unigram.due, 0.0
+    forget(visit)
+    for number in range(len(order)):
+        s = order[number]
+        weight = tables.sequences.weights[s]
+        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, visit)
+        if eta == 0.0:
+            continue
+        # An example's share of the penalty does not depend on its weight.
+        due[0] += eta * l1_rate
+        due[1] += eta * l2_rate
+        update_example(s, tables, visit, eta * weight, unigram, bigram)
+        eta *= decay
+    return loss
+
+
+class Summed(NamedTuple):
+    """A sum of gradients [K], and its parts as weights on which nothing is due: all else zeros."""
+
+    gradient: Floats
+    unigram: Paid
+    bigram: Paid
+
+
+@inner
+def add_gradient(
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+) -> float:
+    """Add the weighted gradient of example s at theta [K] to that of others.
+
+    That is to descend from it, with a step of minus the example's weight and no penalty. number:
+    see `infer_example`. RETURNS: the weighted loss.
+    """
+    weight, split = tables.sequences.weights[s], tables.unigrams.split
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
+    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
+    return float(weight * loss)
+
+
+@kernel
+def add_gradients(
+    members: Ints, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+) -> float:
+    """Add the weighted gradients of examples `members`, at the same weights, to gradients.
+
+    number: one of its own for each theta; the rest: see `add_gradient`.
+    RETURNS: the weighted sum of the losses.
+    """
+    loss = 0.0
+    for s in members:
+        loss += add_gradient(s, number, tables, theta, summed, visit)
+    return loss
+
+
+@inner
+def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
+    """Append first + row to touched[:n] for rows that are not marked with this number.
+
+    RETURNS: the new n.
+    """
+    for row in rows:
+        if marks[first + row] != number:
+            marks[first + row] = number
+            touched[n] = first + row
+            n += 1
+    return n
+
+
+@inner
+def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
+    """List the rows that sequences have: unigram rows, then bigram rows.
+
+    members: [n] sequences; marks: [rows] int64, in and out, the number at which a row was listed
+    last; touched: [rows] int64, out. RETURNS: how many they are.
+    """
+    sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
+    n, n_unigram = 0, len(unigrams.row_ptr) - 1
+    for s in members:
+        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
+            rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            n = _collect(rows, 0, number, marks, touched, n)
+            c = context_rows.context[t]
+            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+            n = _collect(rows, n_unigram, number, marks, touched, n)
+    return n

@@ -1,0 +1,1 @@
+"""Block coordinate descent, with its kernels and its view of the loss."""

@@ -1,0 +1,1 @@
+"""Generalised iterative scaling (GIS, SCGIS), with its kernels."""

@@ -1,0 +1,78 @@
+"""GIS: all weights at once, slowed by how many features are on at once."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...loss.working import WorkingLoss
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start
+from .kernels import largest_sum, scale_weights
+from .scgis import IterativeScaling
+
+
+@dataclass
+class State(SolverState):
+    """Where GIS stands.
+
+    slowing: f#, of the working weights.
+    """
+
+    slowing: float
+
+
+@crf_solvers("spacy_sparsecrf.GIS.v1")
+@dataclass(kw_only=True, eq=False)
+class GIS(IterativeScaling):
+    """Generalized iterative scaling (Darroch & Ratcliff 1972; Goodman 2002, figure 1).
+
+    For per-position models. Each iteration minimises a separable bound on the objective: without
+    penalty d_i = log(O_i / E_i) / f#, with f# = max_{t,y} sum_i f_i(x_t, y) over the working
+    weights; with penalties see `scaled_weight`. The objective never rises.
+
+    The settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = State
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+        """Evaluate the first point; see `BatchSolver.start`.
+
+        RAISES: SparseCRFError also as `check`.
+        """
+        self.check(loss, penalty)
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return State(theta, gradient, value, _slowing(loss))
+
+    def remap(
+        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
+    ) -> State:
+        """Carry a state over to another working set, of another f#; see `BatchSolver.remap`."""
+        carried: State = super().remap(loss, penalty, state, source, gradient)
+        return replace(carried, slowing=_slowing(loss))
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+        """Do one iteration."""
+        observed = loss.observed
+        expected = state.gradient - penalty.l2 * state.theta + observed
+        theta = np.empty_like(state.theta)
+        numbers = state.slowing, penalty.l1, penalty.l2
+        scale_weights(state.theta, observed, expected, *numbers, theta)
+        state.theta = theta
+        state.value, state.gradient = evaluate(loss, penalty, theta)
+        return self.report(penalty, state)
+
+
+def _slowing(loss: WorkingLoss) -> float:
+    """f# of the working weights; 1 where there are none, as then nothing moves."""
+    space, rows = loss.space, loss.unigram
+    tokens = rows.of(space.lattice.tests)
+    # Heads have a table of weights, of which there is none that are 1.
+    no_heads = np.zeros(len(tokens) + 1, np.int64)
+    unigrams = loss.tables.unigrams._replace(
+        head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
+    )
+    most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
+    return max(float(most), 1.0)

@@ -1,0 +1,1 @@
+"""Online exponentiated gradient, with its kernels and its dual variables."""

@@ -1,0 +1,1 @@
+"""Stochastic average gradient (SAG, SAGA), with its kernels and its memory of gradients."""
