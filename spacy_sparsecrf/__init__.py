@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
     from .model.model import CRFModel
-    from .pipeline.component import SparseCRF
+    from .pipeline.component import SparseCRF, SparseCRFPipe
     from .registry import crf_engines, crf_features, crf_solvers, crf_targets
     from .solvers.base import BatchSolver
     from .targets.base import Target
@@ -24,6 +24,7 @@ __all__ = [
     "ModelExplanation",
     "SparseCRF",
     "SparseCRFError",
+    "SparseCRFPipe",
     "SparseCRFWarning",
     "Target",
     "crf_engines",
@@ -35,10 +36,11 @@ __all__ = [
 _HOMES = {
     "BatchSolver": "solvers.base",
     "CRFModel": "model.model",
-    "DocExplanation": "model.explanation",
-    "ModelExplanation": "model.explanation",
+    "DocExplanation": "analysis.explanation",
+    "ModelExplanation": "analysis.explanation",
     "SparseCRF": "pipeline.component",
     "SparseCRFError": "errors",
+    "SparseCRFPipe": "pipeline.component",
     "SparseCRFWarning": "errors",
     "Target": "targets.base",
     "crf_engines": "registry",

@@ -69,7 +69,7 @@ class Workers:
         return [found[i] for i in range(len(chunks))]
 
 
-class Team(Protocol):
+class WorkerPool(Protocol):
     """Objects of one class, each of which has a part of what all of them have.
 
     What they answer follows from what they were made of and from the calls that are kept, so that
@@ -96,7 +96,7 @@ class Team(Protocol):
         ...
 
 
-class LocalTeam:
+class LocalWorkerPool:
     """A team in this process, one member after another. make: makes a member."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
@@ -106,16 +106,16 @@ class LocalTeam:
         return len(self._members)
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        """See `Team.ask`."""
+        """See `WorkerPool.ask`."""
         members = self._members[: len(each)]
         return [getattr(own, method)(*given) for own, given in zip(members, each, strict=True)]
 
     def share(self, value: Any) -> Any:
-        """See `Team.share`."""
+        """See `WorkerPool.share`."""
         return value
 
     def close(self) -> None:
-        """See `Team.close`."""
+        """See `WorkerPool.close`."""
         self._members = []
 
 

@@ -156,7 +156,7 @@ def be_quiet(is_quiet: bool) -> None:
 
 
 @contextmanager
-def task(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
+def progress(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
     """Say that something is done that can take long, for as long as it does; see `Task`."""
     own = Task(text, unit, total)
     with showing(own):
@@ -176,11 +176,11 @@ def showing(own: Task) -> Iterator[None]:
         _signs.end(own)
 
 
-def followed(
+def track(
     items: Iterable[ItemT], text: str, unit: str, total: int | None = None
 ) -> Iterator[ItemT]:
     """Count items while they pass, see `Task`."""
-    with task(text, unit, total) as own:
+    with progress(text, unit, total) as own:
         yield from own.over(items)
 
 

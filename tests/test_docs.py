@@ -118,7 +118,7 @@ def test_files_and_modules_that_documents_name_are_there(document: Path):
     [
         ("kernels.chain.go_forward", True),
         ("penalty.ElasticNet.prox", True),
-        ("kernels.layout.Walk.order", True),
+        ("kernels.layout.BatchOrder.order", True),
         ("chain.go_forward", False),
         ("kernels.chain.go_sideways", False),
         ("penalty.ElasticNet.proxy", False),

@@ -84,7 +84,7 @@ def test_items_are_counted_while_they_pass() -> None:
     task = progress.Task("Reading", "docs", 2)
     assert [task.done for _ in task.over("ab")] == [0, 1]
     assert task.done == 2
-    assert list(progress.followed(iter("ab"), "Reading", "docs")) == ["a", "b"]
+    assert list(progress.track(iter("ab"), "Reading", "docs")) == ["a", "b"]
     rough = progress.Task("Compiling", "kernels", 5, is_rough=True)
     assert str(rough) == "Compiling: 0 of about 5 kernels (0 s)"
     rough.done = 7  # more than were expected

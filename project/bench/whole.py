@@ -26,7 +26,7 @@ from spacy.util import load_config
 from wasabi import msg
 
 from spacy_sparsecrf.cli.config import CONFIGS
-from spacy_sparsecrf.interop.schemes import Scheme, read_spans, write_spans
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans, write_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from .crfsuite_script import Kind
@@ -216,7 +216,7 @@ class Bench:
                 yield token.text, str(int(bool(token.whitespace_))), token.tag_
             return
         spans = [(span.start, span.end, span.label_) for span in self._spans(doc)]
-        labels = write_spans(spans, len(doc), Scheme.iob2)
+        labels = write_spans(spans, len(doc), ColumnScheme.iob2)
         for token, label in zip(doc, labels, strict=True):
             yield token.text, token.tag_ or "_", label
 
@@ -226,7 +226,7 @@ class Bench:
         if self._job.kind is Kind.TAGS:
             return Doc(self._nlp.vocab, words=words, tags=labels)
         doc = Doc(self._nlp.vocab, words=words)
-        spans = [Span(doc, *span) for span in read_spans(labels, Scheme.iob1)]
+        spans = [Span(doc, *span) for span in read_spans(labels, ColumnScheme.iob1)]
         if self._job.kind is Kind.CHUNKS:
             doc.spans["sc"] = spans
         else:

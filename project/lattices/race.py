@@ -24,7 +24,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph, Inference
-from spacy_sparsecrf.graphs.graph_inference import Field
+from spacy_sparsecrf.graphs.graph_inference import GraphInference
 from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -81,9 +81,9 @@ class Images:
         return encode(self.truths, self.greys)
 
     @cached_property
-    def _field(self) -> Field:
+    def _field(self) -> GraphInference:
         nobody = np.full(self.graphs.n_nodes, -1, np.int32), np.zeros((0, 2), np.bool_)
-        return Field(self.graphs, 2, *nobody, Inference(tolerance=_TOLERANCE))
+        return GraphInference(self.graphs, 2, *nobody, Inference(tolerance=_TOLERANCE))
 
     @cached_property
     def logistic(self) -> NDArray[np.float64]:

@@ -57,7 +57,7 @@ def make_training(
     experiment: Experiment, directories: Sequence[str], n: int, course: Course
 ) -> tuple[Training, Parts, Any]:
     """The run, its data and its solver."""
-    from spacy_sparsecrf.features.template_hierarchy import KinRecord, Lineage
+    from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
 
     featurizer = Featurizer(experiment.templates)
     settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}
@@ -75,7 +75,7 @@ def make_training(
         return Training(parts.corpus, parts.labels, solver, **options), parts, solver
     stages = read_schedule(experiment.name, list(experiment.schedule))
     lineage = Lineage.of(featurizer.parsed, featurizer.templates, stages)
-    record = KinRecord(featurizer, featurizer, lineage)
+    record = TemplateTreeRecord(featurizer, featurizer, lineage)
     parts = read_parts(*data, record, directories, n)
 
     def note(report: StageReport) -> None:

@@ -11,7 +11,7 @@ from columns import Sources, convert, read_tsv
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.interop.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 
 PARTS = {"train": "train7936", "dev": "dev1000", "test": "test"}
 
@@ -25,7 +25,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
         doc = Doc(vocab, words=[row[0] for row in rows], tags=[row[1] for row in rows])
         for token, chunk in zip(doc, chunks, strict=True):
             token._.chunk = chunk
-        doc.spans["sc"] = [Span(doc, *span) for span in read_spans(chunks, Scheme.iob1)]
+        doc.spans["sc"] = [Span(doc, *span) for span in read_spans(chunks, ColumnScheme.iob1)]
         yield doc
 
 

@@ -14,7 +14,7 @@ from columns import Rows, Sources, convert, read_tsv
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.interop.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 
 # Documents, of which the files do not tell where they begin: words of a dateline in Spanish news.
 AGENCY, N_LOOKED_AT = "EFE", 25  # a dateline's last words, and tokens among which it is looked for
@@ -51,7 +51,7 @@ def read_docs(path: Path, vocab: Vocab, most: int = 1) -> Iterator[Doc]:
         starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
         doc = Doc(vocab, words=[row[0] for row in rows], sent_starts=starts)
         doc.set_ents(
-            [Span(doc, *span) for span in read_spans([row[-1] for row in rows], Scheme.iob1)]
+            [Span(doc, *span) for span in read_spans([row[-1] for row in rows], ColumnScheme.iob1)]
         )
         yield doc
 

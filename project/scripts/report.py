@@ -12,12 +12,12 @@ from spacy.util import registry
 from wasabi import msg
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
-from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 
 DOCS_PER_BATCH = 1000
 
 
-def count_potential(nlp: Language, pipe: SparseCRF) -> int:
+def count_potential(nlp: Language, pipe: SparseCRFPipe) -> int:
     """Count the weights that training chose from: those of all tests of the training Docs."""
     corpora = registry.resolve({"corpora": nlp.config.interpolate()["corpora"]})["corpora"]
     docs = [example.predicted for example in corpora["train"](nlp)]
@@ -43,7 +43,7 @@ def main(
     for path in metrics:
         figures |= srsly.read_json(path)
     nlp = spacy.load(model)
-    pipe = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, SparseCRF))
+    pipe = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, SparseCRFPipe))
     figures |= {
         "labels": len(pipe.label_data),
         "active_features": pipe.model.n_active,

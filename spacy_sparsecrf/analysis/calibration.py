@@ -28,11 +28,11 @@ from spacy.util import minibatch
 
 from ..errors import Errors, SparseCRFError
 from ..pages.rendering import Page
-from ..pipeline.component import SparseCRF
+from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import BATCH_SIZE
 from ..pipeline.prediction import Predictions
 from ..pipeline.settings import DecodingSettings
-from ..progress import followed
+from ..progress import track
 from ..targets.spans import SpanTarget
 from .error_analysis import one_of, spans_of
 
@@ -108,7 +108,9 @@ class _Judged(NamedTuple):
     halves: NDArray[np.bool_]
 
 
-def calibrate(pipe: SparseCRF, examples: Iterable[Example], precision: float = 0.9) -> Calibration:
+def calibrate(
+    pipe: SparseCRFPipe, examples: Iterable[Example], precision: float = 0.9
+) -> Calibration:
     """Find a temperature and thresholds on gold annotation that was not learnt from.
 
     examples: predicted Docs as the component gets them; precision: wanted, between 0 and 1.
@@ -165,7 +167,7 @@ def threshold_of(
     return *everything, float(p[k]), k + 1, 1.0 - float(wrong[k]) / (k + 1)
 
 
-def _temperature(pipe: SparseCRF, examples: Sequence[Example]) -> float:
+def _temperature(pipe: SparseCRFPipe, examples: Sequence[Example]) -> float:
     """The temperature of the highest likelihood of what is right, 1 where it does not help.
 
     It helps if that of either half of the Docs raises the likelihood of the other half.
@@ -193,13 +195,13 @@ def _lowest(x: Floats, values: Floats) -> float:
     return math.exp(-b / (2.0 * a)) if a > 0.0 else math.exp(x[int(values.argmin())])
 
 
-def _judge(pipe: SparseCRF, examples: Sequence[Example], temperature: float) -> _Judged:
+def _judge(pipe: SparseCRFPipe, examples: Sequence[Example], temperature: float) -> _Judged:
     """Predict by a temperature, without thresholds, and compare with gold annotation."""
     labels: list[str] = []
     found: list[tuple[float, bool, bool]] = []
     is_even = False
     with _predicting(pipe, temperature):
-        shown = followed(examples, "Judging", "docs", len(examples))
+        shown = track(examples, "Judging", "docs", len(examples))
         for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
             for judgements in _judgements(pipe, batch, predictions):
@@ -211,7 +213,7 @@ def _judge(pipe: SparseCRF, examples: Sequence[Example], temperature: float) -> 
 
 
 @contextmanager
-def _predicting(pipe: SparseCRF, temperature: float) -> Iterator[None]:
+def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
     """Let a component predict by a temperature, with probabilities, and everything."""
     before = pipe.settings
     own = replace(before.decoding, scores=True, temperature=temperature, thresholds={})
@@ -223,7 +225,7 @@ def _predicting(pipe: SparseCRF, temperature: float) -> Iterator[None]:
 
 
 def _judgements(
-    pipe: SparseCRF, batch: Sequence[Example], predictions: Predictions
+    pipe: SparseCRFPipe, batch: Sequence[Example], predictions: Predictions
 ) -> Iterator[list[tuple[str, float, bool]]]:
     """Tell of each Doc the labels, probabilities and rightness of what is predicted.
 

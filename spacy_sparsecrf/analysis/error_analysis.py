@@ -13,8 +13,8 @@ from spacy.util import minibatch
 
 from ..errors import Errors, SparseCRFError
 from ..pages.rendering import Page
-from ..pipeline.component import SparseCRF
-from ..progress import followed
+from ..pipeline.component import SparseCRFPipe
+from ..progress import track
 from ..targets.matching import KINDS, Matches, Pair, Score
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import Span, SpanTarget
@@ -116,7 +116,7 @@ class _Found(NamedTuple):
 
 
 def find_mistakes(
-    pipe: SparseCRF,
+    pipe: SparseCRFPipe,
     examples: Iterable[Example],
     *,
     label: str = "",
@@ -134,12 +134,12 @@ def find_mistakes(
     """
     pipe.check_one_chain()
     found = _Comparison(pipe)
-    for batch in minibatch(followed(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
+    for batch in minibatch(track(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
         found.add(batch, label, word.lower())
     if not found.n_gold:
         raise SparseCRFError(Errors.SC640.format(name=pipe.name))
     chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
-    shown = followed(chosen[:most], "Explaining", "mistakes", len(chosen[:most]))
+    shown = track(chosen[:most], "Explaining", "mistakes", len(chosen[:most]))
     return Report(
         kinds=KINDS if isinstance(pipe.target, SpanTarget) else KINDS[:1],
         scores=tuple(found.matches.scores()),
@@ -156,7 +156,7 @@ class _Comparison:
     mistakes: that were asked for; n_gold: tokens with a gold label.
     """
 
-    def __init__(self, pipe: SparseCRF) -> None:
+    def __init__(self, pipe: SparseCRFPipe) -> None:
         self._pipe = pipe
         self.matches = Matches()
         self.mistakes: list[_Found] = []
@@ -239,7 +239,7 @@ def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
 
 
 def spans_of(
-    pipe: SparseCRF, gold: Labels, predicted: Sequence[str]
+    pipe: SparseCRFPipe, gold: Labels, predicted: Sequence[str]
 ) -> tuple[list[Span], list[Span]]:
     """The spans that labels of a Doc's tokens tell, gold ones and predicted ones that count."""
     if not isinstance(pipe.target, SpanTarget):

@@ -21,7 +21,7 @@ from spacy.util import get_sourced_components, load_model_from_config, registry,
 from ..atomic_write import replace_folder
 from ..errors import Errors, SparseCRFError
 from ..pipeline.batchers import learners
-from ..pipeline.component import SparseCRF
+from ..pipeline.component import SparseCRFPipe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Point:
+class PathPoint:
     """A model of the path.
 
     solution: where training ended; model: what it learnt; size: bytes of the saved model;
@@ -70,7 +70,7 @@ class PipelinePath:
             # Tests are left out that cannot have weights at the least.
             config["components"][self.name]["l1"] = l1s[-1]
         self.nlp = init_nlp(config)
-        self.pipe = cast(SparseCRF, self.nlp.get_pipe(self.name))
+        self.pipe = cast(SparseCRFPipe, self.nlp.get_pipe(self.name))
         self._training = self.pipe.training_run()
         self.highest = self._training.largest_gradient()
         if l1s is None:
@@ -87,7 +87,7 @@ class PipelinePath:
 
     def points(
         self, window: float | None = None, on_step: "Callable[[StepReport], None] | None" = None
-    ) -> Iterator[Point]:
+    ) -> Iterator[PathPoint]:
         """Train and evaluate at each l1; [training] max_steps holds for each.
 
         window: see `path.follow`; on_step: told of each outer iteration.
@@ -101,7 +101,9 @@ class PipelinePath:
             yield self._reached(solution, time.perf_counter() - start)
             start = time.perf_counter()
 
-    def finish(self, point: Point, on_step: "Callable[[StepReport], None] | None" = None) -> Point:
+    def finish(
+        self, point: PathPoint, on_step: "Callable[[StepReport], None] | None" = None
+    ) -> PathPoint:
         """Train from a point to the solver's own end, and evaluate, if it has not got there."""
         from .regularization_path import finish
 
@@ -114,12 +116,12 @@ class PipelinePath:
         end = replace(end, n_steps=n_steps, passes=passes)
         return self._reached(end, point.seconds + time.perf_counter() - start)
 
-    def _reached(self, solution: "Solution", seconds: float) -> Point:
+    def _reached(self, solution: "Solution", seconds: float) -> PathPoint:
         """Evaluate the model that training has now."""
         model = self.pipe.model = self._training.model()
         score, scores = self._evaluate()
         size = len(model.to_bytes())
-        return Point(solution, model, size, score, scores, seconds, self._training.weights)
+        return PathPoint(solution, model, size, score, scores, seconds, self._training.weights)
 
     def _evaluate(self) -> tuple[float, dict[str, Any]]:
         """The weighted score of the development corpus, as `spacy train` has it, and all scores."""
@@ -131,7 +133,7 @@ class PipelinePath:
             raise SparseCRFError(Errors.SC709.format(weights=weights, known=", ".join(scores)))
         return float(score), scores
 
-    def adopt(self, point: Point) -> None:
+    def adopt(self, point: PathPoint) -> None:
         """End training; the pipeline has the model of a point, the config its l1."""
         self.pipe.end_training(point.model, point.solution.l1)
         self.nlp.get_pipe_config(self.name)["l1"] = point.solution.l1
@@ -155,7 +157,7 @@ def _check(nlp: Language, config: Config) -> str:
     from .regularization_path import check_solver
 
     learning = learners(nlp, get_sourced_components(config))
-    crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRF)}
+    crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRFPipe)}
     if len(crfs) != 1:
         found = ", ".join(crfs) or "none"
         raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, n=len(crfs), names=found))

@@ -16,13 +16,13 @@ from wasabi import msg
 from ..errors import Errors, SparseCRFError
 from ..features.class_learning import (
     BigramCounter,
-    Bigrams,
+    BigramCounts,
     exchange_classes,
     vector_classes,
     write_classes,
 )
 from ..interop.columns import read_lines
-from ..progress import followed
+from ..progress import track
 from .common import reported
 
 Texts = Annotated[
@@ -76,12 +76,12 @@ def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> Bigra
     """Count the words of texts, line by line."""
     counter = BigramCounter()
     lines = (line for text in texts for _, line in read_lines(text))
-    for line in followed(lines, "Reading text", "lines"):
+    for line in track(lines, "Reading text", "lines"):
         counter.add(tokenize(line))
     return counter
 
 
-def _enough(counted: Bigrams, classes: int) -> list[str]:
+def _enough(counted: BigramCounts, classes: int) -> list[str]:
     """The words. RAISES: SparseCRFError where there are not more of them than classes."""
     if len(counted.words) <= classes:
         raise SparseCRFError(Errors.SC651.format(n=len(counted.words), classes=classes))

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.component import SparseCRF
+from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import block_of, read_files
 
 Model: TypeAlias = Annotated[
@@ -40,20 +40,20 @@ def reported() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-def load(model: str, name: str = "") -> tuple[Language, SparseCRF]:
+def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:
     """Load a pipeline, and find its component with sparse CRF weights; see `find`."""
     nlp = spacy.load(model)
     return nlp, find(nlp, model, name)
 
 
-def find(nlp: Language, model: str, name: str = "") -> SparseCRF:
+def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
     """Find the sparse CRF of a pipeline.
 
     model: what the pipeline was loaded from; name: of the component; may be left out where there is
     only one.
     RAISES: SparseCRFError if there is no such component, or more than one.
     """
-    found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRF)}
+    found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
     known = ", ".join(found) or "none"
     if name not in found and (name or not found):
         raise SparseCRFError(Errors.SC601.format(model=model, name=name or "...", known=known))

@@ -18,7 +18,7 @@ from ..analysis.commands.tables import print_table
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
 from ..pipeline.batchers import is_on_batches
-from ..pipeline.component import SparseCRF
+from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, read, reported
@@ -80,7 +80,7 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
     return nlp
 
 
-def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
+def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     """Print how often there is each label, and how many are missing or lost."""
     aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
     of_spans = isinstance(pipe.target, SpanTarget)
@@ -114,7 +114,7 @@ def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
         msg.good("No gold label is lost: tokens are cut as in the gold Docs")
 
 
-def _print_size(pipe: SparseCRF) -> None:
+def _print_size(pipe: SparseCRFPipe) -> None:
     """Print how many tests and weights there are, and their memory."""
     training = pipe.training_run()
     size, free = training.size, available_memory()
@@ -128,7 +128,7 @@ def _print_size(pipe: SparseCRF) -> None:
     print_table(rows, "lr", "to learn", "")
 
 
-def _print_time(pipe: SparseCRF, steps: int) -> None:
+def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
     """Print how long iterations take, and how many weights are active after them."""
     training, seconds = pipe.training_run(), 0.0
     for number in range(1, steps + 1):

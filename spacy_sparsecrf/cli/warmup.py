@@ -13,7 +13,7 @@ from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
-from ..progress import task, watch_compilation
+from ..progress import progress, watch_compilation
 from ..registry import crf_solvers
 
 # About as many as are compiled for all that a pipeline does, and for labels and probabilities.
@@ -36,7 +36,7 @@ def warmup(
     NUMBA_CACHE_DIR says.
     """
     start = time.perf_counter()
-    with task("Warming up"), warnings.catch_warnings():
+    with progress("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
         watch_compilation(_N_PREDICTION_KERNELS if prediction else N_KERNELS, with_notice=False)
         if prediction:

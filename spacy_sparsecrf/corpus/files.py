@@ -20,7 +20,7 @@ import numpy as np
 
 from ..atomic_write import make_folder, replace_folder
 from ..errors import Errors, SparseCRFError
-from ..schema import Field, check, check_json, parse, told
+from ..schema import SchemaField, check, check_json, parse, told
 from .arrays import Array, Files, Memory, npy_header
 from .encoded import (
     MISSING,
@@ -46,18 +46,18 @@ _META_FORM = {"version": int, "start_label": bool}
 # Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
 # C contexts, U tests of labels and B of pairs.
 _MAPPED = {
-    "offsets": Field("<i8", "S+1", cuts="N"),
-    "labels": Field("<i4", "N", low=MISSING, below="Y"),
-    "weights": Field("<f8", "S"),
-    "uni_indptr": Field("<i8", "N+1", cuts="I"),
-    "uni_indices": Field("<i4", "I", below="U"),
-    "context": Field("<i4", "N", below="C"),
+    "offsets": SchemaField("<i8", "S+1", cuts="N"),
+    "labels": SchemaField("<i4", "N", low=MISSING, below="Y"),
+    "weights": SchemaField("<f8", "S"),
+    "uni_indptr": SchemaField("<i8", "N+1", cuts="I"),
+    "uni_indices": SchemaField("<i4", "I", below="U"),
+    "context": SchemaField("<i4", "N", below="C"),
 }
 _INDEX = {
-    "ctx_indptr": Field("<i8", "C+1", cuts="J"),
-    "ctx_indices": Field("<i4", "J", below="B"),
-    "unigram_keys": Field("<u8", "U"),
-    "bigram_keys": Field("<u8", "B"),
+    "ctx_indptr": SchemaField("<i8", "C+1", cuts="J"),
+    "ctx_indices": SchemaField("<i4", "J", below="B"),
+    "unigram_keys": SchemaField("<u8", "U"),
+    "bigram_keys": SchemaField("<u8", "B"),
 }
 _FIELDS = _MAPPED | _INDEX
 REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"

@@ -50,7 +50,7 @@ class Tests(NamedTuple):
         return self._replace(arrival=self.arrival + (number << 32))
 
 
-class Rows(NamedTuple):
+class ConjoinedRows(NamedTuple):
     """Distinct rows of tests that are conjoined with pairs of labels.
 
     hashes: [C, B] uint64, 0 = no test; counts: [C] int64, tokens of each.
@@ -83,7 +83,7 @@ class CorpusPart(NamedTuple):
     uni_indices: Ints
     context: Ints
     tests: Tests
-    rows: Rows
+    rows: ConjoinedRows
     start_label: bool
 
     @property
@@ -125,17 +125,17 @@ def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
     return Tests(keys[frequent], counts[frequent], arrival[frequent])
 
 
-def merged_rows(parts: Sequence[Rows]) -> tuple[Rows, list[Ints]]:
+def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
     """The rows of all parts together, and of each part the numbers [C] of its own among them."""
     hashes = np.concatenate([part.hashes for part in parts])
     representatives, numbers = distinct_rows(hashes)
     counts = np.zeros(len(representatives), np.int64)
     np.add.at(counts, numbers, np.concatenate([part.counts for part in parts]))
     ends = np.cumsum([len(part.hashes) for part in parts])
-    return Rows(hashes[representatives], counts), np.split(numbers, ends[:-1])
+    return ConjoinedRows(hashes[representatives], counts), np.split(numbers, ends[:-1])
 
 
-def build_index(tests: Tests, rows: Rows, min_freq: int = 1) -> tuple[Index, Ints]:
+def build_index(tests: Tests, rows: ConjoinedRows, min_freq: int = 1) -> tuple[Index, Ints]:
     """Number tests, the most frequent first, and contexts.
 
     tests: that occur at min_freq tokens or more; rows: of all tokens.
@@ -224,6 +224,6 @@ class PartBuilder(CorpusBuilder):
             uni_indices=inverted(order)[ids],
             context=context,
             tests=Tests(keys[order], counts[order], order),
-            rows=Rows(bigram[representatives], n_tokens),
+            rows=ConjoinedRows(bigram[representatives], n_tokens),
             start_label=self._start_label,
         )

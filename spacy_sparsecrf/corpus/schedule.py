@@ -61,7 +61,7 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class Kin:
+class TemplateTree:
     """Stages and parents of the U unigram tests of a corpus, then of its B bigram tests.
 
     stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, tests, U + B for one that
@@ -75,7 +75,7 @@ class Kin:
     counterpart: NDArray[np.int32]
 
     @classmethod
-    def of(cls, corpus: EncodedCorpus, descents: list[Descent]) -> "Kin":
+    def of(cls, corpus: EncodedCorpus, descents: list[Descent]) -> "TemplateTree":
         """Number the tests and parents of a corpus; tests that have no descent are of stage 0."""
         n_unigram = len(corpus.unigram_keys)
         n_tests = n_unigram + len(corpus.bigram_keys)

@@ -75,7 +75,7 @@ class Chains:
 
 
 @dataclass(frozen=True)
-class Spans:
+class SpanEvents:
     """M events: tokens i..j have given labels, and token j + 1 has a label of a set.
 
     The set is needed where labels alone do not tell that a span ends (with IOB2, I-PER after
@@ -96,7 +96,7 @@ class Spans:
         starts: Sequence[int],
         runs: Sequence[Sequence[int]],
         after: NDArray[np.bool_] | None = None,
-    ) -> "Spans":
+    ) -> "SpanEvents":
         """Make them from lists: first tokens, and label ids of the tokens from there on."""
         return cls(
             np.array(starts, dtype=np.int64),

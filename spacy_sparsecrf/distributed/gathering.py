@@ -16,16 +16,16 @@ from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
-from ..parallel import Team, cut
+from ..parallel import WorkerPool, cut
 from ..pipeline.annotating import annotating
 from ..pipeline.batchers import is_on_batches
 from ..pipeline.corpus_files import reader_block, shard_files
-from ..pipeline.encoding import Compiled, Job
+from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
-from ..progress import task
-from .loss import Division
+from ..progress import progress
+from .loss import Partition
 from .training import BEGINNING
-from .worker import Brief, Member, Plan, Survey
+from .worker import Brief, EncodingPlan, Survey, Worker
 
 # Tests of all members whose hashes are merged at once.
 _MERGED = 1 << 24
@@ -37,7 +37,7 @@ _NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
 _UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
 
 
-class Gathered(Compiled):
+class Gathered(EncodedExamples):
     """What members have read; the corpus has the index, and no sequence."""
 
     def record_of(self, own: Any) -> Any:
@@ -51,7 +51,9 @@ class Gathered(Compiled):
         return {key: name for each in told for key, name in each.items()}
 
 
-def divide(job: Job, n_threads: int, team_of: Callable[[Callable[[], Any]], Team]) -> Compiled:
+def divide(
+    job: Job, n_threads: int, team_of: Callable[[Callable[[], Any]], WorkerPool]
+) -> EncodedExamples:
     """Let a team read the files of a corpus, and keep what it has read.
 
     n_threads: of each member; team_of: makes a team of what makes its members.
@@ -77,7 +79,7 @@ def divide(job: Job, n_threads: int, team_of: Callable[[Callable[[], Any]], Team
         named=isinstance(job.read, NameRecord),
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
-    return gather(team_of(partial(Member, brief)), setup, sizes, job.coverage)
+    return gather(team_of(partial(Worker, brief)), setup, sizes, job.coverage)
 
 
 def check_divisible(job: Job) -> None:
@@ -112,7 +114,7 @@ def _is_annotated(name: str, nlp: Language | None) -> bool:
     return bool(annotating(nlp, dict(nlp.components)[name]))
 
 
-def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
+def gather(team: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
     """Let a team read a corpus, number its tests, and encode it.
 
     sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
@@ -120,7 +122,7 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     """
     n = len(team)
     found = Gathered()
-    with task("Reading corpus"):
+    with progress("Reading corpus"):
         runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
         surveys: list[Survey] = team.ask("survey", runs)
     for survey in surveys:
@@ -131,27 +133,27 @@ def gather(team: Team, setup: Setup, sizes: Longs, coverage: Coverage) -> Gather
     whole = np.concatenate([np.zeros(0, np.int64), *lengths])
     if not len(whole):
         return found
-    with task("Merging tests"):
+    with progress("Merging tests"):
         index, contexts = _index(team, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
     n_leaves = count_leaves(int(whole.sum()), _LEAF_TOKENS)
     leaf_ptr = cut_leaves(whole, n_leaves)
-    plan = team.share(Plan(labels, index, contexts, starts, leaf_ptr))
+    plan = team.share(EncodingPlan(labels, index, contexts, starts, leaf_ptr))
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_leaves * i // n for i in range(n + 1)))
-    with task("Encoding corpus"):
+    with progress("Encoding corpus"):
         given = [(plan, *leaves, 0 if i else n_first) for i, leaves in enumerate(bounds)]
         told = team.ask("load", given, keep=True)
     found.labels = told[0][0]
     found.n_missing = sum(n_missing for _, n_missing in told)
     if found.n_missing < found.n_tokens:
         found.corpus = without_sequences(index, surveys[0].start_label)
-        found.division = Division(team, leaf_ptr, bounds)
+        found.division = Partition(team, leaf_ptr, bounds)
     return found
 
 
 def _index(
-    team: Team, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
+    team: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
 ) -> tuple[Index, list[Ints]]:
     """The index of the whole corpus, and of each file the contexts of its rows.
 

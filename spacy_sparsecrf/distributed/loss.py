@@ -21,7 +21,7 @@ from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_context
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import Shifted, WorkingLoss
 from ..loss.workspace import LIMITS, Limits
-from ..parallel import Team, Workers
+from ..parallel import WorkerPool, Workers
 
 ResultT = TypeVar("ResultT")
 
@@ -36,7 +36,7 @@ _OF_LEAF = LIMITS._replace(n_chunks=2)
 _KEPT = 3
 
 
-class Problem(NamedTuple):
+class ShardProblem(NamedTuple):
     """What is learnt. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
 
     n_labels: int
@@ -101,11 +101,11 @@ class _Weights(NamedTuple):
         return found
 
 
-class _Leaf:
+class _ShardLoss:
     """The loss of a leaf, on those tests that occur in it. number: of the leaf."""
 
     def __init__(
-        self, number: int, corpus: EncodedCorpus, problem: Problem, workers: Workers
+        self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
     ) -> None:
         self.number = number
         contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
@@ -118,12 +118,12 @@ class _Leaf:
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
         """The loss on those of the weights [K] that the leaf has."""
-        inner = self.part.inner(coordinates)
+        inner = self.part.to_local(coordinates)
         places = np.flatnonzero(inner >= 0)
         return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
 
 
-class LeafLosses:
+class ShardLosses:
     """The losses of a member's leaves.
 
     corpus: its sequences; leaf_ptr: [n + 1], which of them each leaf has; first: number of the
@@ -136,7 +136,7 @@ class LeafLosses:
         corpus: EncodedCorpus,
         leaf_ptr: Longs,
         first: int,
-        problem: Problem,
+        problem: ShardProblem,
         workers: Workers,
     ) -> None:
         own = problem.corpus(corpus)
@@ -145,7 +145,7 @@ class LeafLosses:
         leaves = [sliced(own, *leaf_ptr[i : i + 2]) for i in range(len(leaf_ptr) - 1)]
         share = max(1, workers.n_threads // max(1, len(leaves)))
         self._leaves = [
-            _Leaf(first + i, leaf, problem, Workers(share))
+            _ShardLoss(first + i, leaf, problem, Workers(share))
             for i, leaf in enumerate(leaves)
             if leaf.with_labels()[0].any()
         ]
@@ -236,7 +236,7 @@ class LeafLosses:
         def beyond(i: int) -> Longs:
             leaf, weights = self._leaves[i], all_of[i]
             own = weights.working, theta[weights.places], threshold, leaf.loss.n_potential
-            return leaf.part.outer(leaf.loss.screen(*own)[0])
+            return leaf.part.to_global(leaf.loss.screen(*own)[0])
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
@@ -245,7 +245,7 @@ class LeafLosses:
 
         def own(i: int) -> Longs:
             leaf = self._leaves[i]
-            return leaf.part.outer(leaf.loss.descent_coordinates())
+            return leaf.part.to_global(leaf.loss.descent_coordinates())
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
 
@@ -267,14 +267,14 @@ class LeafLosses:
         return self._summed(lambda i: told[i])
 
 
-class Division(NamedTuple):
+class Partition(NamedTuple):
     """Who has which leaves of a corpus.
 
     team: has it; leaf_ptr: [L + 1] int64, the sequences of leaves; bounds: the leaves first:last of
     each member.
     """
 
-    team: Team
+    team: WorkerPool
     leaf_ptr: Longs
     bounds: list[tuple[int, int]]
 
@@ -284,7 +284,7 @@ class Division(NamedTuple):
         return len(self.leaf_ptr) - 1
 
     def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
-        """Ask all members for the same; see `Team.ask`."""
+        """Ask all members for the same; see `WorkerPool.ask`."""
         return self.team.ask(method, [given] * len(self.team), keep=keep)
 
     def summed(self, method: str, *given: Any) -> Floats | None:
@@ -292,7 +292,7 @@ class Division(NamedTuple):
         return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
 
 
-class TeamWorkingLoss(Shifted):
+class PartitionedWorkingLoss(Shifted):
     """Value and gradient of the loss at working weights; see `WorkingLoss`.
 
     loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
@@ -301,7 +301,7 @@ class TeamWorkingLoss(Shifted):
 
     is_divided = True
 
-    def __init__(self, loss: "TeamLoss", coordinates: Longs, origin: Floats) -> None:
+    def __init__(self, loss: "PartitionedLoss", coordinates: Longs, origin: Floats) -> None:
         self.coordinates, self.origin, self._loss = coordinates, origin, loss
         # A number that no other working set has, by which members know it.
         self.named = next(loss.numbers), loss.division.team.share(coordinates)
@@ -335,7 +335,7 @@ class TeamWorkingLoss(Shifted):
             return np.inf, np.zeros_like(theta)
         return float(sums[-1]), sums[:-1]
 
-    def gradient_at(self, last: "TeamWorkingLoss", weights: Floats) -> Floats:
+    def gradient_at(self, last: "PartitionedWorkingLoss", weights: Floats) -> Floats:
         """The gradient where other weights of the model, all of them ours, were evaluated last."""
         loss = self._loss
         loss.evaluated = self, last, weights
@@ -353,7 +353,7 @@ class TeamWorkingLoss(Shifted):
         return np.maximum(sums, 0.0)
 
 
-class TeamLoss:
+class PartitionedLoss:
     """The full problem: makes working losses, and screens; see `ChainLoss`.
 
     division: who has the sequences; present: of each member the leaves with gold labels, and the
@@ -362,7 +362,7 @@ class TeamLoss:
 
     def __init__(
         self,
-        division: Division,
+        division: Partition,
         present: list[tuple[int, int]],
         n_potential: int,
         prior: tuple[Longs, Floats] | None = None,
@@ -371,7 +371,7 @@ class TeamLoss:
         self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
         self.numbers: Iterator[int] = count()
         # Of which weights the gradient was taken last, and of which weights where.
-        self.evaluated: tuple[TeamWorkingLoss, TeamWorkingLoss, Floats] | None = None
+        self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
@@ -387,16 +387,16 @@ class TeamLoss:
         """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
         return self.with_prior(distinct(np.concatenate(self.division.ask("descent_coordinates"))))
 
-    def restrict(self, coordinates: Longs, stochastic: bool = False) -> TeamWorkingLoss:
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """The loss as a function of some weights, all others being zero."""
         origin = np.empty(0)
         if self._prior is not None:
             origin = np.zeros(len(coordinates))
             origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
-        return TeamWorkingLoss(self, coordinates, origin)
+        return PartitionedWorkingLoss(self, coordinates, origin)
 
     def screen(
-        self, working: TeamWorkingLoss, theta: Floats, threshold: float, limit: int
+        self, working: PartitionedWorkingLoss, theta: Floats, threshold: float, limit: int
     ) -> tuple[Longs, Floats]:
         """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
 

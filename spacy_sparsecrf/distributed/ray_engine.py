@@ -8,8 +8,8 @@ from typing import Any
 from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
-from ..parallel import Team
-from ..pipeline.encoding import Compiled, Job
+from ..parallel import WorkerPool
+from ..pipeline.encoding import EncodedExamples, Job
 from ..registry import crf_engines
 
 
@@ -35,7 +35,7 @@ class Ray:
             if value < low:
                 raise SparseCRFError(Errors.SC904.format(key=key, value=value, low=low))
 
-    def compile(self, examples: Iterable[Example], job: Job) -> Compiled:
+    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
         """Let workers read the files of the corpus, and keep what they have read.
 
         RAISES: SparseCRFError where Ray is not installed, and as `gathering.divide` does.
@@ -44,13 +44,13 @@ class Ray:
 
         return divide(job, self.cpus_per_worker, self.team)
 
-    def team(self, make: Callable[[], Any]) -> Team:
+    def team(self, make: Callable[[], Any]) -> WorkerPool:
         """Start the workers. make: makes what each of them holds.
 
         RAISES: SparseCRFError where Ray is not installed, or no cluster can be reached.
         """
         if find_spec("ray") is None:
             raise SparseCRFError(Errors.SC905)
-        from .ray_pool import RayTeam, Resources
+        from .ray_pool import RayWorkerPool, Resources
 
-        return RayTeam(Resources(**vars(self)), make)
+        return RayWorkerPool(Resources(**vars(self)), make)

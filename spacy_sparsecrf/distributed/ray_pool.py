@@ -78,7 +78,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-class RayTeam:
+class RayWorkerPool:
     """A team of actors; see `Team`.
 
     on: what it runs on; make: makes a member. Where Ray runs in this process already, that cluster

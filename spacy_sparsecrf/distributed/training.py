@@ -18,13 +18,13 @@ from ..solvers.parameter_mixing import Pass
 from ..training.checkpoint import digest
 from ..training.training import Training
 from ..training.working_set import Run, warm_start
-from .loss import Division, LeafLosses, Partials, Problem, TeamLoss
+from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start learns from the first sequences that together have so many tokens, at the least.
 BEGINNING = 1 << 22
 
 
-class Share:
+class WorkerShard:
     """What a member has of a run: sequences, and what is asked of them.
 
     corpus: its sequences; leaf_ptr: [n + 1], those of its leaves; first: number of the first leaf;
@@ -37,14 +37,14 @@ class Share:
     first: int
     beginning: EncodedCorpus | None
     workers: Workers
-    _problem: Problem
-    _losses: LeafLosses
+    _problem: ShardProblem
+    _losses: ShardLosses
 
-    def begin(self, problem: Problem) -> tuple[int, int]:
+    def begin(self, problem: ShardProblem) -> tuple[int, int]:
         """Take the problem that is to be solved. RETURNS: leaves and sequences to learn from."""
         self._problem = problem
         own = self.corpus, self.leaf_ptr, self.first
-        self._losses = LeafLosses(*own, problem, self.workers)
+        self._losses = ShardLosses(*own, problem, self.workers)
         return len(self._losses), self._losses.n_examples
 
     def digests(self) -> list[str]:
@@ -54,23 +54,23 @@ class Share:
         return [digest(*_told_apart(leaf)) for leaf in leaves]
 
     def evaluate(self, *given: Any) -> Partials:
-        """See `LeafLosses.evaluate`."""
+        """See `ShardLosses.evaluate`."""
         return self._losses.evaluate(*given)
 
     def gradient(self, *given: Any) -> Partials:
-        """See `LeafLosses.gradient`."""
+        """See `ShardLosses.gradient`."""
         return self._losses.gradient(*given)
 
     def curvature(self, *given: Any) -> Partials:
-        """See `LeafLosses.curvature`."""
+        """See `ShardLosses.curvature`."""
         return self._losses.curvature(*given)
 
     def candidates(self, *given: Any) -> Longs:
-        """See `LeafLosses.candidates`."""
+        """See `ShardLosses.candidates`."""
         return self._losses.candidates(*given)
 
     def descent_coordinates(self) -> Longs:
-        """See `LeafLosses.descent_coordinates`."""
+        """See `ShardLosses.descent_coordinates`."""
         return self._losses.descent_coordinates()
 
     def mix(self, coordinates: Longs, begun: Pass) -> Partials:
@@ -94,7 +94,7 @@ def _told_apart(leaf: EncodedCorpus) -> list[NDArray[Any]]:
     return [*arrays, np.maximum(leaf.labels, MISSING - 1), sets]
 
 
-class SharedRun(Run):
+class PartitionedRun(Run):
     """A run whose sequences the members of a team have."""
 
     def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
@@ -103,7 +103,7 @@ class SharedRun(Run):
         return found
 
 
-class SharedTraining(Training):
+class PartitionedTraining(Training):
     """Trains on a corpus that others have: here it has an index, and no sequence.
 
     division: who has it; the others: see `Training`.
@@ -113,7 +113,7 @@ class SharedTraining(Training):
         self,
         corpus: EncodedCorpus,
         *given: Any,
-        division: Division,
+        division: Partition,
         **options: Any,
     ) -> None:
         self.division = division
@@ -121,13 +121,13 @@ class SharedTraining(Training):
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
-        told = Problem(n, problem.label_weights, problem.precision)
+        told = ShardProblem(n, problem.label_weights, problem.precision)
         present = self.division.ask("begin", told, keep=True)
         if not any(n_leaves for n_leaves, _ in present):
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
-        loss: Any = TeamLoss(self.division, present, n_potential, self._origin)
-        run = SharedRun(Part(corpus, n), loss, self._penalty, self._solver)
+        loss: Any = PartitionedLoss(self.division, present, n_potential, self._origin)
+        run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = self.n_sequences
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         # What working weights take is not known before they are; tests are the rest.

@@ -15,9 +15,9 @@ from spacy.tokens.underscore import Underscore
 
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.index import (
+    ConjoinedRows,
     CorpusPart,
     Index,
-    Rows,
     Tests,
     joined,
     merged_tests,
@@ -29,10 +29,10 @@ from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers
 from ..pipeline.corpus_files import read_files
-from ..pipeline.encoding import Compiled, LabelIds, read_part
+from ..pipeline.encoding import EncodedExamples, LabelIds, read_part
 from ..pipeline.settings import Setup
-from ..progress import followed
-from .training import Share
+from ..progress import track
+from .training import WorkerShard
 
 
 class Brief(NamedTuple):
@@ -66,15 +66,15 @@ class Survey:
     """
 
     lengths: list[Longs] = field(default_factory=list)
-    rows: list[Rows | None] = field(default_factory=list)
+    rows: list[ConjoinedRows | None] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    compiled: Compiled = field(default_factory=Compiled)
+    compiled: EncodedExamples = field(default_factory=EncodedExamples)
     coverage: Coverage = field(default_factory=Coverage)
     n_tests: int = 0
     start_label: bool = True
 
 
-class Plan(NamedTuple):
+class EncodingPlan(NamedTuple):
     """What all members need to encode sequences.
 
     labels: of the whole corpus, in any order; whole: its index; contexts: of each file
@@ -94,7 +94,7 @@ class _File(NamedTuple):
     record: NameRecord | None
 
 
-class Member(Share):
+class Worker(WorkerShard):
     """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
 
     def __init__(self, brief: Brief) -> None:
@@ -122,11 +122,11 @@ class Member(Share):
         survey.labels = self._label_ids.names
         return survey
 
-    def _read(self, number: int) -> Compiled:
+    def _read(self, number: int) -> EncodedExamples:
         brief, setup = self._brief, self._brief.setup
         record = NameRecord.of(setup.features) if brief.named else None
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
-        examples = followed(examples, "Reading corpus", "docs")
+        examples = track(examples, "Reading corpus", "docs")
         found, part = read_part(examples, record or setup.features, setup, self._label_ids)
         self._files[number] = _File(part, record)
         return found
@@ -143,7 +143,7 @@ class Member(Share):
         tests = [part.tests.of_part(number) for number, part in parts if part is not None]
         return merged_tests([own.between(low, high) for own in tests])
 
-    def encode(self, plan: Plan, first: int, last: int) -> EncodedCorpus:
+    def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """The sequences first:last of the whole corpus; files are read that are not there yet."""
         self._label_ids.add(plan.labels)
         found = []
@@ -162,7 +162,9 @@ class Member(Share):
         self._labels, labels, sets = self._label_ids.final(corpus.labels, target)
         return replace(corpus, labels=labels, sets=sets)
 
-    def load(self, plan: Plan, first: int, last: int, n: int) -> tuple[tuple[str, ...], int]:
+    def load(
+        self, plan: EncodingPlan, first: int, last: int, n: int
+    ) -> tuple[tuple[str, ...], int]:
         """Encode the sequences of the leaves first:last, of which sums will be asked.
 
         n: sequences of the beginning of the corpus that are encoded besides. RETURNS: the labels of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..corpus.readings import Readings
 from .featurizer import PlanFeaturizer
-from .plan import Plan
+from .plan import TemplatePlan
 
 _CHANCE = 1e-6
 """How likely tokens without a value are, taken as independent, from which nothing is amiss."""
@@ -30,7 +30,7 @@ class Coverage:
         self.n_tokens = 0
         self.counts: Counter[str] = Counter()
 
-    def add(self, plan: Plan, annotations: NDArray[np.uint64]) -> None:
+    def add(self, plan: TemplatePlan, annotations: NDArray[np.uint64]) -> None:
         """Count tokens. annotations: [N, A], by the plan's columns, 0 = missing."""
         self.n_tokens += len(annotations)
         for name, column in plan.watched.items():

@@ -21,7 +21,7 @@ from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
 from .parsing import Read
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import Plan, make_plan
+from .plan import TemplatePlan, make_plan
 from .templates import parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class PlanFeaturizer(ABC):
     """Hashes the tests that a plan lays out, at each token of Docs.
 
-    templates: the texts that `Plan.first` numbers; start_label: see `Featurizer`.
+    templates: the texts that `TemplatePlan.first` numbers; start_label: see `Featurizer`.
     The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
     are read by it (see `coverage`).
     """
@@ -43,11 +43,11 @@ class PlanFeaturizer(ABC):
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
         self._token_readers: list[TokenReader] | None = None
-        self.watch: Callable[[Plan, NDArray[np.uint64]], None] | None = None
+        self.watch: Callable[[TemplatePlan, NDArray[np.uint64]], None] | None = None
 
     @property
     @abstractmethod
-    def plan(self) -> Plan:
+    def plan(self) -> TemplatePlan:
         """What is read and hashed, as it is laid out now."""
 
     @abstractmethod
@@ -199,7 +199,7 @@ class Featurizer(PlanFeaturizer):
                 raise SparseCRFError(message.format(**where, name=read.argument, known=known))
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> TemplatePlan:
         """The templates as they are laid out now."""
         return self._plan
 

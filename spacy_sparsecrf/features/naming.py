@@ -259,7 +259,7 @@ class PatternCellNames(CellNames):
         return see(text_of(super()._stored(readings, at, column)))
 
 
-class _Kept(NamedTuple):
+class _KeptNames(NamedTuple):
     """What is kept of the readings of Docs of a vocab.
 
     readings: without values of words; of annotations they have the columns that are not of vectors.
@@ -295,7 +295,7 @@ class NameRecord:
     def __init__(self, features: PlanFeaturizer, store: Memory = MEMORY) -> None:
         self._features = features
         self._store = store
-        self._kept: list[_Kept] = []
+        self._kept: list[_KeptNames] = []
         # Tables of words grow by copying: the last copy serves earlier readings too.
         self._lexical: dict[object, Hashes] = {}
         self._tokens = TokenValues()
@@ -331,7 +331,7 @@ class NameRecord:
         own = readings._replace(offsets=offsets, words=words, annotations=annotations)
         own = own._replace(lexical=readings.lexical[:0], values=NO_VALUES)
         ends = np.cumsum([*map(len, docs)], dtype=np.int64)
-        self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab, ends))
+        self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
 
     def parts(self) -> Iterator[tuple[Readings, Longs]]:
         """What was read, in order, without numbers; and the token behind each Doc, [D]."""

@@ -37,7 +37,7 @@ MOST_TESTS = 2048  # of a template at one token
 
 
 @dataclass(frozen=True)
-class Plan:
+class TemplatePlan:
     """Templates as the hashing kernels take them, and the columns of values that they read.
 
     words: word attributes, whose values are the first columns; annotations: spaCy attribute ids,
@@ -115,7 +115,7 @@ def make_plan(
     start_label: bool,
     vector_width: int = 0,
     boundaries: int | None = None,
-) -> Plan:
+) -> TemplatePlan:
     """Lay templates out as arrays.
 
     A template of attributes that have several values at a token is as many tests, for all
@@ -150,7 +150,7 @@ def make_plan(
     kinds = [hashed[i].kinds for i in owners]
     seeds = np.array([seed_of(test) for _, test, _ in numbers], dtype=np.uint64)
     ids = np.array([get_string_id(value) for *_, value in numbers], dtype=np.uint64)
-    return Plan(
+    return TemplatePlan(
         words=words,
         annotations=annotations,
         tokens=tokens,

@@ -15,7 +15,7 @@ from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
 from ..corpus.readings import Readings
 from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
-from .plan import Plan
+from .plan import TemplatePlan
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -48,7 +48,7 @@ class FirstLabels(NamedTuple):
     spans: FirstSpans | None = None
 
 
-def fill(readings: Readings, plan: Plan, first: FirstLabels) -> Readings:
+def fill(readings: Readings, plan: TemplatePlan, first: FirstLabels) -> Readings:
     """Put what a first model says where templates read it. RETURNS: what a second one reads."""
     annotations = readings.annotations.copy()
     words = annotations[:, plan.annotations.index(LOWER) if LOWER in plan.annotations else 0]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import EncodedCorpus, Observations
-from ..corpus.schedule import Descent, Kin, Stage
+from ..corpus.schedule import Descent, Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from .featurizer import Featurizer
-from .plan import Plan
+from .plan import TemplatePlan
 from .templates import Template, parse_family
 
 Keys = NDArray[np.uint64]
@@ -130,7 +130,7 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
     return tuple(t for own, t in by_tests.items() if not any(own < other for other in by_tests))
 
 
-class KinRecord:
+class TemplateTreeRecord:
     """Remembers the parents of tests. Called like the featurizer, it gives the same observations.
 
     read: what is called, for a featurizer's observations; features: the featurizer; lineage: of
@@ -144,7 +144,7 @@ class KinRecord:
         lineage: Lineage,
     ) -> None:
         self._read, self._features, self._lineage = read, features, lineage
-        self._plan: Plan | None = None
+        self._plan: TemplatePlan | None = None
         self._relations: list[Relation] = []
         self._of_values: list[Relation] = []
         self._found: defaultdict[int, _Pairs] = defaultdict(_Pairs)
@@ -168,14 +168,14 @@ class KinRecord:
             self._of_values = []
         return found
 
-    def kin(self, corpus: EncodedCorpus) -> Kin:
+    def kin(self, corpus: EncodedCorpus) -> TemplateTree:
         """Stages and parents of the tests of a corpus that was built of what was called for."""
         templates = self._features.parsed
         descents = [
             Descent(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
             for t, pairs in self._found.items()
         ]
-        return Kin.of(corpus, descents)
+        return TemplateTree.of(corpus, descents)
 
 
 class _Pairs:
@@ -200,7 +200,7 @@ class _Pairs:
 
 
 def _relations(
-    plan: Plan, features: Featurizer, lineage: Lineage
+    plan: TemplatePlan, features: Featurizer, lineage: Lineage
 ) -> tuple[list[Relation], list[Relation]]:
     """The columns of templates of later stages, each with those of its parents; real values alike.
 

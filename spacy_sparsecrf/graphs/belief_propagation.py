@@ -43,7 +43,7 @@ class Graphs(NamedTuple):
     weights: Floats
 
 
-class Potentials(NamedTuple):
+class GraphPotentials(NamedTuple):
     """Potentials of nodes [N, Y] and of edges [R, Y, Y], and their logarithms.
 
     phi, psi: exponentiated, divided by exp of node_shift [N] and edge_shift [R].
@@ -263,7 +263,7 @@ def _pass_on(
     is_forward: bool,
     n_labels: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,
@@ -290,7 +290,7 @@ def _pass_all(
     s: int,
     n_labels: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,
@@ -315,7 +315,7 @@ def _iterate(
     s: int,
     n_labels: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,
@@ -350,7 +350,7 @@ def propagate(
     first: int,
     last: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,
@@ -401,7 +401,7 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
 
 @inner
 def _add_neighbours(
-    i: int, graphs: Graphs, potentials: Potentials, beliefs: Beliefs, scores: Floats
+    i: int, graphs: Graphs, potentials: GraphPotentials, beliefs: Beliefs, scores: Floats
 ) -> None:
     """Add to scores [Y] of node i the log potentials of its edges, expected by its neighbours."""
     for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
@@ -418,7 +418,7 @@ def fit_mean_field(
     first: int,
     last: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,
@@ -463,7 +463,7 @@ def condition_nodes(
     first: int,
     last: int,
     graphs: Graphs,
-    potentials: Potentials,
+    potentials: GraphPotentials,
     beliefs: Beliefs,
     schedule: Schedule,
     scratch: Floats,

@@ -26,7 +26,7 @@ class Observed(NamedTuple):
     values: Floats | None = None
 
 
-class Rows(NamedTuple):
+class TestRows(NamedTuple):
     """Tests of nodes or edges, a row for each: CSR.
 
     indptr: [R + 1] int64; tests: [nnz] int32; values: [nnz] float64.
@@ -59,9 +59,9 @@ class EncodedGraph:
     labels: Ints
     weights: Floats
     ends: Ints
-    nodes: Rows
+    nodes: TestRows
     row: Ints
-    pairs: Rows
+    pairs: TestRows
     node_keys: Hashes
     edge_keys: Hashes
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
@@ -226,10 +226,10 @@ def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
     return hashes, values
 
 
-def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, Rows]:
+def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, TestRows]:
     """Keys of the tests, and the rows."""
     keys, indptr, tests = number_tests(hashes)
-    return keys, Rows(indptr, tests, values[hashes != 0])
+    return keys, TestRows(indptr, tests, values[hashes != 0])
 
 
 @dataclass(frozen=True, kw_only=True)

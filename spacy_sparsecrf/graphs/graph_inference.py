@@ -11,8 +11,8 @@ from ..errors import Warnings, warn
 from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
 from ..parallel import Chunks, Workers, cut
 from . import belief_propagation as beliefs
-from .belief_propagation import Beliefs, Graphs, Potentials, Schedule
-from .encoded import METHODS, EncodedGraph, Inference, Rows
+from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
+from .encoded import METHODS, EncodedGraph, Inference, TestRows
 
 # By method: how kernels call it, and what infers beliefs by it.
 _KERNELS = dict(
@@ -35,20 +35,20 @@ Ties = tuple[Floats | None, Floats | None]
 STEP = 1e-60
 
 
-class Tables(NamedTuple):
+class WeightTables(NamedTuple):
     """Weights of tests for each label [O, Y] and each pair of labels [P, Y * Y]."""
 
     nodes: NDArray[Any]
     pairs: NDArray[Any]
 
 
-class Space(NamedTuple):
+class InferenceSpace(NamedTuple):
     """Potentials and beliefs, all real or all complex, and residuals.
 
     left: [N, Y], of nodes; residual: [R, Y, Y], of rows of edges: expected less gold labels.
     """
 
-    potentials: Potentials
+    potentials: GraphPotentials
     beliefs: Beliefs
     left: NDArray[Any]
     residual: NDArray[Any]
@@ -93,27 +93,27 @@ class Network:
         rank[order] = np.arange(n, dtype=np.int32)
 
     @cached_property
-    def real(self) -> Space:
+    def real(self) -> InferenceSpace:
         """Room for real numbers."""
         return self._space(np.float64)
 
     @cached_property
-    def complex(self) -> Space:
+    def complex(self) -> InferenceSpace:
         """Room for complex numbers, whose imaginary parts are derivatives."""
         return self._space(np.complex128)
 
-    def _space(self, dtype: Any) -> Space:
+    def _space(self, dtype: Any) -> InferenceSpace:
         n, y, s = len(self.arrays.order), self.n_labels, len(self.arrays.offsets) - 1
         nodes = [np.zeros((n, y), dtype) for _ in range(4)]
         pairs = [np.zeros((self.n_rows, y, y), dtype) for _ in range(3)]
         shifts = np.zeros(n), np.zeros(self.n_rows)
-        potentials = Potentials(nodes[0], pairs[0], nodes[1], pairs[1], *shifts)
+        potentials = GraphPotentials(nodes[0], pairs[0], nodes[1], pairs[1], *shifts)
         messages = np.zeros((2 * len(self.arrays.ends), y), dtype)
         of_graphs = np.zeros(s, dtype), np.zeros(s), np.zeros(s, np.int64)
         found = Beliefs(nodes[2], messages, *of_graphs)
-        return Space(potentials, found, nodes[3], pairs[2])
+        return InferenceSpace(potentials, found, nodes[3], pairs[2])
 
-    def exponentiate_pairs(self, rows: Longs, space: Space) -> None:
+    def exponentiate_pairs(self, rows: Longs, space: InferenceSpace) -> None:
         """Exponentiate the log potentials of rows [n] of edges."""
         psi = space.potentials.log_psi[rows]
         shift = psi.real.max(axis=(1, 2), initial=-np.inf)
@@ -121,7 +121,7 @@ class Network:
         space.potentials.edge_shift[rows] = shift
         space.potentials.psi[rows] = np.exp(psi, out=psi)
 
-    def propagate(self, first: int, last: int, space: Space, best: bool) -> None:
+    def propagate(self, first: int, last: int, space: InferenceSpace, best: bool) -> None:
         """Infer beliefs of graphs first:last, whose log potentials are in the space.
 
         best: whether beliefs are of the best labels, by max-product, instead of marginals.
@@ -138,7 +138,7 @@ class Network:
         _, kernel = _KERNELS[own.method]
         kernel(first, last, self.arrays, potentials, space.beliefs, schedule, scratch)
 
-    def warn(self, space: Space, graphs: slice = slice(None)) -> None:
+    def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
         """Warn, once, where beliefs of some graphs have not converged."""
         changes, n = space.beliefs.changes[graphs], self.inference.limit
         open_ = ~(changes <= self.inference.tolerance)
@@ -148,7 +148,7 @@ class Network:
             warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
 
 
-class Field(Network):
+class GraphInference(Network):
     """Encoded graphs, whose potentials are sums of weights.
 
     graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, the labels that the last
@@ -179,25 +179,25 @@ class Field(Network):
         self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
         self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
-    def tables(self, theta: NDArray[Any]) -> Tables:
+    def tables(self, theta: NDArray[Any]) -> WeightTables:
         """Weights theta [K] by label and by pair of labels."""
         parts = theta[: self.split], theta[self.split :]
         tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
-        return Tables(
+        return WeightTables(
             *(
                 np.ascontiguousarray(table if tie is None else table @ tie.T)
                 for table, tie in zip(tables, self.ties, strict=True)
             )
         )
 
-    def score_pairs(self, rows: Longs, tables: Tables, space: Space) -> None:
+    def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
         """Fill in the potentials of rows [n] of edges."""
         flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
         beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
         self.exponentiate_pairs(rows, space)
 
     def infer(
-        self, first: int, last: int, tables: Tables, space: Space, best: bool = False
+        self, first: int, last: int, tables: WeightTables, space: InferenceSpace, best: bool = False
     ) -> None:
         """Score nodes of graphs first:last, whose rows of edges have been scored, and infer."""
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
@@ -209,7 +209,9 @@ class Field(Network):
             log_phi[end - len(own) : end][~own] = NEVER
         self.propagate(first, last, space, best)
 
-    def infer_all(self, theta: NDArray[Any], workers: Workers, best: bool = False) -> Space:
+    def infer_all(
+        self, theta: NDArray[Any], workers: Workers, best: bool = False
+    ) -> InferenceSpace:
         """Infer beliefs of all graphs at weights theta [K], and return where they are."""
         tables, space = self.tables(theta), self.real
         workers.map(
@@ -220,14 +222,14 @@ class Field(Network):
         self.warn(space)
         return space
 
-    def add_pairs(self, edges: Longs, space: Space) -> None:
+    def add_pairs(self, edges: Longs, space: InferenceSpace) -> None:
         """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
         method, _ = _KERNELS[self.inference.method]
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
         given = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
         beliefs.add_pairs(edges, method, *given)
 
-    def settle(self, nodes: slice, edges: slice, space: Space) -> Any:
+    def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> Any:
         """Leave residuals of nodes; RETURNS: the weighted score of gold labels, also of edges."""
         gold, potentials = self.arrays.gold, space.potentials
         weights, left = self._node_weights[nodes], space.left[nodes]
@@ -242,7 +244,9 @@ class Field(Network):
         of_edges = potentials.log_psi[self.graphs.row[edges][both], first, second]
         return score + (self.arrays.weights[edges][both] * of_edges).sum()
 
-    def scatter(self, nodes: Longs, rows: Longs, space: Space, gradient: NDArray[Any]) -> None:
+    def scatter(
+        self, nodes: Longs, rows: Longs, space: InferenceSpace, gradient: NDArray[Any]
+    ) -> None:
         """Add residuals of nodes [n] and of rows [m] of edges to a gradient [K]."""
         residuals = space.left, space.residual.reshape(self.n_rows, self.n_labels**2)
         tests = self.graphs.nodes, self.graphs.pairs
@@ -251,7 +255,7 @@ class Field(Network):
     def _add(
         self,
         chosen: tuple[Longs, Longs],
-        tests: tuple[Rows, Rows],
+        tests: tuple[TestRows, TestRows],
         ties: Ties,
         residuals: tuple[NDArray[Any], NDArray[Any]],
         total: NDArray[Any],
@@ -309,7 +313,7 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
         labels=graphs.labels[nodes],
         weights=graphs.weights[chosen],
         ends=(graphs.ends[edges] + shift[:, None]).astype(np.int32),
-        nodes=Rows(
+        nodes=TestRows(
             tests.indptr, graphs.nodes.tests[tests.indices], graphs.nodes.values[tests.indices]
         ),
         row=graphs.row[edges],

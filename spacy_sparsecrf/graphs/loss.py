@@ -20,13 +20,13 @@ from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
 from ..parallel import Workers
 from .encoded import EncodedGraph, Inference
-from .graph_inference import STEP, Field, Space, selected
+from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 
 LBP = Inference()
 
 
 @dataclass(frozen=True)
-class Spans:
+class WeightSpans:
     """Weights that change together. ptr: [n + 1] int64."""
 
     ptr: Longs
@@ -39,8 +39,9 @@ class GraphLoss(Shifted):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
-    theta is [K], weights of coordinates, [K] int64, ascending, of those of `Field`; the others
-    are zero. examples, [S] int64, are the graphs with gold labels; complete: [S] bool, those all of
+    theta is [K], weights of coordinates, [K] int64, ascending, of those of `GraphInference`; the
+    others are zero. examples, [S] int64, are the graphs with gold labels; complete: [S] bool, those
+    all of
     whose gold labels are known; unigram, split: all weights, which change together, as stochastic
     solvers ask for them.
     RAISES: SparseCRFError for labels that there are not, where none is known, and for
@@ -72,7 +73,7 @@ class GraphLoss(Shifted):
 
     def _with_copies(
         self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
-    ) -> Field:
+    ) -> GraphInference:
         everything = selected(graphs, np.concatenate((self.examples, incomplete)))
         everything.weights[len(self.examples) :] *= -1.0
         is_gold = np.repeat(
@@ -82,12 +83,12 @@ class GraphLoss(Shifted):
         gold = np.where(is_gold, everything.labels, MISSING).astype(np.int32)
         numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
         allowed = set_table(graphs.sets, n_labels)[numbers]
-        return Field(everything, n_labels, gold, allowed, inference)
+        return GraphInference(everything, n_labels, gold, allowed, inference)
 
     def work_on(self, coordinates: Longs) -> None:
         """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.split = coordinates, len(coordinates)
-        self.unigram = Spans(np.array([0, self.split]))
+        self.unigram = WeightSpans(np.array([0, self.split]))
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
@@ -194,7 +195,7 @@ class GraphLoss(Shifted):
         return float(loss.real)
 
     def _add(
-        self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: Space
+        self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace
     ) -> Any:
         """Add the gradients of examples, real or complex, and return the sum of their losses."""
         field, copies = self.field, self._copy[members]

@@ -15,7 +15,7 @@ from ..solvers.base import BatchSolver, Need
 from ..training.checkpoint import digest
 from ..training.training import Training
 from ..training.working_set import Run
-from .encoded import EncodedGraph, Inference, Links, Rows
+from .encoded import EncodedGraph, Inference, Links, TestRows
 from .loss import GraphLoss
 
 # What a solver needs that works on chains only.
@@ -30,12 +30,12 @@ class GraphPart(Part):
 
     places: Longs
 
-    def outer(self, coordinates: Longs) -> Longs:
+    def to_global(self, coordinates: Longs) -> Longs:
         """Coordinates in the chain, [n] int64, of those in the loss of graphs."""
         found: Longs = self.places[coordinates]
         return found
 
-    def inner(self, coordinates: Longs) -> Longs:
+    def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the loss of graphs, [n] int64, of those in the chain; -1: of no weight."""
         order = np.argsort(self.places)
         at = np.minimum(np.searchsorted(self.places, coordinates, sorter=order), len(order) - 1)
@@ -135,7 +135,7 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
         ends=ends.astype(np.int32),
         nodes=nodes,
         row=row,
-        pairs=Rows(indptr, tests, np.ones(len(tests))),
+        pairs=TestRows(indptr, tests, np.ones(len(tests))),
         node_keys=np.concatenate((corpus.unigram_keys, corpus.bigram_keys[:n_starts])),
         edge_keys=corpus.bigram_keys,
         sets=corpus.sets,
@@ -148,7 +148,7 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
     return graphs, np.concatenate(places)
 
 
-def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> Rows:
+def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> TestRows:
     """Tests of tokens: unigram tests, real values, and bigram tests of tokens that begin."""
     token, value = np.nonzero(corpus.values) if len(corpus.value_tests) else (begins[:0],) * 2
     tokens: list[Longs] = [
@@ -165,7 +165,7 @@ def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> Rows:
     values = [np.ones(len(tests[0])), numbers, np.ones(len(tests[2]))]
     by_token = np.argsort(np.concatenate(tokens), kind="stable")
     counts = sum(np.bincount(each, minlength=corpus.n_tokens) for each in tokens)
-    return Rows(
+    return TestRows(
         np.append(0, np.cumsum(counts)).astype(np.int64),
         np.concatenate(tests).astype(np.int32)[by_token],
         np.concatenate(values).astype(np.float64)[by_token],

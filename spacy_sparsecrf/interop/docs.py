@@ -22,7 +22,7 @@ from .attributes import (
     why_not,
 )
 from .columns import BOM, TAB, Row, Sentence, Source, write_sentence
-from .schemes import MISSING, BadLabelError, Scheme, Spans, read_spans, write_spans
+from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
 """Attributes of tokens that `read_docs` may set."""
@@ -39,7 +39,7 @@ _READ: dict[str, Callable[[Token], str]] = {
 
 
 def read_docs(
-    source: Source, vocab: Vocab, *, n_sentences: int = 1, scheme: Scheme = Scheme.iob2
+    source: Source, vocab: Vocab, *, n_sentences: int = 1, scheme: ColumnScheme = ColumnScheme.iob2
 ) -> Iterator[Doc]:
     """Make Docs of a file.
 
@@ -52,7 +52,7 @@ def read_docs(
     is_empty = True
     for sentences in _of_docs(source, n_sentences):
         is_empty = False
-        yield _Maker(source, vocab, scheme, sentences).doc()
+        yield _DocMaker(source, vocab, scheme, sentences).doc()
     if is_empty:
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
@@ -75,12 +75,12 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _DocMaker:
     """Makes a Doc of some sentences, as `read_docs` tells."""
 
     source: Source
     vocab: Vocab
-    scheme: Scheme
+    scheme: ColumnScheme
     sentences: list[Sentence]
 
     def doc(self) -> Doc:
@@ -144,7 +144,7 @@ class _Maker:
                 value=labels[error.index],
                 reason=error,
                 scheme=self.scheme.value,
-                known=", ".join(known.value for known in Scheme),
+                known=", ".join(known.value for known in ColumnScheme),
             )
             raise SparseCRFError(message) from error
 
@@ -162,7 +162,7 @@ def write_docs(
     path: Path,
     columns: Sequence[str],
     *,
-    scheme: Scheme = Scheme.iob2,
+    scheme: ColumnScheme = ColumnScheme.iob2,
     separator: str = TAB,
 ) -> Iterator[str]:
     """Write the sentences of Docs, each with the empty line behind it.
@@ -176,7 +176,7 @@ def write_docs(
     register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = _Writer(doc, number, path, scheme, separator)
+        writer = _DocWriter(doc, number, path, scheme, separator)
         for sentence in _sentences(doc):
             text = write_sentence(writer.rows(sentence, columns), separator)
             # Who reads a file takes off one.
@@ -191,13 +191,13 @@ def _sentences(doc: Doc) -> Iterable[Span]:
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _DocWriter:
     """Writes sentences of a Doc. number: of the Doc in its file, from 1; see `write_docs`."""
 
     doc: Doc
     number: int
     path: Path
-    scheme: Scheme
+    scheme: ColumnScheme
     separator: str
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -29,7 +29,7 @@ _TOLD = re.compile(r"\s*(\w+): (.*)")
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
 
 
-class Weights(NamedTuple):
+class ExternalWeights(NamedTuple):
     """Weights of features with labels, or with pairs of labels.
 
     features: [n] int64; previous, labels: [n] int64, -1 for no label before; values: [n] float64.
@@ -53,7 +53,7 @@ class TrainedModel(NamedTuple):
     labels: list[str]
     patterns: str
     features: list[str]
-    weights: Weights
+    weights: ExternalWeights
 
 
 def read_model(path: Path) -> TrainedModel:
@@ -160,7 +160,7 @@ def _by_place(
     numbers: NDArray[np.int64],
     values: NDArray[np.float64],
     n_labels: int,
-) -> Weights:
+) -> ExternalWeights:
     """Find what weights are of, given their numbers: labels first, then pairs of labels."""
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < starts[-1]:
         raise ValueError("a weight is of no feature")
@@ -170,7 +170,7 @@ def _by_place(
     is_pair = ~has_labels[feature] | (place >= n_labels)
     place -= np.where(is_pair & has_labels[feature], n_labels, 0)
     previous = np.where(is_pair, place // n_labels, -1)
-    return Weights(feature, previous, place % n_labels, values)
+    return ExternalWeights(feature, previous, place % n_labels, values)
 
 
 # CRFsuite
@@ -189,7 +189,9 @@ def _read_crfsuite(path: Path) -> TrainedModel:
     # Pairs of labels by themselves come behind all attributes.
     feature = np.where(is_pair, len(attributes), source)
     target = table["target"].astype(np.int64)
-    weights = Weights(feature, np.where(is_pair, source, -1), target, table["weight"].copy())
+    weights = ExternalWeights(
+        feature, np.where(is_pair, source, -1), target, table["weight"].copy()
+    )
     return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)
 
 
@@ -225,5 +227,5 @@ def _read_dump(path: Path) -> TrainedModel:
     rows += [(len(ids), label_ids[a], label_ids[y], float(w)) for a, y, w in pairs]
     places = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3)
     feature, previous, label = places.T
-    weights = Weights(feature, previous, label, np.array([row[3] for row in rows]))
+    weights = ExternalWeights(feature, previous, label, np.array([row[3] for row in rows]))
     return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)

@@ -92,7 +92,7 @@ def _with_names(
 
 
 def _table(
-    tests: NDArray[np.uint64], weights: models.Weights, rows: NDArray[np.int64], dtype: str
+    tests: NDArray[np.uint64], weights: models.ExternalWeights, rows: NDArray[np.int64], dtype: str
 ) -> WeightTable:
     previous, values = weights.previous[rows], weights.values[rows].astype(dtype)
     of_pairs = None if (previous < 0).all() else previous

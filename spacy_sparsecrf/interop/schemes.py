@@ -8,7 +8,7 @@ OUTSIDE = "O"
 MISSING = ("_", "-")
 
 
-class Scheme(str, Enum):
+class ColumnScheme(str, Enum):
     """How labels of tokens mark spans."""
 
     iob2 = "iob2"
@@ -20,8 +20,13 @@ class Scheme(str, Enum):
 Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token behind, label
 
 # What the letters mean: begin, inside, last of several tokens, the only one.
-_LETTERS = {Scheme.iob2: "BI", Scheme.iob1: "BI", Scheme.biluo: "BILU", Scheme.bioes: "BIES"}
-_CLOSED = (Scheme.biluo, Scheme.bioes)  # A span's last token says so.
+_LETTERS = {
+    ColumnScheme.iob2: "BI",
+    ColumnScheme.iob1: "BI",
+    ColumnScheme.biluo: "BILU",
+    ColumnScheme.bioes: "BIES",
+}
+_CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
 
 
 class BadLabelError(ValueError):
@@ -32,7 +37,7 @@ class BadLabelError(ValueError):
         self.index = index
 
 
-def read_spans(labels: Sequence[str], scheme: Scheme) -> Spans:
+def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     """Find the spans of a sentence.
 
     labels: of its tokens; a missing one belongs to no span.
@@ -42,7 +47,7 @@ def read_spans(labels: Sequence[str], scheme: Scheme) -> Spans:
 
 
 class _SpanReader:
-    def __init__(self, scheme: Scheme) -> None:
+    def __init__(self, scheme: ColumnScheme) -> None:
         self._scheme = scheme
         self._letters = _LETTERS[scheme]
         self._first, self._label = 0, ""  # of the span that is open; "" for none
@@ -75,7 +80,7 @@ class _SpanReader:
         """Whether the span that is open goes on, or else one may begin by I."""
         if self._label == label:
             return True
-        if self._scheme is Scheme.iob1:
+        if self._scheme is ColumnScheme.iob1:
             return False
         before = f"an open span of {self._label}" if self._label else "no open span"
         raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
@@ -90,14 +95,14 @@ class _SpanReader:
         self._label = ""
 
 
-def write_spans(spans: Spans, n_tokens: int, scheme: Scheme) -> list[str]:
+def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
     """Label the tokens of a sentence. spans: ascending and disjoint."""
     labels = [OUTSIDE] * n_tokens
     previous = (0, 0, "")
     for first, end, label in spans:
         begin, inside, *closing = list(_LETTERS[scheme])
         last, only = closing or (inside, begin)
-        if scheme is Scheme.iob1 and (previous[1], previous[2]) != (first, label):
+        if scheme is ColumnScheme.iob1 and (previous[1], previous[2]) != (first, label):
             begin = only = inside
         labels[first:end] = [f"{inside}-{label}"] * (end - first)
         labels[end - 1] = f"{last}-{label}"

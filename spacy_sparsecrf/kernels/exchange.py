@@ -41,7 +41,7 @@ class Classes(NamedTuple):
     before: Ints
 
 
-class Exchange(NamedTuple):
+class WordExchange(NamedTuple):
     """What the algorithm works with.
 
     left, right: of words; counts: [V] int64, of words; own: [V] int64, how often a word follows
@@ -79,7 +79,7 @@ def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Int
 
 
 @inner
-def _add(word: int, k: int, sign: int, e: Exchange, classes: Classes) -> None:
+def _add(word: int, k: int, sign: int, e: WordExchange, classes: Classes) -> None:
     """Let a word join class k, or with sign = -1 leave it."""
     for i in range(e.left.ptr[word], e.left.ptr[word + 1]):
         g, n = classes.of_word[e.left.words[i]], sign * e.left.counts[i]
@@ -96,7 +96,7 @@ def _add(word: int, k: int, sign: int, e: Exchange, classes: Classes) -> None:
 
 
 @inner
-def _gain_of_side(first: int, sums: Ints, n: int, e: Exchange, towards: Ints) -> None:
+def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints) -> None:
     """Add what all classes gain by the neighbours on one side of a word.
 
     first: of the classes that words may join; sums: [C] of neighbours, in `found` the n classes
@@ -111,7 +111,7 @@ def _gain_of_side(first: int, sums: Ints, n: int, e: Exchange, towards: Ints) ->
 
 
 @inner
-def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
+def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
     """Find the class with which F is largest, the first of several. The word is in none."""
     gains, table = e.gains, e.table
     left, right = e.sides[0], e.sides[1]
@@ -136,7 +136,7 @@ def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
 
 
 @kernel
-def exchange(words: Ints, first: int, e: Exchange, classes: Classes) -> int:
+def exchange(words: Ints, first: int, e: WordExchange, classes: Classes) -> int:
     """Let words go through, each to its best class. RETURNS: how many have changed their class.
 
     words: to go through, in this order; first: classes below have a word each that stays in them.

@@ -6,7 +6,7 @@ sum of residuals: scattered to few heads while a chunk goes by, gathered for all
 
 from .chain import log_partition, vectors_of, waves_back, waves_forward
 from .compiled import add_at, fill, inner, kernel, prefetch, prefetch_row
-from .layout import Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors, Walk
+from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
 from .scores import evidence_of, score_token
 
 # How many tokens ahead their residuals are asked for.
@@ -39,7 +39,7 @@ def _infer_run(
     sequences: Sequences,
     pairs: Pairs,
     vectors: Vectors,
-    walk: Walk,
+    walk: BatchOrder,
     log_z: Floats,
 ) -> None:
     """Forward-backward over sequences head:tail, whose evidence is in `vectors`."""
@@ -109,7 +109,7 @@ def infer_chunk(
     pairs: Pairs,
     theta: Floats,
     vectors: Vectors,
-    walk: Walk,
+    walk: BatchOrder,
     log_z: Floats,
     residuals: bool,
     head_sums: Floats,

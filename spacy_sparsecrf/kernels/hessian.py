@@ -15,12 +15,12 @@ from .layout import (
     Ints,
     Pairs,
     Sequences,
+    SequenceWorkspace,
     Slopes,
     Tables,
     Tangents,
     Unigrams,
     Vectors,
-    Visit,
 )
 from .pairs import slope_visited
 from .scores import score_token
@@ -29,7 +29,7 @@ from .tangents import differentiate, recover_betas
 
 
 class Turn(NamedTuple):
-    """Workspaces of products along a direction, one example at a time; see `Visit`.
+    """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
     slopes: of the contexts that were visited last; tangents, copy: of the example and of its
     constrained copy; table: [H, Yp], zeros, what heads have of a direction.
@@ -120,7 +120,7 @@ def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
 
 @inner
 def _differentiate_part(
-    s: int, is_copy: bool, tables: Tables, direction: Floats, visit: Visit, turn: Turn
+    s: int, is_copy: bool, tables: Tables, direction: Floats, visit: SequenceWorkspace, turn: Turn
 ) -> None:
     """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
@@ -167,7 +167,7 @@ def _add_pair_changes(
 
 @inner
 def _add_entry_changes(
-    t: int, c: int, vectors: Vectors, tangents: Tangents, visit: Visit, slopes: Slopes
+    t: int, c: int, vectors: Vectors, tangents: Tangents, visit: SequenceWorkspace, slopes: Slopes
 ) -> None:
     """Add the derivatives of the entries of context c at token t to `visit.entry_sums`.
 
@@ -191,7 +191,9 @@ def _add_entry_changes(
 
 
 @inner
-def _change_matrix(first: int, last: int, m: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
+def _change_matrix(
+    first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn
+) -> None:
     """Derivatives of pair counts of tokens first:last of an example, as if there were no entries.
 
     They share matrix m. visit: its `pair_sums` are the result.
@@ -208,7 +210,7 @@ def _change_matrix(first: int, last: int, m: int, has_copy: bool, visit: Visit, 
 
 
 @inner
-def _change_entries(t: int, c: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
+def _change_entries(t: int, c: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn) -> None:
     """Derivatives of counts of the entries of context c at an example's token t: `entry_sums`."""
     begin, end = entries_of(t, c, visit.pairs.contexts)
     fill(visit.entry_sums, 0, end - begin, 0.0)
@@ -238,7 +240,9 @@ def _scatter_entries(
 
 
 @inner
-def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: Floats) -> None:
+def _add_pairs(
+    s: int, tables: Tables, visit: SequenceWorkspace, turn: Turn, product: Floats
+) -> None:
     """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
 
     product: of bigram weights.
@@ -271,7 +275,7 @@ def add_product(
     tables: Tables,
     direction: Floats,
     product: Floats,
-    visit: Visit,
+    visit: SequenceWorkspace,
     turn: Turn,
 ) -> None:
     """Add example s's weight times the Hessian of its loss times a direction to a product.

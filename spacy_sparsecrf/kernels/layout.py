@@ -167,7 +167,7 @@ class Tangents(NamedTuple):
     marginal_change: Floats
 
 
-class Walk(NamedTuple):
+class BatchOrder(NamedTuple):
     """How inference goes through the sequences of a chunk; see `chain`.
 
     order: [N] int32, tokens in the order of runs of sequences, counted from the first of their run,
@@ -246,7 +246,7 @@ class Tables(NamedTuple):
     context_rows: ContextRows
 
 
-class Visit(NamedTuple):
+class SequenceWorkspace(NamedTuple):
     """Workspaces of visits to one sequence at a time; they mean nothing between passes.
 
     pairs: potentials of the contexts that were visited last; vectors, copy: of the sequence and of

@@ -9,7 +9,7 @@ import numpy as np
 
 from .compiled import inner, kernel
 from .hessian import Turn, add_product
-from .layout import Floats, Ints, Tables, Visit
+from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .sgd import Summed, add_gradient, collect_rows, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
@@ -186,7 +186,7 @@ def minibatch_pass(
     theta: Floats,
     extra: Floats,
     summed: Summed,
-    visit: Visit,
+    visit: SequenceWorkspace,
 ) -> float:
     """One pass over examples, a minibatch at a time, with a step along each one's gradient.
 
@@ -223,7 +223,7 @@ def add_gradient_and_product(
     direction: Floats,
     summed: Summed,
     product: Floats,
-    visit: Visit,
+    visit: SequenceWorkspace,
     turn: Turn,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].

@@ -64,7 +64,7 @@ class KeptSums(NamedTuple):
     sums: Floats
 
 
-class Space(NamedTuple):
+class LookupSpace(NamedTuple):
     """Workspaces for a sequence of L tokens, or for L words.
 
     tests: [L, P] uint64, for each test of a token; counts: [L] int64; context: [L] int32, zeros;
@@ -174,7 +174,7 @@ def find_tests(
     tokens: Tokens,
     plan: HashPlan,
     table: RowTable,
-    space: Space,
+    space: LookupSpace,
 ) -> None:
     """Append to the tests of tokens begin:end those of own[0]:own[1] that a model may have.
 
@@ -191,7 +191,7 @@ def find_tests(
 
 
 @inner
-def _find_rows(n_tokens: int, table: RowTable, space: Space) -> None:
+def _find_rows(n_tokens: int, table: RowTable, space: LookupSpace) -> None:
     """Find the entries of the tests of tokens, in place of the tests."""
     for i in range(n_tokens):
         tests = space.tests[i]
@@ -207,7 +207,7 @@ def sum_groups(
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
-    space: Space,
+    space: LookupSpace,
     n_rows: int,
     rows: Ints,
     sums: Floats,
@@ -247,7 +247,7 @@ def _score_sequence(
     groups: WordGroups,
     plan: HashPlan,
     table: RowTable,
-    space: Space,
+    space: LookupSpace,
     scores: Floats,
 ) -> None:
     """Score the tokens of a sequence, see `score_words`. scores: [last - first, Yp], out."""
@@ -282,7 +282,7 @@ def score_words(
     plan: HashPlan,
     table: RowTable,
     shared: SharedPairs,
-    space: Space,
+    space: LookupSpace,
     scores: Floats,
     labels: Ints,
 ) -> bool:

@@ -12,7 +12,7 @@ from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 
 
-class Gold(NamedTuple):
+class GoldTokens(NamedTuple):
     """Of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
 
     labels: Ints
@@ -110,7 +110,7 @@ def add_counts(
     n_labels: int,
     tests: ContextsOf,
     tokens: TokensBy,
-    gold: Gold,
+    gold: GoldTokens,
     residual: Floats,
     counts: Floats,
 ) -> None:
@@ -239,7 +239,7 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
 
 
 @inner
-def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: Gold, area: Area) -> None:
+def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: GoldTokens, area: Area) -> None:
     """Subtract the weights of tokens from the total of an area at their gold pairs."""
     for t in tokens:
         if gold.labels[t] >= 0:
@@ -251,7 +251,7 @@ def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: Gold, area: 
 
 @inner
 def _add_context(
-    c: int, n_labels: int, tokens: TokensBy, gold: Gold, vectors: Vectors, area: Area
+    c: int, n_labels: int, tokens: TokensBy, gold: GoldTokens, vectors: Vectors, area: Area
 ) -> None:
     """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
     before, at, has_start = area.before, area.at, area.row_place[n_labels] >= 0
@@ -276,7 +276,7 @@ def add_chosen_pairs(
     active: Ints,
     pairs: Pairs,
     tokens: TokensBy,
-    gold: Gold,
+    gold: GoldTokens,
     vectors: Vectors,
     totals: Floats,
 ) -> None:

@@ -16,10 +16,10 @@ from .layout import (
     Ints,
     OwnRows,
     Pairs,
+    SequenceWorkspace,
     Tables,
     Unigrams,
     Vectors,
-    Visit,
 )
 from .pairs import build_visited, potential
 from .products import add_outer_products
@@ -47,7 +47,7 @@ def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vec
 
 @inner
 def infer_part(
-    s: int, part: int, tables: Tables, theta: Floats, visit: Visit, vectors: Vectors
+    s: int, part: int, tables: Tables, theta: Floats, visit: SequenceWorkspace, vectors: Vectors
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
@@ -62,7 +62,7 @@ def infer_part(
 
 @inner
 def infer_example(
-    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its constrained copy.
 
@@ -112,7 +112,9 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
 
 
 @inner
-def forward_loss(s: int, part: int, tables: Tables, theta: Floats, visit: Visit) -> float:
+def forward_loss(
+    s: int, part: int, tables: Tables, theta: Floats, visit: SequenceWorkspace
+) -> float:
     """-log p(y | x) of a sequence's gold labels, or log Z without any, by going forward alone.
 
     Arguments: see `infer_part`. With evidence E_t / n_t as it is left, p(y | x) is the product of
@@ -140,7 +142,7 @@ def forward_loss(s: int, part: int, tables: Tables, theta: Floats, visit: Visit)
 
 @inner
 def example_loss(
-    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
 ) -> float:
     """The loss of `infer_example`, which see for the arguments, without its residuals."""
     sequences = tables.sequences
@@ -162,7 +164,7 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
 
 @inner
 def leave_factors(
-    s: int, context: Ints, grouped: Grouped, visit: Visit, residuals: Factors
+    s: int, context: Ints, grouped: Grouped, visit: SequenceWorkspace, residuals: Factors
 ) -> None:
     """The weighted residuals of example s, which was inferred last, by token and by group.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compiled import fill, inner, kernel, position, prefetch
-from .layout import Contexts, Floats, Ints, Tables, Unigrams, Vectors, Visit
+from .layout import Contexts, Floats, Ints, SequenceWorkspace, Tables, Unigrams, Vectors
 from .pair_counts import add_starts
 from .products import add_outer_products
 from .sequence import infer_example
@@ -135,7 +135,9 @@ def _add_products(
 
 
 @inner
-def _expect_pairs(first: int, last: int, has_copy: bool, matrix: Floats, visit: Visit) -> None:
+def _expect_pairs(
+    first: int, last: int, has_copy: bool, matrix: Floats, visit: SequenceWorkspace
+) -> None:
     """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share a matrix.
 
     As if no context had entries. has_copy: whether the example has a constrained copy.
@@ -160,7 +162,7 @@ def _subtract_gold(first: int, last: int, n_labels: int, labels: Ints, residual:
 
 @inner
 def _entry_residual(
-    first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: Visit
+    first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: SequenceWorkspace
 ) -> None:
     """Expected minus observed entries of the tokens first:last of an example, all of context c.
 
@@ -249,7 +251,9 @@ def _update_entries(
 
 
 @inner
-def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid) -> None:
+def _update_pairs(
+    s: int, tables: Tables, visit: SequenceWorkspace, step: float, paid: Paid
+) -> None:
     """Descend on the bigram weights of example s, a run of tokens at a time.
 
     Tokens of a run share a context, or a matrix. paid: of bigram weights only.
@@ -284,7 +288,7 @@ def _update_pairs(s: int, tables: Tables, visit: Visit, step: float, paid: Paid)
 
 @inner
 def update_example(
-    s: int, tables: Tables, visit: Visit, step: float, unigram: Paid, bigram: Paid
+    s: int, tables: Tables, visit: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
     """Descend from the gradient of example s, which was inferred last, then apply penalties.
 
@@ -300,7 +304,7 @@ def update_example(
 
 
 @inner
-def forget(visit: Visit) -> None:
+def forget(visit: SequenceWorkspace) -> None:
     """Take all potentials for out of date, as weights have changed since."""
     stamp = visit.pairs.potentials.stamp
     for i in range(len(stamp)):
@@ -317,7 +321,7 @@ def sgd_pass(
     l2_rate: float,
     eta: float,
     decay: float,
-    visit: Visit,
+    visit: SequenceWorkspace,
 ) -> float:
     """One pass of stochastic gradient descent over examples, in the given order.
 
@@ -352,7 +356,7 @@ class Summed(NamedTuple):
 
 @inner
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: SequenceWorkspace
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
@@ -367,7 +371,12 @@ def add_gradient(
 
 @kernel
 def add_gradients(
-    members: Ints, number: int, tables: Tables, theta: Floats, summed: Summed, visit: Visit
+    members: Ints,
+    number: int,
+    tables: Tables,
+    theta: Floats,
+    summed: Summed,
+    visit: SequenceWorkspace,
 ) -> float:
     """Add the weighted gradients of examples `members`, at the same weights, to gradients.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels.hessian import Turn
-from ..kernels.layout import Tangents, Vectors, Visit
+from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
 from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..graphs.loss import GraphLoss
 
 
-def new_visit(working: WorkingLoss) -> Visit:
+def new_visit(working: WorkingLoss) -> SequenceWorkspace:
     """Workspaces of visits to any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
@@ -32,7 +32,7 @@ def new_visit(working: WorkingLoss) -> Visit:
         return Vectors(alpha, backward, marginals, scales, norms, np.zeros(matrix))
 
     tokens, sums = np.arange(longest, dtype=np.int32), np.zeros(most_entries)
-    return Visit(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
+    return SequenceWorkspace(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
 class Examples:

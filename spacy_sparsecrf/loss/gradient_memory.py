@@ -11,7 +11,7 @@ from ..solvers.oeg.dual import ChainSpace, Moves
 from ..solvers.oeg.kernels import DualArrays, ascend, begin_chains
 from ..solvers.sag.kernels import (
     Average,
-    Exchange,
+    GradientExchange,
     Progress,
     rows_of_sequences,
     sag_pass,
@@ -87,7 +87,7 @@ class StoredGradients:
         space, n = working.space, len(working.coordinates)
         pairs = np.zeros((self._most_groups, space.n_labels, space.padded))
         vectors = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._exchange = Exchange(*vectors, pairs, new_visit(working))
+        self._exchange = GradientExchange(*vectors, pairs, new_visit(working))
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """No residuals: nodes [tokens, Yp] and pairs [groups, Y, Yp], the same for all weights."""

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..corpus.numbering import distinct_rows
 from ..kernels.indexing import count_places, list_places
 from ..kernels.layout import (
+    BatchOrder,
     Bigrams,
     Contexts,
     ContextsOf,
@@ -27,7 +28,6 @@ from ..kernels.layout import (
     Slopes,
     TokensBy,
     Vectors,
-    Walk,
 )
 from ..kernels.pair_counts import (
     count_entries,
@@ -40,7 +40,7 @@ from ..kernels.pair_counts import (
 from ..kernels.pairs import build_entries, build_matrices
 from ..parallel import cut
 from .lattice import Csr, Floats, Ints, Longs, Mask
-from .weights import Rows
+from .weights import FeatureBlocks
 from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
 
 Shorts = NDArray[np.uint16]
@@ -77,7 +77,7 @@ class ContextLayout:
         return len(self.arrays.ent_place)
 
 
-def lay_out_contexts(space: Workspace, rows: Rows, stochastic: bool) -> ContextLayout:
+def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) -> ContextLayout:
     """Choose matrices and entries.
 
     space: for its lattice and limits; rows: working bigram weights; stochastic: whether
@@ -103,7 +103,7 @@ def lay_out_contexts(space: Workspace, rows: Rows, stochastic: bool) -> ContextL
     )
 
 
-def bytes_of_pairs(space: Workspace, rows: Rows) -> int:
+def bytes_of_pairs(space: Workspace, rows: FeatureBlocks) -> int:
     """About what the potentials of working bigram weights, and their gradient, take in memory.
 
     The arguments are those of `lay_out_contexts`.
@@ -129,7 +129,7 @@ class _Rule:
     context.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, stochastic: bool) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
         lattice, sizes = space.lattice, np.diff(rows.ptr)
         every = np.sort(rows.of(lattice.ctx_tests).padded(), axis=1)
         representatives, self.active = distinct_rows(every)
@@ -223,7 +223,7 @@ class _Rule:
 
 
 def _entries(
-    table: Ints, rows: Rows, n_labels: int, padded: int
+    table: Ints, rows: FeatureBlocks, n_labels: int, padded: int
 ) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
     """Number the pairs that a context's remaining tests change.
 
@@ -258,7 +258,9 @@ class PairPotentials:
     matrix_contexts: contexts of a matrix.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, stochastic: bool, origin: Floats) -> None:
+    def __init__(
+        self, space: Workspace, rows: FeatureBlocks, stochastic: bool, origin: Floats
+    ) -> None:
         self.space = space
         self.rows = rows
         self.contexts = lay_out_contexts(space, rows, stochastic)
@@ -324,7 +326,7 @@ class PairPotentials:
         ]
 
     @cached_property
-    def walks(self) -> list[Walk]:
+    def walks(self) -> list[BatchOrder]:
         """Of each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):

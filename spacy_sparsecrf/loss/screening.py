@@ -15,7 +15,7 @@ from ..corpus.encoded import MISSING
 from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
-    Gold,
+    GoldTokens,
     add_chosen_pairs,
     add_counts,
     add_residuals,
@@ -212,11 +212,11 @@ class PairScreening:
         residual = space.residual_of(space.shards[i])
         add_counts(*tests, self._of_shard[i], self._gold(i), residual, counts)
 
-    def _gold(self, i: int) -> Gold:
+    def _gold(self, i: int) -> GoldTokens:
         """The gold labels of shard i."""
         lattice, shard = self._space.lattice, self._space.shards[i]
         tokens = slice(shard.begin, shard.end)
-        return Gold(lattice.labels[tokens], lattice.token_weight[tokens])
+        return GoldTokens(lattice.labels[tokens], lattice.token_weight[tokens])
 
     def _screen_run(
         self,

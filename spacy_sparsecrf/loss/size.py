@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .pairs import bytes_of_pairs
-from .weights import Rows
+from .weights import FeatureBlocks
 from .workspace import Workspace
 
 # Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
@@ -99,7 +99,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
         shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
-        n_bytes += bytes_of_pairs(space, Rows(pairs, *shape))
+        n_bytes += bytes_of_pairs(space, FeatureBlocks(pairs, *shape))
     n_tests = lattice.n_tests + len(lattice.test_contexts)
     return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
 

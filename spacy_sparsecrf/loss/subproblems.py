@@ -72,17 +72,17 @@ class Part:
         """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
         return None
 
-    def outer(self, coordinates: Longs) -> Longs:
+    def to_global(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
         return coordinates
 
-    def inner(self, coordinates: Longs) -> Longs:
+    def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         return coordinates
 
-    def inner_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
+    def local_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
         """Coordinates in the part, ascending, and values of those of [n] weights that it has."""
-        inner = self.inner(coordinates)
+        inner = self.to_local(coordinates)
         kept = np.flatnonzero(inner >= 0)
         order = kept[np.argsort(inner[kept])]
         return inner[order], values[order]
@@ -101,14 +101,14 @@ class OutcomePart(Part):
     names: Longs
     n_outcomes: int
 
-    def outer(self, coordinates: Longs) -> Longs:
+    def to_global(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
         number, label = np.divmod(coordinates, self.n_labels)
         test, case = np.divmod(self.names[number], len(self.outcomes))
         found: Longs = test * self.n_outcomes + self.outcomes[case, label]
         return found
 
-    def inner(self, coordinates: Longs) -> Longs:
+    def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         place = np.full(self.n_outcomes, -1, dtype=np.int64)
         place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
@@ -204,17 +204,17 @@ class ChainPart(Part):
     whole: Part
     labels: Longs
 
-    def outer(self, coordinates: Longs) -> Longs:
+    def to_global(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
         # The start label is behind the others.
         labels = np.append(self.labels, self.whole.n_labels)
-        return self.whole.outer(self._renamed(coordinates, self, self.whole, labels))
+        return self.whole.to_global(self._renamed(coordinates, self, self.whole, labels))
 
-    def inner(self, coordinates: Longs) -> Longs:
+    def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
         labels = np.full(self.whole.n_labels + 1, -1)
         labels[np.append(self.labels, -1)] = np.arange(self.n_labels + 1)
-        found = self.whole.inner(coordinates)
+        found = self.whole.to_local(coordinates)
         known = self._renamed(np.maximum(found, 0), self.whole, self, labels)
         return np.where(found >= 0, known, -1)
 
@@ -292,16 +292,16 @@ class ReducedPart(Part):
         whole |= known[np.searchsorted(self.with_labels, pair)] == pair
         return whole
 
-    def outer(self, coordinates: Longs) -> Longs:
+    def to_global(self, coordinates: Longs) -> Longs:
         """Coordinates in the whole, [n] int64, of those in the part."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         test, place = places_of(coordinates, n_own, widths)
-        return self.whole.outer(coordinates_of(self.tests[test], place, n_all, widths))
+        return self.whole.to_global(coordinates_of(self.tests[test], place, n_all, widths))
 
-    def inner(self, coordinates: Longs) -> Longs:
+    def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
-        found = self.whole.inner(coordinates)
+        found = self.whole.to_local(coordinates)
         test, place = places_of(found, n_all, widths)
         own = np.searchsorted(self.tests, test)
         known = (found >= 0) & (np.append(self.tests, -1)[own] == test)
@@ -319,7 +319,7 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
     # Real values are not bounded by counts.
     kept[corpus.value_tests] = True
     if known is not None:
-        inner = part.inner(known)
+        inner = part.to_local(known)
         kept[places_of(inner[inner >= 0], n_unigram, part.widths)[0]] = True
     if kept.all():
         return part

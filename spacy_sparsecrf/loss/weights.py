@@ -22,7 +22,7 @@ _WEIGHT_COST = 8
 _ROW_COST = 16
 
 
-class Rows:
+class FeatureBlocks:
     """Working weights of one kind, grouped by test: a *row* is a test that has any.
 
     tests: [R] int32; ptr: [R + 1] int64; places: [K] uint32 (numba tests the sign of
@@ -68,7 +68,7 @@ class Heads:
     are heads; n_weights: how many weights these have, which come first.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, n_tokens: Longs) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks, n_tokens: Longs) -> None:
         gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
         most = space.limits.table_bytes // (8 * space.padded)
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
@@ -95,7 +95,7 @@ class OriginHeads(Heads):
     space, rows: see `Heads`; origin: [K] float64, of the unigram weights.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, origin: Floats) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:
         lattice = space.lattice
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
@@ -114,7 +114,7 @@ class ValueWeights:
     columns: [R] int64, of the values that have weights; table: [R, Yp] float64, for all labels.
     """
 
-    def __init__(self, space: Workspace, rows: Rows) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks) -> None:
         self._space = space
         tests = space.lattice.value_tests
         numbers = rows.number[tests]

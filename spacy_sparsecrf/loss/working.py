@@ -14,6 +14,7 @@ from ..kernels.expectations import (
     unigram_curvature,
 )
 from ..kernels.layout import (
+    BatchOrder,
     Columns,
     ContextRows,
     Sequences,
@@ -21,13 +22,12 @@ from ..kernels.layout import (
     TokensBy,
     Unigrams,
     Vectors,
-    Walk,
 )
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .weights import Heads, OriginHeads, Rows, ValueWeights
+from .weights import FeatureBlocks, Heads, OriginHeads, ValueWeights
 from .workspace import Contents, Spares, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
@@ -74,9 +74,11 @@ class WorkingLoss(Shifted):
         self._gradients = Spares(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
-        self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
+        self.unigram = FeatureBlocks(
+            coordinates[: self.split], n_labels, 1, padded, lattice.n_tests
+        )
         pairs, n_tests = coordinates[self.split :] - n_unigram, len(lattice.test_contexts)
-        self.bigram = Rows(pairs, n_labels, lattice.n_previous, padded, n_tests)
+        self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_tests)
         n_tokens = workspace.test_counts[self.unigram.tests]
         # Stochastic descent moves its weights too often for a copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
@@ -313,7 +315,7 @@ class WorkingLoss(Shifted):
         yield tokens, self.vectors(i), True
 
     def _infer(
-        self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool
+        self, theta: Floats, i: int, walk: BatchOrder, chunks: Chunks, residuals: bool
     ) -> list[Floats]:
         space, shard = self.space, self.space.shards[i]
         tables, pairs = self.shard(i), self.pairs.arrays

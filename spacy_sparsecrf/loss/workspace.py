@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
 from ..kernels.indexing import transpose
-from ..kernels.layout import TokensBy, Walk
+from ..kernels.layout import BatchOrder, TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
 
@@ -65,7 +65,7 @@ _MOST_SPARE = 2
 LARGE_BYTES = 1 << 16
 
 
-class Columns:
+class TestColumns:
     """The tokens of tests in a section of the corpus: all of it, or a shard where it is in files.
 
     tests: [C] int32, ascending, those that have any; None for all tests; tokens: of each of these,
@@ -182,10 +182,10 @@ class Workspace:
         begin = 0 if self.by_shard else shard.begin
         return self.residual[begin : begin + shard.end - shard.begin]
 
-    def _columns(self) -> list[Columns]:
+    def _columns(self) -> list[TestColumns]:
         lattice = self.lattice
         if not self.by_shard:
-            return [Columns(None, lattice.test_tokens)]
+            return [TestColumns(None, lattice.test_tokens)]
         found = []
         for shard in self.shards:
             indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
@@ -196,7 +196,7 @@ class Workspace:
             tests = np.flatnonzero(np.diff(col_ptr))
             ends = np.append(col_ptr[tests], col_ptr[-1])
             own = lattice.store.kept((tests.astype(np.int32), ends, tokens))
-            found.append(Columns(own[0], Csr(own[1], own[2])))
+            found.append(TestColumns(own[0], Csr(own[1], own[2])))
             lattice.store.release()
         return found
 
@@ -239,14 +239,16 @@ def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
-def in_sequence(shard: Shard) -> Walk:
+def in_sequence(shard: Shard) -> BatchOrder:
     """One sequence after another."""
     lengths = np.diff(shard.offsets)
     order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
-    return Walk(_marked(order, shard.begins), 1, False)
+    return BatchOrder(_marked(order, shard.begins), 1, False)
 
 
-def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
+def in_waves(
+    shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints
+) -> BatchOrder:
     """The first tokens of some sequences of a chunk, then their second, and so on, by matrix.
 
     A few sequences go together: where contexts are many, their matrices are still in a near cache
@@ -268,7 +270,7 @@ def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
     order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
     first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
-    return Walk(_marked(order - first, shard.begins[order]), together, False)
+    return BatchOrder(_marked(order - first, shard.begins[order]), together, False)
 
 
 def _marked(order: Longs, begins: Mask) -> Ints:

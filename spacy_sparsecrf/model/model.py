@@ -128,9 +128,9 @@ class CRFModel:
     labels: strings, their position is the label id; with the start label, their ids have 16 bits.
     dtype: "float32" or "float64", how weights are stored. kind: "chain", "maxent" or "memm" (see
     `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first label of
-    each and the number of labels, empty for none; the unigram weights of cluster c are those of a label of the
-    id Y + c. first: of two stages the first model, with the same labels, dtype, kind and bounds:
-    tests of this one may read what it says (see `features.stacking`).
+    each and the number of labels, empty for none; the unigram weights of cluster c are those of a
+    label of the id Y + c. first: of two stages the first model, with the same labels, dtype, kind
+    and bounds: tests of this one may read what it says (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SparseCRFWarning, Warnings
-from ..schema import Field, check
+from ..schema import SchemaField, check
 
 ALWAYS = "always"
 PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
@@ -303,5 +303,5 @@ def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
         raise ValueError("a line is no hash and name")
     shown = "".join(line[:16] for line in lines)
     keys = np.frombuffer(bytes.fromhex(shown), ">u8").astype(np.uint64)
-    check({"hashes": keys}, {"hashes": Field("<u8", "O", rises=True)}, {"O": len(lines)})
+    check({"hashes": keys}, {"hashes": SchemaField("<u8", "O", rises=True)}, {"O": len(lines)})
     return keys, np.fromiter((line[17:] for line in lines), object, len(lines))

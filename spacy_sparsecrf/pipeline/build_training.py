@@ -22,15 +22,15 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..graphs.edges import LinkRecord
 from ..model.model import CRFModel
-from ..solvers.base import refuse
+from ..solvers.base import check_supported
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .batchers import is_endless, is_on_batches, warn_of_rare_rows
-from .encoding import Compiled, LabelIds, compile_corpus
+from .encoding import EncodedExamples, LabelIds, encode_corpus
 from .scorers import check_score_weights
 from .settings import Features, LearningSettings, Setup
 from .stacking import learn_first
-from .training_state import Learner
+from .training_state import OnlineTrainer
 
 if TYPE_CHECKING:
     from ..loss.ratio import EntityRatio
@@ -51,7 +51,7 @@ def check_setup(setup: Setup, nlp: Language | None) -> None:
     check_score_weights(setup.name, setup.target, nlp)
 
 
-class Earlier(NamedTuple):
+class InitialModels(NamedTuple):
     """Models of earlier runs: that training continues from, and that the penalty is around.
 
     checkpoint: the file of a run that was cut off, if it is there, or None.
@@ -66,10 +66,10 @@ def start_run(
     setup: Setup,
     read: Features,
     record: NameRecord | None,
-    compiled: Compiled,
-    earlier: Earlier,
+    compiled: EncodedExamples,
+    earlier: InitialModels,
     nlp: Language | None,
-) -> "Training | Learner | None":
+) -> "Training | OnlineTrainer | None":
     """Begin a training run. Imports numba.
 
     setup: of the component; read: what has read its features, see `with_kin`; record: of what was
@@ -90,7 +90,9 @@ def start_run(
     return _start_training(setup, read, record, corpus, compiled, earlier)
 
 
-def resume_learner(setup: Setup, examples: Sequence[Example], model: CRFModel) -> "Learner | None":
+def resume_learner(
+    setup: Setup, examples: Sequence[Example], model: CRFModel
+) -> "OnlineTrainer | None":
     """Begin a run on batches around the weights of a model; None without any gold label.
 
     The solver is that of the setup where it can learn from batches, otherwise SGD-L1. setup: of the
@@ -102,14 +104,14 @@ def resume_learner(setup: Setup, examples: Sequence[Example], model: CRFModel) -
     if len(examples) == 1:
         warn(Warnings.SCW212.format(name=setup.name))
     label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC380)
-    compiled = compile_corpus(examples, setup.features, setup, label_ids)
+    compiled = encode_corpus(examples, setup.features, setup, label_ids)
     if compiled.corpus is None:
         return None
     fits = setup.solver.streaming and "no prior" not in setup.solver.requires
     solver: Any = copy(setup.solver) if fits else SGDL1()
     # On one batch a step would be found that learns it by heart.
     solver.eta0 = solver.eta0 or RESUMED_STEP
-    earlier = Earlier(prior=model)
+    earlier = InitialModels(prior=model)
     logger.info("%s: goes on from its weights, which the penalty is around", setup.name)
     own = setup._replace(solver=solver)
     return _start_learner(own, compiled.corpus, model.labels, earlier, whole=False)
@@ -136,7 +138,7 @@ def open_store(setup: Setup, corpus_dir: str | Path | None, nlp: Language | None
     for setting, needs in needing.items():
         if needs:
             raise SparseCRFError(Errors.SC346.format(setting=setting))
-    refuse(setup.solver, {"memory"})
+    check_supported(setup.solver, {"memory"})
     check_directory(Path(corpus_dir))
     return Files(Path(corpus_dir))
 
@@ -152,7 +154,7 @@ def with_kin(setup: Setup, read: Features) -> Features:
     if not stages:
         return read
     from ..features.featurizer import Featurizer
-    from ..features.template_hierarchy import KinRecord, Lineage
+    from ..features.template_hierarchy import Lineage, TemplateTreeRecord
 
     if not isinstance(features, Featurizer):
         raise SparseCRFError(Errors.SC333.format(name=setup.name))
@@ -164,7 +166,9 @@ def with_kin(setup: Setup, read: Features) -> Features:
         if not fits:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
             raise SparseCRFError(message)
-    return KinRecord(read, features, Lineage.of(features.parsed, features.templates, stages))
+    return TemplateTreeRecord(
+        read, features, Lineage.of(features.parsed, features.templates, stages)
+    )
 
 
 def _start_training(
@@ -172,8 +176,8 @@ def _start_training(
     read: Features,
     record: NameRecord | None,
     corpus: EncodedCorpus,
-    compiled: Compiled,
-    earlier: Earlier,
+    compiled: EncodedExamples,
+    earlier: InitialModels,
 ) -> "Training":
     """Begin a run on a corpus; in stages, if there is a schedule; after that of a first model."""
     from ..training.checkpoint import numbered_as_then
@@ -210,14 +214,14 @@ def _start_training(
 
 
 def _kind_of_training(
-    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: Compiled
+    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: EncodedExamples
 ) -> "Callable[..., Training]":
     """What makes a run: at once, in stages, of graphs, or on what others have read."""
-    from ..features.template_hierarchy import KinRecord
+    from ..features.template_hierarchy import TemplateTreeRecord
     from ..training.staged import StagedTraining
     from ..training.training import Training
 
-    if isinstance(read, KinRecord):
+    if isinstance(read, TemplateTreeRecord):
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.schedule
         return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
@@ -227,9 +231,9 @@ def _kind_of_training(
         inference = setup.settings.inference
         return partial(GraphTraining, links=read.links, inference=inference)
     if compiled.division is not None:
-        from ..distributed.training import SharedTraining
+        from ..distributed.training import PartitionedTraining
 
-        return partial(SharedTraining, division=compiled.division)
+        return partial(PartitionedTraining, division=compiled.division)
     return Training
 
 
@@ -246,7 +250,7 @@ def _entity_ratio(setup: Setup, labels: Sequence[str]) -> "EntityRatio | None":
     return EntityRatio(in_spans, own["ratio"], own["margin"], own["strength"])
 
 
-def _warn_of_gold(name: str, compiled: Compiled, *, lacking: bool) -> None:
+def _warn_of_gold(name: str, compiled: EncodedExamples, *, lacking: bool) -> None:
     """Warn where most tokens lack a gold label, or else labels are lost to alignment.
 
     lacking: whether the former is to be told too.
@@ -263,7 +267,7 @@ def _warn_of_gold(name: str, compiled: Compiled, *, lacking: bool) -> None:
 
 
 @contextmanager
-def _doc_named(compiled: Compiled) -> Iterator[None]:
+def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
     """Name the Doc whose gold labels are not legal, not the sequence of the corpus.
 
     compiled: has the labels, and the corpus. RAISES: SparseCRFError.
@@ -283,10 +287,10 @@ def _start_learner(
     setup: Setup,
     corpus: EncodedCorpus,
     labels: tuple[str, ...],
-    earlier: Earlier,
+    earlier: InitialModels,
     *,
     whole: bool,
-) -> Learner:
+) -> OnlineTrainer:
     """Begin a training run on batches.
 
     corpus: of first examples; whole: whether it is all there is.
@@ -318,4 +322,4 @@ def _start_learner(
     )
     logger.info("%s: learns %d labels from batches", setup.name, len(labels))
     label_ids = LabelIds(setup.name, labels, fixed=True, unknown=Errors.SC380)
-    return Learner(stream, setup, label_ids, learning.weights_of(setup.name, labels))
+    return OnlineTrainer(stream, setup, label_ids, learning.weights_of(setup.name, labels))

@@ -31,12 +31,19 @@ from ..targets.base import add_extension
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import is_quiet
-from .build_training import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
+from .build_training import (
+    InitialModels,
+    check_setup,
+    open_store,
+    resume_learner,
+    start_run,
+    with_kin,
+)
 from .encoding import Job, check_strings, checked, make_label_ids
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .settings import Settings, Setup
+from .settings import ComponentSettings, Setup
 from .stacking import read_first
 from .training_state import Seen, Session, within_memory
 
@@ -47,7 +54,7 @@ if TYPE_CHECKING:
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
-class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
+class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -142,8 +149,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._names = names
         namer = record and compiled.record_of(record)
         self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen)
-        earlier = Earlier(start, prior, checkpoint)
-        with progress.task("Preparing training"):
+        earlier = InitialModels(start, prior, checkpoint)
+        with progress.progress("Preparing training"):
             run = start_run(setup, read, record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
@@ -172,7 +179,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if there is nothing to learn from, an unknown label in a batch, or
             if the objective or weights stop being finite.
         """
-        validate_examples(examples, "SparseCRF.update")
+        validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
         examples = list(examples)
         if self._session.is_new and self.model.n_active and not self._resume(examples):
@@ -252,7 +259,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Annotate Docs; while there is a training run, which evaluates, they are counted."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
         is_evaluation = self._session.training is not None or self._session.learner is not None
-        return progress.followed(docs, "Predicting", "docs") if is_evaluation else docs
+        return progress.track(docs, "Predicting", "docs") if is_evaluation else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -267,11 +274,11 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples by the scorer, which gets to know of the target's settings too."""
-        with progress.task("Scoring"):
+        with progress.progress("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
-    def predict_by(self, settings: Settings) -> None:
+    def predict_by(self, settings: ComponentSettings) -> None:
         """Predict by other settings from here on; all that are not of prediction are to stay."""
         self.settings = settings
         self._session.decoder = None
@@ -416,7 +423,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         if "vocab" not in exclude:
             self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_bytes(bytes_data, exclude=exclude)
         clusters, names = (
@@ -426,7 +433,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._take_loaded(clusters, names, exclude)
         return self
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_disk(path, exclude=exclude)
         clusters, names = (
@@ -453,3 +460,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Pickle and copy with the weights of the training run so far, but not the run."""
         self._named()
         return super().__reduce__()
+
+
+# The class's former name.
+SparseCRF = SparseCRFPipe

@@ -14,7 +14,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 from srsly.msgpack import msgpack_decoders
 
-from ..progress import followed
+from ..progress import track
 from .annotations import Annotations, have_same_words
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
@@ -46,7 +46,7 @@ def make_annotated_corpus(
     return AnnotatedCorpus(reader, handed, gold_tokens, keep, augmented=augmenter is not None)
 
 
-class _Kept(NamedTuple):
+class _KeptCorpus(NamedTuple):
     """Gold Docs in memory.
 
     vocab: theirs; files: paths, times of change and sizes of the files they come from.
@@ -74,14 +74,14 @@ class AnnotatedCorpus:
     gold_tokens: bool
     keep: bool
     augmented: bool
-    _kept: _Kept | None = field(default=None, init=False, repr=False)
+    _kept: _KeptCorpus | None = field(default=None, init=False, repr=False)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
         RAISES: SparseCRFError for an extension attribute to hand over that is not registered.
         """
-        shown = followed(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
+        shown = track(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
         for gold in shown:
             for example in self._examples(nlp, gold):
                 self.annotations.hand_over(example)
@@ -126,7 +126,7 @@ class AnnotatedCorpus:
                 if self.keep:
                     docs.append(doc)
         if self.keep:
-            self._kept = _Kept(vocab, files, docs)
+            self._kept = _KeptCorpus(vocab, files, docs)
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""

@@ -19,7 +19,7 @@ from ..corpus.files import Builder, corpus_builder
 from ..corpus.index import CorpusPart, PartBuilder
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
-from ..progress import followed, task
+from ..progress import progress, track
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
@@ -27,7 +27,7 @@ from .annotating import observed_cut
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
-    from ..distributed.loss import Division
+    from ..distributed.loss import Partition
     from ..features.naming import NameRecord
 
 Gold = Sequence[str | tuple[str, ...] | None]
@@ -77,7 +77,7 @@ class AlignmentCount:
 
 
 @dataclass
-class Compiled:
+class EncodedExamples:
     """What reading the examples yields.
 
     labels: names of the labels; a gold label id is a position here.
@@ -100,7 +100,7 @@ class Compiled:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: "Division | None" = None
+    division: "Partition | None" = None
 
     @property
     def cut(self) -> str | None:
@@ -111,7 +111,7 @@ class Compiled:
         """What knows the names of tests: our own record, if the examples were read here."""
         return own
 
-    def join(self, other: "Compiled") -> None:
+    def join(self, other: "EncodedExamples") -> None:
         """Add the counts of further examples."""
         self.n_examples += other.n_examples
         self.n_used += other.n_used
@@ -265,13 +265,13 @@ def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterato
         yield example
 
 
-def compile_corpus(
+def encode_corpus(
     examples: Iterable[Example],
     read: Features,
     setup: Setup,
     label_ids: LabelIds,
     store: Memory = MEMORY,
-) -> Compiled:
+) -> EncodedExamples:
     """Read examples once into arrays.
 
     examples: predicted Docs are featurised and cut, gold labels and weights read from references.
@@ -284,14 +284,14 @@ def compile_corpus(
     """
     with corpus_builder(store) as builder:
         reader = _Reader(read, setup, label_ids, builder)
-        reader.read_all(followed(examples, "Reading corpus", "docs"))
-        with task("Encoding corpus"):
+        reader.read_all(track(examples, "Reading corpus", "docs"))
+        with progress("Encoding corpus"):
             return reader.compiled()
 
 
 def read_part(
     examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
-) -> tuple["Compiled", CorpusPart | None]:
+) -> tuple["EncodedExamples", CorpusPart | None]:
     """Read some of the examples of a corpus; the arguments are those of `compile_corpus`.
 
     RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
@@ -330,7 +330,7 @@ class _Reader:
     ) -> None:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder
-        self.found = Compiled()
+        self.found = EncodedExamples()
 
     def read_all(self, examples: Iterable[Example]) -> None:
         """Add examples."""
@@ -367,7 +367,7 @@ class _Reader:
             found.cuts.add(cut)
         return np.array(gold, dtype=np.int32)
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> EncodedExamples:
         """What has been read."""
         found, number, target = self.found, self._label_ids.final, self._setup.target
         found.labels, _, sets = number(np.zeros(0, np.int32), target)

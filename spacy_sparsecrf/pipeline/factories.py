@@ -13,7 +13,7 @@ from ..features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
 from ..targets.base import Target
 
 if TYPE_CHECKING:
-    from .component import SparseCRF
+    from .component import SparseCRFPipe
 
 # The block [components.NAME.learning]; see `learning_settings`.
 DEFAULT_LEARNING: dict[str, Any] = {
@@ -142,21 +142,27 @@ def make_sparse_crf(
     learning: dict[str, Any],
     names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> "SparseCRF":
+) -> "SparseCRFPipe":
     """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
 
     Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
-    factory's weights are fixed. See `Settings` for the settings, and `SparseCRF` for what features
-    and solver are; engine: see `Engine`.
+    factory's weights are fixed. See `ComponentSettings` for the settings, and `SparseCRFPipe` for
+    what features and solver are; engine: see `Engine`.
 
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
     from ..graphs.edges import parse
-    from .component import SparseCRF
-    from .settings import DecodingSettings, LearningSettings, Settings, Setup, read_inference
+    from .component import SparseCRFPipe
+    from .settings import (
+        ComponentSettings,
+        DecodingSettings,
+        LearningSettings,
+        Setup,
+        read_inference,
+    )
 
-    settings = Settings(
+    settings = ComponentSettings(
         model=model,
         clusters=clusters,
         edges=parse(name, edges),
@@ -173,7 +179,7 @@ def make_sparse_crf(
         decoding=DecodingSettings.read(name, decoding),
         learning=LearningSettings.read(name, learning),
     )
-    return SparseCRF(nlp.vocab, Setup(name, features, target, solver, settings, engine), scorer)
+    return SparseCRFPipe(nlp.vocab, Setup(name, features, target, solver, settings, engine), scorer)
 
 
 for _name, _factory in FACTORIES.items():

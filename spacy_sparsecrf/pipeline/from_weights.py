@@ -10,10 +10,10 @@ from ..analysis import edit_weights as patching
 from ..model.model import CRFModel
 
 if TYPE_CHECKING:
-    from .component import SparseCRF
+    from .component import SparseCRFPipe
 
 
-def fill(pipe: "SparseCRF", model: CRFModel, names: Mapping[int, str], path: str) -> None:
+def fill(pipe: "SparseCRFPipe", model: CRFModel, names: Mapping[int, str], path: str) -> None:
     """Give a new component labels and weights.
 
     model: has them, with keys of its own; names: of its tests, by these keys; path: where they are

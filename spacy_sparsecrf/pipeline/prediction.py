@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
 from ..corpus.readings import Readings
-from ..decoding.chains import Spans as LabelRuns
+from ..decoding.chains import SpanEvents as LabelRuns
 from ..graphs.edges import read_links
 from ..graphs.encoded import Inference, Linked
 from ..progress import PREDICTION_KERNELS, watch_compilation

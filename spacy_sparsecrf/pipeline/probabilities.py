@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..decoding.chains import Spans
+from ..decoding.chains import SpanEvents
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.spans import SpanTarget
@@ -125,7 +125,7 @@ class Probabilities:
             after.append(follow)
         if not starts:
             return np.zeros(0)
-        asked = Spans.of(starts, runs, np.array(after))
+        asked = SpanEvents.of(starts, runs, np.array(after))
         asked.check(len(doc))
         [(source, permitted)] = reader.sources([doc], forced)
         return decoder.span_probability(source, asked, permitted)

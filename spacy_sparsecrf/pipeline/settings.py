@@ -240,7 +240,7 @@ class LearningSettings:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ComponentSettings:
     """Settings of a component.
 
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
@@ -301,7 +301,7 @@ class Setup(NamedTuple):
     features: Features
     target: Target
     solver: "BatchSolver"
-    settings: Settings
+    settings: ComponentSettings
     engine: Any
 
     def check(self) -> None:

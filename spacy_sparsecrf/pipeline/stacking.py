@@ -21,7 +21,7 @@ from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
 from ..features.stacking import FirstLabels, FirstSpans, fill
 from ..model.model import CRFModel
-from ..progress import followed
+from ..progress import track
 from ..targets.base import string_ids
 from ..targets.spans import SpanTarget
 from .prediction import make_decoder
@@ -94,7 +94,7 @@ def learn_first(
     fold = _folds(setup, record, corpus)
     ids = np.empty(corpus.n_tokens, np.int32)
     legal = setup.legal(labels)
-    for k in followed(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
+    for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
         weights = np.where(fold == k, 0.0, corpus.weights)
         training = make(replace(corpus, weights=weights))
         for _ in range(stack.steps):

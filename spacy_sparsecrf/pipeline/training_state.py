@@ -17,11 +17,11 @@ from spacy.util import logger
 
 from ..corpus.gold import weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..progress import task
+from ..progress import progress
 from ..targets.base import string_ids
-from ..training.checkpoint import Rows
+from ..training.checkpoint import EvaluationLog
 from .annotating import Expected
-from .encoding import LabelIds, compile_corpus
+from .encoding import LabelIds, encode_corpus
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def within_memory(method: Method) -> Method:
 
 
 @dataclass
-class Learner:
+class OnlineTrainer:
     """What turns Examples of a batch of spaCy's loop into steps of the solver.
 
     label_ids: fixed; label_weights: [Y] float64, or None; n_batches: so far.
@@ -112,10 +112,10 @@ class Learner:
         RETURNS: the batch's loss, see `Stream.learn`; 0 where no token has a gold label.
         RAISES: SparseCRFError for a gold label that is not known, or weights without bounds.
         """
-        with task("Learning from batches", "batches") as shown:
+        with progress("Learning from batches", "batches") as shown:
             shown.done = self.n_batches
             self.n_batches += 1
-            compiled = compile_corpus(examples, self.setup.features, self.setup, self.label_ids)
+            compiled = encode_corpus(examples, self.setup.features, self.setup, self.label_ids)
             corpus = compiled.corpus
             if corpus is not None and self.label_weights is not None:
                 corpus = weighted(corpus, self.label_weights)
@@ -152,9 +152,9 @@ class Session:
     """
 
     training: Training | None = None
-    learner: Learner | None = None
+    learner: OnlineTrainer | None = None
     checkpoint: Path | None = None
-    rows: Rows = field(default_factory=Rows)
+    rows: EvaluationLog = field(default_factory=EvaluationLog)
     decoder: Decoder | ChainDecoders | None = None
     first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
@@ -174,14 +174,16 @@ class Session:
         """Whether no training has begun in this process."""
         return self.n_uncovered is None and self.learner is None
 
-    def begin(self, name: str, run: Training | Learner, checkpoint: str | Path | None) -> None:
+    def begin(
+        self, name: str, run: Training | OnlineTrainer, checkpoint: str | Path | None
+    ) -> None:
         """Begin a training run of component `name`, or go on with one that was cut off.
 
         checkpoint: the file that knows of it, or will, or None.
         RAISES: SparseCRFError if the file is of another run.
         """
         self.stale = True
-        if isinstance(run, Learner):
+        if isinstance(run, OnlineTrainer):
             self.learner = run
         else:
             self.training = run
@@ -189,7 +191,7 @@ class Session:
             return
         self.checkpoint = Path(checkpoint)
         if self.checkpoint.is_file():
-            resumed = run.stream if isinstance(run, Learner) else run
+            resumed = run.stream if isinstance(run, OnlineTrainer) else run
             self.rows = resumed.resume(self.checkpoint)
             counts = name, self.checkpoint, resumed.progress, len(self.rows.losses)
             logger.info("%s: continues from %s, %s, after %d steps are told again", *counts)
@@ -200,8 +202,8 @@ class Session:
         The latter unless one was done since `finish_update`, or none is needed.
         name: of the component; loss: reported since the last evaluation.
         RETURNS: the loss to report: with that of the batch added, or the objective.
-        RAISES: SparseCRFError as `Learner.learn` does, if there is no corpus, or if the objective
-            is not finite: that would only fail later, when spaCy writes meta.json.
+        RAISES: SparseCRFError as `OnlineTrainer.learn` does, if there is no corpus, or if the
+            objective is not finite: that would only fail later, when spaCy writes meta.json.
         """
         if self.learner is not None:
             self.stale = True
@@ -223,7 +225,7 @@ class Session:
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
-        with task("Training"):
+        with progress("Training"):
             report = training.step()
             self.rows.add(training.objective)
             if self.checkpoint is not None and math.isfinite(training.objective):

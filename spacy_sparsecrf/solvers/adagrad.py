@@ -14,7 +14,7 @@ from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 
 @dataclass
-class State(SolverState):
+class AdaGradState(SolverState):
     """Where AdaGrad stands.
 
     squares: [K], sum of the squared gradients of minibatches; eta: step, 0 before it is calibrated;
@@ -44,7 +44,7 @@ class AdaGrad(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = AdaGradState
     stream_marks = ("steps",)
 
     eta0: float = 0.0
@@ -62,12 +62,12 @@ class AdaGrad(StreamSolver):
         """Weights and sums of squared gradients: new weights have the full step."""
         return {"theta": 0.0, "squares": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> AdaGradState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, np.zeros_like(theta), self.eta0, 0)
+        return AdaGradState(theta, gradient, value, np.zeros_like(theta), self.eta0, 0)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: AdaGradState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         minibatches = Minibatches(loss, penalty, self.batch)
         n = len(minibatches.sequences)

@@ -64,7 +64,7 @@ _REFUSALS: dict[Need, str] = {
 }
 
 
-def needs(*names: Need) -> frozenset[Need]:
+def requirements(*names: Need) -> frozenset[Need]:
     """A set of needs."""
     return frozenset(names)
 
@@ -87,7 +87,7 @@ class StepReport:
 
 
 @dataclass(frozen=True)
-class Point:
+class EvaluatedPoint:
     """A point, the objective there and the gradient of its smooth part.
 
     theta, gradient: [K] float64.
@@ -144,7 +144,7 @@ class BatchSolver:
     polish_l2: float = 1e-5
 
     state_type: ClassVar[type[Any]] = SolverState
-    requires = needs("indicators", "memory")
+    requires = requirements("indicators", "memory")
     exact = True
     streaming = False
     divisible = False
@@ -226,7 +226,7 @@ class BatchSolver:
         return np.random.default_rng([self.seed, epoch]).permutation(examples)
 
 
-def lacks(
+def unsupported(
     penalty: ElasticNet,
     kind: str,
     *,
@@ -256,7 +256,7 @@ def lacks(
     return {need for need, is_lacking in lacking.items() if is_lacking}
 
 
-def refuse(solver: BatchSolver, lacking: Collection[Need]) -> None:
+def check_supported(solver: BatchSolver, lacking: Collection[Need]) -> None:
     """Refuse a solver that is gone, or that needs what a problem lacks (see `lacks`).
 
     RAISES: SparseCRFError.

@@ -11,14 +11,14 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..solvers import owlqn
-from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, needs
+from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, requirements
 
 if TYPE_CHECKING:
     from ..graphs.examples import GraphExamples
 
 
 @dataclass(kw_only=True)
-class State(owlqn.State):
+class HybridState(owlqn.OwlqnState):
     """Where the hybrid method stands: where OWL-QN does, and its sample.
 
     size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
@@ -50,8 +50,8 @@ class Hybrid(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs("indicators", "examples")
+    state_type = HybridState
+    requires = requirements("indicators", "examples")
     divisible = True
 
     growth: float = 1.5
@@ -66,19 +66,24 @@ class Hybrid(BatchSolver):
         self.require(1, "growth", "history", "max_line_search")
         self.require(0, "first_share")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""
         inner = self._whole().start(loss, penalty, theta)
         return _with_sample(inner, 0)
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: HybridState,
+        source: Longs,
+        gradient: Floats,
+    ) -> HybridState:
         """Carry weights and pairs over to another working set; the sample is evaluated anew."""
         inner = self._whole().remap(loss, penalty, state, source, gradient)
         return _with_sample(inner, state.size)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: HybridState) -> StepReport:
         """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
         n = loss.n_examples
         if loss.is_divided or state.size == n:
@@ -92,7 +97,11 @@ class Hybrid(BatchSolver):
         return self.report(penalty, state, visits / n)
 
     def _iterate(
-        self, examples: "Examples | GraphExamples", order: Longs, penalty: ElasticNet, state: State
+        self,
+        examples: "Examples | GraphExamples",
+        order: Longs,
+        penalty: ElasticNet,
+        state: HybridState,
     ) -> int:
         """Let the sample grow, and do one iteration on it unless it is the whole.
 
@@ -111,7 +120,7 @@ class Hybrid(BatchSolver):
         state.partial_value += examples.add(new, state.theta, state.partial)
         state.known = state.size
         sample = Sample(examples, order[: state.size])
-        inner = owlqn.State(
+        inner = owlqn.OwlqnState(
             state.theta,
             sample.scale * state.partial + penalty.l2 * state.theta,
             sample.scale * state.partial_value + penalty.value(state.theta),
@@ -137,7 +146,7 @@ class Hybrid(BatchSolver):
         )
 
 
-def _with_sample(inner: owlqn.State, size: int) -> State:
+def _with_sample(inner: owlqn.OwlqnState, size: int) -> HybridState:
     """A state with a sample of which nothing is evaluated."""
     nothing = np.zeros_like(inner.theta)
-    return State(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)
+    return HybridState(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)

@@ -22,16 +22,16 @@ from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import (
     BatchSolver,
+    EvaluatedPoint,
     Floats,
     Function,
     Longs,
     Loss,
-    Point,
     SolverState,
     StepReport,
     evaluate,
     evaluate_start,
-    needs,
+    requirements,
     smallest_subgradient,
     take,
 )
@@ -49,7 +49,7 @@ _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 
 
 @dataclass
-class State(SolverState):
+class OwlqnState(SolverState):
     """Where OWL-QN stands.
 
     metric: [K], h^(-1/2), of which the first model of the inverse Hessian is made; steps,
@@ -88,8 +88,8 @@ class OWLQN(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs()
+    state_type = OwlqnState
+    requires = requirements()
 
     history: int = 20
     classic: bool = False
@@ -103,16 +103,16 @@ class OWLQN(BatchSolver):
         super().__post_init__()
         self.require(1, "history", "max_line_search")
 
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
         empty = np.empty((0, len(theta)))
-        return State(theta, gradient, value, metric, empty, empty.copy())
+        return OwlqnState(theta, gradient, value, metric, empty, empty.copy())
 
     def remap(
-        self, loss: Loss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
+    ) -> OwlqnState:
         """Carry weights and curvature pairs over; see `BatchSolver.remap`.
 
         Pairs know nothing of new coordinates: zero there.
@@ -121,7 +121,7 @@ class OWLQN(BatchSolver):
         metric = self._metric(loss, penalty, theta, gradient)
         n = state.n_pairs
         pairs = take(state.steps[:n], source), take(state.changes[:n], source)
-        return State(theta, gradient, state.value, metric, *pairs, n_pairs=n)
+        return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
         """The state's metric at the point that was evaluated last."""
@@ -131,13 +131,13 @@ class OWLQN(BatchSolver):
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
         return metric
 
-    def _first_model(self, penalty: ElasticNet, state: State) -> Floats:
+    def _first_model(self, penalty: ElasticNet, state: OwlqnState) -> Floats:
         """The first model of the inverse Hessian [K], up to a factor."""
         if self.steep_start and penalty.l1 > 0.0 and state.n_pairs < self.history:
             return state.metric * np.sqrt(state.metric)
         return state.metric
 
-    def step(self, loss: Function, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: Function, penalty: ElasticNet, state: OwlqnState) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
@@ -154,7 +154,7 @@ class OWLQN(BatchSolver):
             self._accept(state, point)
         return self.report(penalty, state, n_evaluations, state.stalled)
 
-    def _direction(self, state: State, penalty: ElasticNet, pseudo: Floats) -> Floats:
+    def _direction(self, state: OwlqnState, penalty: ElasticNet, pseudo: Floats) -> Floats:
         """A direction of descent; pseudo: the pseudo-gradient [K]."""
         everything = np.ones(len(pseudo), dtype=np.bool_)
         model = state, self._first_model(penalty, state)
@@ -172,13 +172,18 @@ class OWLQN(BatchSolver):
         return direction
 
     def _search(
-        self, loss: Function, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
-    ) -> tuple[Point | None, int]:
+        self,
+        loss: Function,
+        penalty: ElasticNet,
+        state: OwlqnState,
+        pseudo: Floats,
+        direction: Floats,
+    ) -> tuple[EvaluatedPoint | None, int]:
         """Search along a direction; the very first one has no scale yet."""
         length = float(np.sqrt(dot(direction, direction)))
         if length == 0.0:
             return None, 0
-        origin = Point(state.theta, state.value, state.gradient)
+        origin = EvaluatedPoint(state.theta, state.value, state.gradient)
         fresh = state.n_pairs == 0
         first_step = 1.0 / length if fresh else 1.0
 
@@ -192,7 +197,7 @@ class OWLQN(BatchSolver):
         trials = penalty, self.max_line_search
         return projected_backtracking(objective, origin, *line, *steps, *trials)
 
-    def _accept(self, state: State, point: Point) -> None:
+    def _accept(self, state: OwlqnState, point: EvaluatedPoint) -> None:
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
@@ -207,7 +212,7 @@ class OWLQN(BatchSolver):
 
 def projected_backtracking(
     evaluate: Objective,
-    origin: Point,
+    origin: EvaluatedPoint,
     pseudo_gradient: Floats,
     direction: Floats,
     orthant: Floats,
@@ -215,7 +220,7 @@ def projected_backtracking(
     shrink: float,
     penalty: ElasticNet,
     max_trials: int,
-) -> tuple[Point | None, int]:
+) -> tuple[EvaluatedPoint | None, int]:
     """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
 
     Accepts the first theta' = pi(theta + a d; orthant) with
@@ -232,11 +237,11 @@ def projected_backtracking(
         theta[theta * orthant <= 0.0] = 0.0
         value, gradient = evaluate(theta)
         if value <= origin.value + DECREASE * dot(pseudo_gradient, theta - origin.theta):
-            return Point(theta, value, gradient), trial
+            return EvaluatedPoint(theta, value, gradient), trial
         if _is_hidden(value, origin.value):
             after = smallest_subgradient(penalty, theta, gradient)
             if _is_smaller(after, pseudo_gradient):
-                return Point(theta, value, gradient), trial
+                return EvaluatedPoint(theta, value, gradient), trial
         step *= shrink
     return None, max_trials
 
@@ -252,8 +257,12 @@ def _is_smaller(gradient: Floats, before: Floats) -> bool:
 
 
 def wolfe(
-    evaluate: Objective, origin: Point, direction: Floats, first_step: float, max_trials: int
-) -> tuple[Point | None, int]:
+    evaluate: Objective,
+    origin: EvaluatedPoint,
+    direction: Floats,
+    first_step: float,
+    max_trials: int,
+) -> tuple[EvaluatedPoint | None, int]:
     """Find a step with the strong Wolfe conditions by bracketing and cubic interpolation.
 
     (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) Where rounding
@@ -266,18 +275,18 @@ def wolfe(
     slope0 = dot(origin.gradient, direction)
     low = (0.0, origin.value, slope0)
     high: tuple[float, float, float] | None = None
-    best: Point | None = None
+    best: EvaluatedPoint | None = None
     step = first_step
     for trial in range(1, max_trials + 1):
         value, gradient = evaluate(origin.theta + step * direction)
         slope = dot(gradient, direction)
         here = (step, value, slope)
         if _is_hidden(value, origin.value) and _is_smaller(gradient, origin.gradient):
-            return Point(origin.theta + step * direction, value, gradient), trial
+            return EvaluatedPoint(origin.theta + step * direction, value, gradient), trial
         if value > origin.value + DECREASE * step * slope0 or value >= low[1]:
             high = here
         else:
-            best = Point(origin.theta + step * direction, value, gradient)
+            best = EvaluatedPoint(origin.theta + step * direction, value, gradient)
             if abs(slope) <= -CURVATURE * slope0:
                 return best, trial
             # Where the minimum lies behind, or the bracket is open on the other side.
@@ -319,7 +328,7 @@ def _grown(rows: Floats, n: int) -> Floats:
 
 
 def inverse_hessian_product(
-    state: State, metric: Floats, free: NDArray[np.bool_], vector: Floats
+    state: OwlqnState, metric: Floats, free: NDArray[np.bool_], vector: Floats
 ) -> Floats:
     """Multiply a vector by the model of the inverse Hessian; see `kernels.quasi_newton.two_loops`.
 

@@ -10,13 +10,13 @@ from ..kernels.perceptron import Averaged, Guess, perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, needs
+from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, requirements
 from .parameter_mixing import MEAN, mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
 @dataclass
-class State(SolverState):
+class PerceptronState(SolverState):
     """Where the perceptron stands.
 
     theta, gradient: [K], the mean of the weights after each visit, and the gradient of the CRF's
@@ -50,10 +50,10 @@ class AveragedPerceptron(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = PerceptronState
     divisible = True
     # It learns from all sequences that it decodes.
-    requires = StreamSolver.requires | needs("no l1", "all sequences", "no prior")
+    requires = StreamSolver.requires | requirements("no l1", "all sequences", "no prior")
 
     window: float = 0.0
 
@@ -62,7 +62,7 @@ class AveragedPerceptron(StreamSolver):
         """The mean of the weights, the last weights, and the sum of moves."""
         return {"theta": 0.0, "iterate": 0.0, "moves": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
         """Evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also where there is an l2 penalty, or no sequence has all gold
@@ -72,9 +72,9 @@ class AveragedPerceptron(StreamSolver):
         if not loss.is_divided and len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
+        return PerceptronState(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
         if loss.is_divided:
             return self._mix(loss, penalty, state)
@@ -89,7 +89,7 @@ class AveragedPerceptron(StreamSolver):
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
-    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all parts once; the mean is over all visits of a part, and over passes."""
         columns, totals, n_wrong = mix(self, loss, penalty, state)
         if totals["count"] == 0.0:
@@ -102,7 +102,7 @@ class AveragedPerceptron(StreamSolver):
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
-    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+    def parted(self, state: PerceptronState, horizon: int) -> tuple[Columns, Totals]:
         """See `StreamSolver.parted`."""
         return {"theta": state.iterate, "moves": np.zeros_like(state.iterate)}, {"count": 0}
 

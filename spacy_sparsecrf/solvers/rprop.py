@@ -13,13 +13,13 @@ from .base import (
     SolverState,
     StepReport,
     evaluate,
-    needs,
+    requirements,
     smallest_subgradient,
 )
 
 
 @dataclass
-class State(SolverState):
+class RpropState(SolverState):
     """Where RPROP stands.
 
     widths: [K] > 0; last: [K], the pseudo-gradient that the last moves followed, 0 where there was
@@ -47,8 +47,8 @@ class RPROP(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs()
+    state_type = RpropState
+    requires = requirements()
 
     backtracking: bool = True
     first_width: float = 0.1
@@ -69,7 +69,7 @@ class RPROP(BatchSolver):
         """Weights, widths, and the last moves; new weights have the first width."""
         return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
 
-    def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: Loss, penalty: ElasticNet, state: RpropState) -> StepReport:
         """Do one iteration; a point without finite objective halves all widths instead."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         same = np.sign(pseudo * state.last)

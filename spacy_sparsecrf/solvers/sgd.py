@@ -11,7 +11,7 @@ from ..loss.examples import Minibatches
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate_start, needs
+from .base import Floats, Longs, SolverState, StepReport, evaluate_start, requirements
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 # exp of so much costs one digit.
@@ -21,7 +21,7 @@ SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 
 
 @dataclass
-class State(SolverState):
+class SgdState(SolverState):
     """Where SGD stands.
 
     theta, gradient: [K], the weights that it reports, iterates or their mean, and the gradient of
@@ -57,9 +57,9 @@ class SGD(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = SgdState
     stream_marks = ("shrinkage", "averaged")
-    requires = StreamSolver.requires | needs("no l1")
+    requires = StreamSolver.requires | requirements("no l1")
 
     schedule: str = "annealed"
     eta0: float = 0.0
@@ -70,7 +70,7 @@ class SGD(StreamSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.schedule == "pegasos":
-            self.requires = self.requires | needs("l2")
+            self.requires = self.requires | requirements("l2")
         self.require_one_of("schedule", SCHEDULES)
         self.require(0, "eta0", "decay", "average_from")
         self.require(1, "batch")
@@ -80,12 +80,12 @@ class SGD(StreamSolver):
         """Weights that are reported, and the last iterate."""
         return {"theta": 0.0, "iterate": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SgdState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, theta.copy(), 0, self._first_eta, 0)
+        return SgdState(theta, gradient, value, theta.copy(), 0, self._first_eta, 0)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         minibatches = Minibatches(loss, penalty, self.batch)
         n = len(minibatches.sequences)

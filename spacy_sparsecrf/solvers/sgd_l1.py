@@ -15,7 +15,7 @@ from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
 
 
 @dataclass
-class State(SolverState):
+class SgdL1State(SolverState):
     """Where SGD-L1 stands.
 
     received: [K], the l1 penalty that each weight has received; due: the l1 rate cumulated so far,
@@ -46,7 +46,7 @@ class SGDL1(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = SgdL1State
     stream_marks = ("decayed",)
     divisible = True
 
@@ -62,25 +62,30 @@ class SGDL1(StreamSolver):
         """Weights, and the l1 penalty that each has received."""
         return {"theta": 0.0, "received": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SgdL1State:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, np.zeros_like(theta), 0.0, self.eta0, 0)
+        return SgdL1State(theta, gradient, value, np.zeros_like(theta), 0.0, self.eta0, 0)
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: SgdL1State,
+        source: Longs,
+        gradient: Floats,
+    ) -> SgdL1State:
         """Carry a state over to another working set.
 
         A new weight counts as having paid all that was due in the direction of its gradient:
         it would have been pushed there and back at each example that has it.
         """
-        carried: State = super().remap(loss, penalty, state, source, gradient)
+        carried: SgdL1State = super().remap(loss, penalty, state, source, gradient)
         new = source < 0
         carried.received[new] = state.due * np.sign(gradient[new])
         return carried
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdL1State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         if loss.is_divided:
             columns, totals, _ = mix(self, loss, penalty, state)
@@ -103,14 +108,14 @@ class SGDL1(StreamSolver):
         state.epoch += 1
         return self.end_pass(loss, penalty, state, visits / n)
 
-    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+    def parted(self, state: SgdL1State, horizon: int) -> tuple[Columns, Totals]:
         """See `StreamSolver.parted`."""
         columns = {"theta": state.theta, "received": state.received}
         seen = float(state.epoch * horizon)
         return columns, {"seen": seen, "eta": state.eta, "due": state.due, "decayed": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Examples seen, step, l1 rate cumulated as in `State`, l2 rate cumulated."""
+        """Examples seen, step, l1 rate cumulated as in `SgdL1State`, l2 rate cumulated."""
         self.check_streamable()
         return {"seen": 0, "eta": self.eta0, "due": 0.0, "decayed": 0.0}
 

@@ -10,7 +10,7 @@ from ..loss.examples import Examples, examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, needs
+from .base import Floats, Longs, SolverState, StepReport, requirements
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class State(SolverState):
+class SmdState(SolverState):
     """Where SMD stands.
 
     gains: [K] > 0; v: [K], how theta depends on the logarithm of past gains; epoch: passes done.
@@ -47,9 +47,9 @@ class SMD(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = SmdState
     stream_marks = ("steps",)
-    requires = StreamSolver.requires | needs("no l1")
+    requires = StreamSolver.requires | requirements("no l1")
 
     eta0: float = 0.1
     mu: float = 0.1
@@ -67,7 +67,7 @@ class SMD(StreamSolver):
         """Weights, gains, and v; new weights have the first gain."""
         return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SmdState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         examples = examples_of(loss)
         order = self.shuffled(examples.sequences, state.epoch)

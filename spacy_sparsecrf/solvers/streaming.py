@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import Errors, SparseCRFError
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from .base import BatchSolver, Floats, Longs, StepReport, evaluate, needs
+from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
 
 # A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
 Columns = dict[str, Floats]
@@ -79,7 +79,7 @@ class StreamSolver(BatchSolver):
     on_batches: bool = False
     horizon: int = 0
 
-    requires = needs("indicators", "examples")
+    requires = requirements("indicators", "examples")
     exact = False
     streaming = True
     stream_marks: ClassVar[tuple[str, ...]] = ()

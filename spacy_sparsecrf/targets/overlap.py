@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .scheme import OUTSIDE, Spans
+from .scheme import OUTSIDE, LabelledSpans
 
 Types: TypeAlias = tuple[str, ...]
 
@@ -57,10 +57,10 @@ def plain(label: str) -> str:
     return OUTSIDE if label.startswith(f"{OUTSIDE}-") else label
 
 
-def joined(found: Sequence[Spans]) -> Spans:
+def joined(found: Sequence[LabelledSpans]) -> LabelledSpans:
     """Spans of several chains, one chain after the other; the chains know the same types."""
     starts, ends, types = (
         np.concatenate([getattr(own, part) for own in found])
         for part in ("starts", "ends", "types")
     )
-    return Spans(starts, ends, types, found[0].names)
+    return LabelledSpans(starts, ends, types, found[0].names)

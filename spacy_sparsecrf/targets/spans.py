@@ -25,7 +25,7 @@ from .base import (
     have_same_tokens,
 )
 from .overlap import Overlap, Types, joined, outside_of, plain
-from .scheme import OUTSIDE, Scheme, Spans
+from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
 Span = tuple[int, int, str]
@@ -93,7 +93,7 @@ class SpanTarget(Target):
         """Tell which labels may follow each other, see `Target.legal`."""
         return self.scheme.legal(labels)
 
-    def spans(self, label_ids: Ids, labels: Labels) -> Spans:
+    def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Find the spans that labels tell; label_ids, labels: as for `write`."""
         ids = np.concatenate([np.empty(0, dtype=np.int32), *label_ids])
         return self.scheme.decode(ids, ends_of(label_ids), labels)
@@ -138,7 +138,7 @@ class SpanTarget(Target):
         mask[tokens] = False
         mask[tokens, forced[tokens]] = True
 
-    def endings(self, spans: Spans, labels: Labels) -> Mask | None:
+    def endings(self, spans: LabelledSpans, labels: Labels) -> Mask | None:
         """Tell the labels of the token after each span with which it ends there.
 
         spans: K, of `spans`. RETURNS: [K, Y], or None where labels of spans tell their ends.
@@ -154,7 +154,7 @@ class SpanTarget(Target):
         longer = f"I-{name}" if self.scheme.name == "IOB2" else ""
         return [label for label in labels if label != longer]
 
-    def outside(self, label_ids: Ids, labels: Labels, spans: Spans) -> Ids:
+    def outside(self, label_ids: Ids, labels: Labels, spans: LabelledSpans) -> Ids:
         """Take spans out of predicted labels, by the label "O".
 
         label_ids, labels: as for `write`; labels must have "O", as those of `complete` do.
@@ -295,7 +295,7 @@ class SpanGroups(SpanTarget):
         """See `Target.score_name`."""
         return f"{self.key}_score"
 
-    def spans(self, label_ids: Ids, labels: Labels) -> Spans:
+    def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Find the spans that labels tell, those of one chain after those of another."""
         if not self.chains(labels) or not any(map(len, label_ids)):
             return super().spans(label_ids, labels)

@@ -17,7 +17,7 @@ from ..loss.chain import ChainLoss
 from ..loss.per_token import corpus_of_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Function, lacks, refuse
+from ..solvers.base import BatchSolver, Function, check_supported, unsupported
 from ..solvers.owlqn import OWLQN
 from ..training.training import Training
 from .facts import require, require_same
@@ -151,7 +151,7 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))
     try:
-        refuse(solver, lacks(penalty, kind))
+        check_supported(solver, unsupported(penalty, kind))
         state = solver.start(working, penalty, theta)
     except SparseCRFError:
         return False

@@ -20,7 +20,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..model.model import CRFModel
 from ..penalty import ElasticNet
-from ..schema import Field, check, check_json, told
+from ..schema import SchemaField, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
 
 # What a file stores for each kind of value; other kinds are widened.
@@ -71,7 +71,10 @@ def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def save(
-    path: Path, identity: dict[str, Any], values: dict[str, Any], rows: "Rows | None" = None
+    path: Path,
+    identity: dict[str, Any],
+    values: dict[str, Any],
+    rows: "EvaluationLog | None" = None,
 ) -> None:
     """Write arrays and scalars to a file, at once or not at all.
 
@@ -154,7 +157,7 @@ def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
 
 
 def expect(
-    values: Mapping[str, Any], forms: Mapping[str, Field | type], sizes: Mapping[str, int]
+    values: Mapping[str, Any], forms: Mapping[str, SchemaField | type], sizes: Mapping[str, int]
 ) -> None:
     """Check values that were loaded.
 
@@ -166,7 +169,7 @@ def expect(
         raise ValueError(f"it has {', '.join(values)}, not {', '.join(forms)}"[:500])
     fields = {}
     for name, form in forms.items():
-        if isinstance(form, Field):
+        if isinstance(form, SchemaField):
             if not isinstance(values[name], np.ndarray):
                 raise ValueError(f"{name} is no array")
             fields[name] = form
@@ -182,7 +185,7 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
     with a default may be absent: an earlier version did not know it.
     RAISES: ValueError that names what is wrong.
     """
-    forms: dict[str, Field | type] = {}
+    forms: dict[str, SchemaField | type] = {}
     sizes: dict[str, int] = {}
     optional = {own.name for own in fields(first) if own.default is not MISSING}
     for name, value in fields_of(first).items():
@@ -195,12 +198,12 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
             if value.ndim > 1 and len(value) == 0:
                 letters[0] = "rows"
             is_finite = name in ("theta", "gradient")
-            forms[name] = Field(value.dtype.str, " ".join(letters), finite=is_finite)
+            forms[name] = SchemaField(value.dtype.str, " ".join(letters), finite=is_finite)
     expect(values, forms, sizes)
 
 
 @dataclass
-class Rows:
+class EvaluationLog:
     """What spaCy's loop was told of a run, to be told again where the run was cut off.
 
     The loop counts steps anew and knows no scores: it gets the same losses and models once more.
@@ -291,7 +294,9 @@ class Rows:
         self.n_written = n_losses
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path) -> "Rows":
+    def of(
+        cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path
+    ) -> "EvaluationLog":
         """Read the file by what `write` returned, of a run with these labels.
 
         Nothing is there in checkpoints of before.
@@ -300,7 +305,7 @@ class Rows:
         found = cls(path=_rows_of(checkpoint))
         if not values:
             return found
-        expect(values, {"size": int, "digest": Field("<u8", "two")}, {"two": 2})
+        expect(values, {"size": int, "digest": SchemaField("<u8", "two")}, {"two": 2})
         with _opened(found.path) as file:
             while found.size < values["size"]:
                 data = _record(file, values["size"] - found.size)
@@ -314,8 +319,8 @@ class Rows:
         meta, arrays = read(data)
         check_json(meta, {"step": int}, "a row")
         names = [*without_prefix(_MODEL, arrays)]
-        forms = {_MODEL + name: Field("<u8", f"M{name}") for name in names}
-        check(arrays, {**forms, "losses": Field("<f8", "n")}, {})
+        forms = {_MODEL + name: SchemaField("<u8", f"M{name}") for name in names}
+        check(arrays, {**forms, "losses": SchemaField("<f8", "n")}, {})
         self.losses += arrays["losses"].tolist()
         if meta["step"] != self.n_written:
             raise ValueError(f"a row is of step {meta['step']}")

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.schedule import Kin, Stage
+from ..corpus.schedule import Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from ..loss.subproblems import Part, ReducedPart, places_of, reduced, with_distinct_contexts
 from ..model.model import CRFModel
-from ..schema import Field
+from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from .checkpoint import digest, expect
 from .training import Training
@@ -20,11 +20,11 @@ from .training import Training
 Mask = NDArray[np.bool_]
 
 # What is saved of a run in stages besides that of the present one.
-_SAVED: dict[str, Field | type] = {
+_SAVED: dict[str, SchemaField | type] = {
     "stage": int,
     "n_steps": int,
-    "with_labels": Field("<i8", "M", below="pairs", rises=True),
-    "admitted": Field("|u1", "B"),
+    "with_labels": SchemaField("<i8", "M", below="pairs", rises=True),
+    "admitted": SchemaField("|u1", "B"),
 }
 
 
@@ -77,7 +77,7 @@ class StagedTraining(Training):
         labels: Sequence[str],
         solver: BatchSolver,
         *,
-        kin: Kin,
+        kin: TemplateTree,
         stages: Sequence[Stage],
         report: Callable[[StageReport], None] = lambda report: None,
         init: CRFModel | None = None,
@@ -88,7 +88,7 @@ class StagedTraining(Training):
         self._number = self._n_steps = 0
         self._last = np.empty(0, np.int64), np.empty(0)
         self._admitted: Mask = kin.stage == 0
-        # Tests that are admitted with some labels, see `Kin.admitted_labels`.
+        # Tests that are admitted with some labels, see `TemplateTree.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
         for known in (each for each in (init, prior) if each is not None):
             unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
@@ -187,7 +187,7 @@ class StagedTraining(Training):
     def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
         """How many of some tests [U + B] may have weights, and how many weights these may have.
 
-        with_labels: as in `Kin.admitted_labels`; default: none.
+        with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """
         n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
         n_weights = np.full(len(tests), n_labels, np.int64)

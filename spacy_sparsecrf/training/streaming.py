@@ -17,11 +17,11 @@ from ..model.coordinates import Keys, WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import Floats, Longs, lacks, refuse
+from ..solvers.base import Floats, Longs, check_supported, unsupported
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
 from .checkpoint import (
     ROWS,
-    Rows,
+    EvaluationLog,
     digest,
     expect,
     identity_of,
@@ -76,10 +76,10 @@ class Stream:
         if clusters:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
-        lacking = lacks(
+        lacking = unsupported(
             penalty, kind, values=len(sample.value_tests) > 0, shifted=prior is not None
         )
-        refuse(solver, lacking)
+        check_supported(solver, lacking)
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver, self._prior = solver, copy(prior)
@@ -173,12 +173,12 @@ class Stream:
             origin = summed(names.coordinates_of(self._prior))
         return ChainLoss(own, n, self._workers, self._precision, prior=origin)
 
-    def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "View":
+    def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "StreamView":
         n_bigram = 0 if self._kind == "maxent" else len(corpus.bigram_keys)
         keys = corpus.unigram_keys, corpus.bigram_keys[:n_bigram]
-        return View(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
+        return StreamView(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
 
-    def _read(self, view: "View") -> Columns:
+    def _read(self, view: "StreamView") -> Columns:
         """The columns of a view's weights, up to date."""
         columns, since = view.read()
         self._solver.catch_up(columns, since, self._totals, self._terms)
@@ -233,7 +233,7 @@ class Stream:
         names = self._names(self._stores[0].keys, self._stores[1].keys)
         return names.model(*self.weights, self._dtype, rest=self._prior)
 
-    def save(self, path: Path, rows: Rows | None = None) -> None:
+    def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `Training.save`."""
         if not self._n_updates:
             return
@@ -242,7 +242,7 @@ class Stream:
             values |= prefixed(f"{i}.", store.values())
         save(path, self._identity(), values, rows)
 
-    def resume(self, path: Path) -> Rows:
+    def resume(self, path: Path) -> EvaluationLog:
         """Go on where a run was saved: with the same batches to the same weights, bit for bit.
 
         path: of `save`, by a run with the same labels, settings and horizon.
@@ -256,7 +256,7 @@ class Stream:
             n_updates = {"n_updates": values.pop("n_updates", None)}
             expect(n_updates, {"n_updates": int}, {})
             told = without_prefix(ROWS, values)
-            rows = Rows.of(told, self._labels, path)
+            rows = EvaluationLog.of(told, self._labels, path)
             if len(told) + len(totals) + sum(map(len, of_stores)) != len(values):
                 raise ValueError(f"it has {', '.join(values)}"[:500])
             self._totals, self._n_updates = totals, n_updates["n_updates"]
@@ -280,7 +280,7 @@ class Stream:
         }
 
 
-class View:
+class StreamView:
     """The weights of the tests of a batch, as the loss numbers them and where they are stored.
 
     stores: of unigram and of bigram tests; keys: [O] uint64, the tests of either kind, position =

@@ -29,21 +29,30 @@ from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
-from .checkpoint import ROWS, Rows, digest, identity_of, loaded, prefixed, save, without_prefix
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, check_supported, unsupported
+from .checkpoint import (
+    ROWS,
+    EvaluationLog,
+    digest,
+    identity_of,
+    loaded,
+    prefixed,
+    save,
+    without_prefix,
+)
 from .working_set import Run
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Problem:
+class TrainingProblem:
     """What is learnt of a corpus, apart from the penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
     labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
     per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
-    `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see `chain_parts`), none where one
-    has all.
+    `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see
+    `chain_parts`), none where one has all.
     RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
         kind has none.
     """
@@ -92,7 +101,7 @@ class Training:
     have, or the model cannot have, are dropped); first: of two stages the first model, see
     `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 +
     (l2 / 2) |w - w0|_2^2, w0 = 0 for tests and labels that it does not have; tests of it that this
-    corpus does not have keep their weights; options: the fields of `Problem`.
+    corpus does not have keep their weights; options: the fields of `TrainingProblem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
     real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
     a corpus without gold labels or weight, or a prior that has no test in common with it.
@@ -114,7 +123,7 @@ class Training:
         prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
-        problem = Problem(**options)
+        problem = TrainingProblem(**options)
         # A copy: labels that are added to the model later are none of this run.
         self._corpus, self._first, self._prior = corpus, first, copy(prior)
         self._labels = tuple(labels)
@@ -128,7 +137,7 @@ class Training:
         self._solver = solver
         if len(corpus.value_tests) and problem.clusters:
             raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
-        lacking = lacks(
+        lacking = unsupported(
             self._penalty,
             problem.kind,
             values=len(corpus.value_tests) > 0,
@@ -137,7 +146,7 @@ class Training:
             summed=problem.ratio is None,
             shifted=prior is not None,
         )
-        refuse(solver, lacking)
+        check_supported(solver, lacking)
         self._origin = None if prior is None else origin_of(prior, self._names, solver)
         if problem.legal is not None:
             check_gold(corpus, self._labels, problem.legal)
@@ -169,7 +178,7 @@ class Training:
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
-        refuse(self._solver, lacks(self._penalty, self._problem.kind))
+        check_supported(self._solver, unsupported(self._penalty, self._problem.kind))
         for run in self._runs:
             run.change(self._penalty)
 
@@ -206,7 +215,7 @@ class Training:
                 n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
                 also = None if problem.also is None else _inner(part, problem.also)
-                origin = None if self._origin is None else part.inner_weights(*self._origin)
+                origin = None if self._origin is None else part.local_weights(*self._origin)
                 loss = ChainLoss(
                     part.corpus,
                     part.n_labels,
@@ -285,7 +294,7 @@ class Training:
             converged=self.converged,
         )
 
-    def save(self, path: Path, rows: Rows | None = None) -> None:
+    def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`.
 
         rows: what the loop was told so far.
@@ -294,7 +303,7 @@ class Training:
         if values:
             save(path, self._identity(), values, rows)
 
-    def resume(self, path: Path) -> Rows:
+    def resume(self, path: Path) -> EvaluationLog:
         """Go on where a run was saved: to the same weights, bit for bit.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
@@ -302,7 +311,7 @@ class Training:
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
-            rows = Rows.of(without_prefix(ROWS, values), self._labels, path)
+            rows = EvaluationLog.of(without_prefix(ROWS, values), self._labels, path)
             self._restore({k: v for k, v in values.items() if not k.startswith(ROWS)})
         return rows
 
@@ -379,5 +388,5 @@ def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple
 
 def _inner(part: Part, coordinates: Longs) -> Longs:
     """Those of the coordinates [n] of the whole that the part has, as they are there."""
-    inner = part.inner(coordinates)
+    inner = part.to_local(coordinates)
     return inner[inner >= 0]

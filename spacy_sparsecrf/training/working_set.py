@@ -20,8 +20,8 @@ from ..loss.examples import SequenceDescent
 from ..loss.subproblems import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from ..progress import followed, task
-from ..schema import Field
+from ..progress import progress, track
+from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from ..solvers.owlqn import OWLQN
 from ..solvers.streaming import calibrate
@@ -41,8 +41,8 @@ _MAX_IDLE = 2
 # How often in an epoch weights are taken that a mean is of.
 _TAKEN = 4
 # What is saved of a run besides the solver's state.
-_SAVED: dict[str, Field | type] = {
-    "coordinates": Field("<i8", "K", below="potential", rises=True),
+_SAVED: dict[str, SchemaField | type] = {
+    "coordinates": SchemaField("<i8", "K", below="potential", rises=True),
     "violation": float,
     "previous": float,
     "n_idle": int,
@@ -114,13 +114,13 @@ class Run:
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates in the whole model [n] int64 and values [n] float64 of non-zero weights."""
         coordinates, theta = self._weights
-        return self._part.outer(coordinates), theta
+        return self._part.to_global(coordinates), theta
 
     def polished(self) -> tuple[Longs, Floats]:
         """`weights`, polished where the solver says so; the run goes on from what they were."""
         settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
         coordinates, theta = polish(self.loss, self._weights, *settings)
-        return self._part.outer(coordinates), theta
+        return self._part.to_global(coordinates), theta
 
     @property
     def reached(self) -> StepReport:
@@ -134,7 +134,7 @@ class Run:
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
         self._penalty = penalty
-        self._start(*self._part.inner_weights(coordinates, theta), moved=False)
+        self._start(*self._part.local_weights(coordinates, theta), moved=False)
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
@@ -147,7 +147,7 @@ class Run:
             if passes and self._is_row:
                 return replace(self.reached, passes=passes)
         n_iterations = self._solver.inner_iterations
-        with task("Minimising", "iterations", n_iterations) as shown:
+        with progress("Minimising", "iterations", n_iterations) as shown:
             for _ in shown.over(range(n_iterations)):
                 report = self._solver.step(self._working, self._penalty, self._state)
                 shown.detail = f"objective {report.objective:.6g}"
@@ -210,7 +210,9 @@ class Run:
         expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
         self._restrict(values["coordinates"])
         theta: Any = state.get("theta")
-        expect({"theta": theta}, {"theta": Field("<f8", "K")}, {"K": len(values["coordinates"])})
+        expect(
+            {"theta": theta}, {"theta": SchemaField("<f8", "K")}, {"K": len(values["coordinates"])}
+        )
         form = self._solver.start(_Unevaluated(self._working), self._penalty, theta)
         expect_state(state, form)
         self._violation, self._previous = values["violation"], values["previous"]
@@ -246,7 +248,7 @@ class Run:
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
-        with task("Screening"):
+        with progress("Screening"):
             found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
         new = ~np.isin(found, old, assume_unique=True)
         worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
@@ -317,7 +319,7 @@ def warm_start(
     if len(sequences) > 0:
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
-        for epoch in followed(range(n_epochs), "Warm start", "passes", n_epochs):
+        for epoch in track(range(n_epochs), "Warm start", "passes", n_epochs):
             step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
             for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
                 descent.run(part, step, decay)
@@ -347,7 +349,7 @@ def polish(
         return weights
     working, solver = loss.restrict(coordinates), OWLQN()
     state = solver.start(working, penalty, theta)
-    for _ in followed(range(n_iterations), "Polishing", "iterations", n_iterations):
+    for _ in track(range(n_iterations), "Polishing", "iterations", n_iterations):
         if solver.step(working, penalty, state).converged:
             break
     return coordinates, state.theta

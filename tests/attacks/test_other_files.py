@@ -13,7 +13,7 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import unpack
 from spacy_sparsecrf.model.names import Names
-from spacy_sparsecrf.schema import MAX_STRUCTURE, Field, check, check_json, parse
+from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, check_json, parse
 
 from .test_model_file import ATTACKS, Change, array, frame, meta, text, told, without
 
@@ -272,14 +272,14 @@ def test_sound_files_are_accepted() -> None:
 
 def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy_sparsecrf.schema._PIECE", 2)
-    fields = {"a": Field("<i8", "n", rises=True)}
+    fields = {"a": SchemaField("<i8", "n", rises=True)}
     assert check({"a": np.arange(7)}, fields, {}) == {"n": 7}
     for at in range(1, 7):
         values = np.arange(7)
         values[at] = values[at - 1]
         with pytest.raises(ValueError, match="do not ascend"):
             check({"a": values}, fields, {})
-    cuts = {"a": Field("<i8", "n+1", cuts="m")}
+    cuts = {"a": SchemaField("<i8", "n+1", cuts="m")}
     assert check({"a": np.array([0, 2, 2, 5])}, cuts, {"m": 5}) == {"n": 3, "m": 5}
     with pytest.raises(ValueError, match="a has 0 entries"):
         check({"a": np.zeros(0, np.int64)}, cuts, {"m": 5})

@@ -18,7 +18,7 @@ from spacy_sparsecrf.interop.attributes import parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, unpack, write_docs
 from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
-from spacy_sparsecrf.interop.schemes import BadLabelError, Scheme, read_spans, write_spans
+from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
 
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
 
@@ -318,7 +318,7 @@ words = st.text(
     st.characters(codec="utf-8", exclude_characters="\t\n\r \ufeff"), min_size=1, max_size=5
 )
 labels = st.sampled_from(["A", "B-X", "O"])
-scheme = st.sampled_from(Scheme)
+scheme = st.sampled_from(ColumnScheme)
 
 
 @st.composite
@@ -330,7 +330,7 @@ def spans(draw: st.DrawFn, n: int) -> list[tuple[int, int, str]]:
 
 
 @st.composite
-def corpora(draw: st.DrawFn, scheme: Scheme) -> str:
+def corpora(draw: st.DrawFn, scheme: ColumnScheme) -> str:
     text = ""
     for _ in range(draw(st.integers(1, 4))):
         n = draw(st.integers(1, 6))
@@ -357,7 +357,7 @@ def corpora(draw: st.DrawFn, scheme: Scheme) -> str:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), scheme, st.integers(1, 3))
-def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: Scheme, n: int):
+def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: ColumnScheme, n: int):
     text = data.draw(corpora(scheme))
     path = tmp_path / "a.tsv"
     path.write_text(text, encoding="utf8", newline="\n")
@@ -370,7 +370,7 @@ def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: Sche
 
 
 @given(st.data(), scheme, st.integers(1, 8))
-def test_spans_to_labels_and_back(data: st.DataObject, scheme: Scheme, n: int):
+def test_spans_to_labels_and_back(data: st.DataObject, scheme: ColumnScheme, n: int):
     found = data.draw(spans(n))
     assert read_spans(write_spans(found, n, scheme), scheme) == found
 
@@ -379,9 +379,9 @@ def test_spans_to_labels_and_back(data: st.DataObject, scheme: Scheme, n: int):
 def test_spans_are_those_that_spacy_finds(labels: list[str]):
     doc = Doc(Vocab(), words=["w"] * len(labels))
     expected = [(s.start, s.end, s.label_) for s in biluo_tags_to_spans(doc, iob_to_biluo(labels))]
-    assert read_spans(labels, Scheme.iob1) == expected
+    assert read_spans(labels, ColumnScheme.iob1) == expected
     try:
-        found = read_spans(labels, Scheme.iob2)
+        found = read_spans(labels, ColumnScheme.iob2)
     except BadLabelError as error:
         assert labels[error.index].startswith("I-")
         assert error.index == 0 or labels[error.index - 1][2:] != labels[error.index][2:]
@@ -392,22 +392,22 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
 @pytest.mark.parametrize(
     ("scheme", "labels", "index"),
     [
-        (Scheme.iob2, ["O", "I-X"], 1),
-        (Scheme.iob2, ["B-X", "_", "I-X"], 2),
-        (Scheme.iob2, ["U-X"], 0),
-        (Scheme.iob2, ["B-"], 0),
-        (Scheme.iob2, ["B"], 0),
-        (Scheme.iob1, ["E-X"], 0),
-        (Scheme.biluo, ["B-X"], 0),
-        (Scheme.biluo, ["B-X", "O"], 1),
-        (Scheme.biluo, ["B-X", "U-X"], 1),
-        (Scheme.biluo, ["L-X"], 0),
-        (Scheme.biluo, ["B-X", "I-X"], 1),
-        (Scheme.biluo, ["B-X", "L-Y"], 1),
-        (Scheme.bioes, ["B-X", "L-X"], 1),
+        (ColumnScheme.iob2, ["O", "I-X"], 1),
+        (ColumnScheme.iob2, ["B-X", "_", "I-X"], 2),
+        (ColumnScheme.iob2, ["U-X"], 0),
+        (ColumnScheme.iob2, ["B-"], 0),
+        (ColumnScheme.iob2, ["B"], 0),
+        (ColumnScheme.iob1, ["E-X"], 0),
+        (ColumnScheme.biluo, ["B-X"], 0),
+        (ColumnScheme.biluo, ["B-X", "O"], 1),
+        (ColumnScheme.biluo, ["B-X", "U-X"], 1),
+        (ColumnScheme.biluo, ["L-X"], 0),
+        (ColumnScheme.biluo, ["B-X", "I-X"], 1),
+        (ColumnScheme.biluo, ["B-X", "L-Y"], 1),
+        (ColumnScheme.bioes, ["B-X", "L-X"], 1),
     ],
 )
-def test_labels_that_mark_no_spans(scheme: Scheme, labels: list[str], index: int):
+def test_labels_that_mark_no_spans(scheme: ColumnScheme, labels: list[str], index: int):
     with pytest.raises(BadLabelError) as caught:
         read_spans(labels, scheme)
     assert caught.value.index == index
@@ -416,5 +416,5 @@ def test_labels_that_mark_no_spans(scheme: Scheme, labels: list[str], index: int
 def test_bioes():
     spans = [(0, 1, "A"), (1, 4, "B"), (5, 7, "B")]
     labels = ["S-A", "B-B", "I-B", "E-B", "O", "B-B", "E-B"]
-    assert write_spans(spans, 7, Scheme.bioes) == labels
-    assert read_spans(labels, Scheme.bioes) == spans
+    assert write_spans(spans, 7, ColumnScheme.bioes) == labels
+    assert read_spans(labels, ColumnScheme.bioes) == spans

@@ -12,8 +12,8 @@ from spacy.language import Language
 
 from spacy_sparsecrf.distributed.engines import Engine
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.parallel import Given, LocalTeam, Team
-from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.parallel import Given, LocalWorkerPool, WorkerPool
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 
 from ..toy import make_sentences, write_corpus
 
@@ -29,16 +29,16 @@ CUTS = (0, 30, 30, 45, 90, 110)
 class Here(Ray):
     """Workers in this process, which is all that differs."""
 
-    def team(self, make: Callable[[], Any]) -> Team:
-        return LocalTeam(self.num_workers, make)
+    def team(self, make: Callable[[], Any]) -> WorkerPool:
+        return LocalWorkerPool(self.num_workers, make)
 
 
-class ForgetfulTeam(LocalTeam):
+class ForgetfulTeam(LocalWorkerPool):
     """A team whose members are lost before each call, and made anew."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
-        self._anew = partial(LocalTeam, n, make)
+        self._anew = partial(LocalWorkerPool, n, make)
         self._kept: list[tuple[str, Sequence[Given]]] = []
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
@@ -54,7 +54,7 @@ class ForgetfulTeam(LocalTeam):
 class Forgetful(Here):
     """Workers that are lost all the time."""
 
-    def team(self, make: Callable[[], Any]) -> Team:
+    def team(self, make: Callable[[], Any]) -> WorkerPool:
         return ForgetfulTeam(self.num_workers, make)
 
 
@@ -66,7 +66,7 @@ def write_parts(folder: Path) -> Path:
 
 def begun(
     folder: Path, engine: Engine | None, initialize: dict[str, Any] | None = None, **config: Any
-) -> tuple[Language, SparseCRF]:
+) -> tuple[Language, SparseCRFPipe]:
     """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
@@ -78,9 +78,9 @@ def begun(
     return nlp, pipe
 
 
-def steps(pipe: SparseCRF, n: int = 3) -> list[float]:
+def steps(pipe: SparseCRFPipe, n: int = 3) -> list[float]:
     return [pipe.update([], sgd=object())["sparse_crf"] for _ in range(n)]
 
 
-def learnt(pipe: SparseCRF) -> bytes:
+def learnt(pipe: SparseCRFPipe) -> bytes:
     return pipe.to_bytes(exclude=["vocab"])

@@ -13,12 +13,12 @@ from spacy_sparsecrf.corpus.index import joined
 from spacy_sparsecrf.distributed.engines import Engine, Threads
 from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.distributed.worker import Brief, Member
+from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.coverage import Coverage
-from spacy_sparsecrf.parallel import LocalTeam
+from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
-from spacy_sparsecrf.pipeline.encoding import LabelIds, compile_corpus
+from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
 
 from .cases import Forgetful, Here, begun, learnt, steps, write_parts
 
@@ -48,19 +48,19 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) 
     setup = nlp.add_pipe("sparse_crf", config={"learning": {"min_freq": min_freq}}).setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
     examples = read_files(nlp, block, files)
-    expected = compile_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
+    expected = encode_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
     assert expected.corpus is not None
     given = type(nlp), nlp.vocab, nlp.tokenizer, setup, block, files
     brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
     for n in (1, 3, 7):
-        members: list[Member] = []
+        members: list[Worker] = []
 
-        def make(members: list[Member] = members) -> Member:
-            members.append(Member(brief))
+        def make(members: list[Worker] = members) -> Worker:
+            members.append(Worker(brief))
             return members[-1]
 
         sizes = np.array([file.stat().st_size for file in files])
-        found = gather(LocalTeam(n, make), setup, sizes, Coverage())
+        found = gather(LocalWorkerPool(n, make), setup, sizes, Coverage())
         assert found.labels == expected.labels
         assert (found.n_tokens, found.n_missing) == (expected.n_tokens, expected.n_missing)
         whole = joined([member.corpus for member in members])

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 import spacy_sparsecrf.corpus.arrays as arrays
 from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.training.training import Problem
+from spacy_sparsecrf.training.training import TrainingProblem
 
 from ..toy import run_steps
 
@@ -21,7 +21,7 @@ SMALL_PARTS = Limits(shard_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, m
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks, runs and files also of a small corpus."""
     # A component has no argument for them.
-    monkeypatch.setitem(Problem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
+    monkeypatch.setitem(TrainingProblem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
     monkeypatch.setattr(arrays, "CHUNK", 13)
     monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)

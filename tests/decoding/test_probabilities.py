@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding import decoder as decoding
-from spacy_sparsecrf.decoding.chains import Spans
+from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
@@ -37,7 +37,7 @@ def constraints(name: str, seed: int, n_tokens: int, n_labels: int):
     return legal, permitted
 
 
-def all_spans(tokens: range, n_labels: int) -> Spans:
+def all_spans(tokens: range, n_labels: int) -> SpanEvents:
     """Every run of up to three tokens of a sequence, each with random next labels."""
     found = [
         (start, labels)
@@ -46,7 +46,7 @@ def all_spans(tokens: range, n_labels: int) -> Spans:
         for labels in itertools.product(range(n_labels), repeat=length)
     ]
     after = np.random.default_rng(len(tokens)).random((len(found), n_labels)) < 0.5
-    return Spans.of(*zip(*found, strict=True), after)
+    return SpanEvents.of(*zip(*found, strict=True), after)
 
 
 def check_sequence(case, tokens: range, results: dict, legal, permitted) -> None:
@@ -83,7 +83,7 @@ def check_spans(case, decoder, legal, permitted) -> None:
         weights = np.exp(list(table.values()))
         bounded = decoder.span_probability(case.observations, spans, permitted)
         unbounded = decoder.span_probability(
-            case.observations, Spans(spans.starts, spans.run_ptr, spans.runs), permitted
+            case.observations, SpanEvents(spans.starts, spans.run_ptr, spans.runs), permitted
         )
         for m, first in enumerate(spans.starts - tokens.start):
             run = spans.runs[spans.run_ptr[m] : spans.run_ptr[m + 1]]
@@ -178,9 +178,11 @@ def test_probabilities_agree_with_each_other(seed, kind, constraint, scale):
         best = decoder.viterbi(source, permitted)
         nbest = decoder.nbest(source, 10**4, permitted)
         of_best = decoder.log_probability(source, best, permitted)
-        singles = Spans.of(np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)])
+        singles = SpanEvents.of(
+            np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)]
+        )
         of_tokens = decoder.span_probability(source, singles, permitted).reshape(11, 3)
-        whole = Spans.of(
+        whole = SpanEvents.of(
             source.offsets[:-1], [best[a:b] for a, b in itertools.pairwise(source.offsets)]
         )
         of_wholes = decoder.span_probability(source, whole, permitted)
@@ -213,7 +215,7 @@ def test_long_sequences_are_accurate(scale):
     assert len({row.tobytes() for row in labels}) == 50
     again = [decoder.log_probability(case.observations, row)[0] for row in labels]
     np.testing.assert_allclose(again, log_p, atol=1e-8)
-    spans = Spans.of([0, 600, 1237], [path[:3], path[600:605], path[1237:]])
+    spans = SpanEvents.of([0, 600, 1237], [path[:3], path[600:605], path[1237:]])
     assert (decoder.span_probability(case.observations, spans) <= 1.0).all()
 
 
@@ -264,7 +266,7 @@ def test_spans_may_go_over_the_boundaries_of_sequences():
     first, second = (case.table(tokens) for tokens in case.problem.sequences())
     left = sum(np.exp(p) for path, p in first.items() if path[1] == 2)
     right = sum(np.exp(p) for path, p in second.items() if path[:2] == (0, 1))
-    found = decoder.span_probability(case.observations, Spans.of([1], [[2, 0, 1]]))
+    found = decoder.span_probability(case.observations, SpanEvents.of([1], [[2, 0, 1]]))
     assert found[0] == pytest.approx(left * right, abs=1e-10)
 
 
@@ -275,7 +277,7 @@ def test_an_entity_is_as_probable_as_its_labelings():
     legal = scheme_mask(labels, "")
     decoder = Decoder(case.model, legal)
     after = np.array([[label != "I-0" for label in labels]])
-    found = decoder.span_probability(case.observations, Spans.of([1], [[1, 2]], after))
+    found = decoder.span_probability(case.observations, SpanEvents.of([1], [[1, 2]], after))
     table = case.table(range(5), legal)
     expected = sum(np.exp(p) for y, p in table.items() if y[1:3] == (1, 2) and y[3] != 2)
     assert found[0] == pytest.approx(expected, abs=1e-10)
@@ -337,7 +339,7 @@ def test_permitted_labels_of_another_shape(mask):
         with pytest.raises(SparseCRFError, match=r"SC405.*\[3, 3\] of bool.*`permitted`"):
             getattr(Decoder(case.model), method)(case.observations, mask)
     with pytest.raises(SparseCRFError, match="SC405"):
-        Decoder(case.model).span_probability(case.observations, Spans.of([0], [[1]]), mask)
+        Decoder(case.model).span_probability(case.observations, SpanEvents.of([0], [[1]]), mask)
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
@@ -357,7 +359,9 @@ def test_paths_must_have_a_label_for_each_token():
 def test_spans_must_be_within_the_tokens(start, run):
     case = make_case(26, "chain", [3])
     with pytest.raises(SparseCRFError, match=rf"SC408.*Span 1, .*{start}.*3 tokens"):
-        Decoder(case.model).span_probability(case.observations, Spans.of([0, start], [[0], run]))
+        Decoder(case.model).span_probability(
+            case.observations, SpanEvents.of([0, start], [[0], run])
+        )
 
 
 def test_the_twin_sums_to_one():

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
 
 from .span_cases import (
@@ -64,7 +64,7 @@ def with_random_weights(
     return nlp
 
 
-def configure(pipe: SparseCRF, threshold: float, scores: bool) -> None:
+def configure(pipe: SparseCRFPipe, threshold: float, scores: bool) -> None:
     decoding = replace(pipe.settings.decoding, scores=scores)
     pipe.settings = replace(pipe.settings, threshold=threshold, decoding=decoding)
 

@@ -11,7 +11,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.corpus.schedule import REQUIRE, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.template_hierarchy import KinRecord, Lineage
+from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
 from spacy_sparsecrf.features.templates import parse_templates
 
 TEMPLATES = [
@@ -208,7 +208,7 @@ def test_admission_is_that_of_a_slow_twin(seed, start_label):
     docs = [Doc(nlp.vocab, words=words) for words in sequences]
     features = Featurizer(TEMPLATES, start_label=start_label)
     lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
-    record = KinRecord(features, features, lineage)
+    record = TemplateTreeRecord(features, features, lineage)
     builder = CorpusBuilder()
     for i in range(0, len(docs), 3):
         found = record(docs[i : i + 3], "docs")
@@ -242,7 +242,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     templates = ["u:ngrams(1,1)[0]", "u:ngrams(1,1)[0]|lower[1]"]
     features = Featurizer(templates)
     lineage = lineage_of(templates, Stage((templates[0],)), Stage(("*",)))
-    record = KinRecord(features, features, lineage)
+    record = TemplateTreeRecord(features, features, lineage)
     doc = Doc(spacy.blank("en").vocab, words=["ab", "ba", "c"])
     builder = CorpusBuilder()
     builder.add(record([doc], "docs"), np.zeros(3, np.int32))
@@ -266,7 +266,7 @@ def test_the_record_gives_the_observations_of_the_features_whatever_the_batches(
     docs = [Doc(nlp.vocab, words=list(text)) for text in ("abca", "bb", "cabac", "", "a")]
     kins = []
     for size in (1, 2, 5):
-        record = KinRecord(features, features, lineage)
+        record = TemplateTreeRecord(features, features, lineage)
         builder = CorpusBuilder()
         for i in range(0, len(docs), size):
             found = record(docs[i : i + size], "docs")

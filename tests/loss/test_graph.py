@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Inference, Observed
-from spacy_sparsecrf.graphs.graph_inference import Field
+from spacy_sparsecrf.graphs.graph_inference import GraphInference
 from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.loss.examples import examples_of
 from spacy_sparsecrf.parallel import Workers
@@ -205,7 +205,7 @@ def test_max_product_finds_the_best_labels_of_trees():
         given_theta = np.empty_like(theta)
         given_theta[in_order(corpus, 3)] = theta
         nothing = np.full(corpus.n_nodes, -1, np.int32)
-        field = Field(corpus, 3, nothing, np.zeros((0, 3), np.bool_), Inference())
+        field = GraphInference(corpus, 3, nothing, np.zeros((0, 3), np.bool_), Inference())
         best = field.infer_all(given_theta, Workers(1), best=True).beliefs.nodes.argmax(axis=1)
         exact = [graph.paths[(graph.counts(graph.paths) @ theta).argmax()] for graph in graphs]
         np.testing.assert_array_equal(best, np.concatenate(exact))

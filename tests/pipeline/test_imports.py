@@ -10,8 +10,9 @@ import pytest
 import spacy_sparsecrf
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
-NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
-NUMERICS += ["model.file", "model.names", "model.explanation", "model.patching", "loss.chain"]
+NUMERICS = ["corpus.encoded", "penalty", "training.working_set", "training.training"]
+NUMERICS += ["model.file", "model.names", "analysis.explanation", "loss.chain"]
+NUMERICS += ["analysis.edit_weights"]
 
 
 def run(code: str) -> None:
@@ -70,9 +71,8 @@ def test_training_and_prediction_of_chains_import_nothing_of_graphs():
         "nlp.initialize(lambda: examples)\n"
         "nlp.update(examples)\n"
         "nlp('a cat')\n"
-        "graphs = 'kernels.beliefs', 'loss.graph', 'training.graph', 'pipeline.graph_decoder'\n"
-        "for name in graphs:\n"
-        "    assert f'spacy_sparsecrf.{name}' not in sys.modules, name\n"
+        "for name in 'belief_propagation', 'loss', 'training', 'decoder':\n"
+        "    assert f'spacy_sparsecrf.graphs.{name}' not in sys.modules, name\n"
     )
 
 

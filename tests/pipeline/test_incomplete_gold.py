@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.encoding import LabelIds, compile_corpus, with_negatives
+from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus, with_negatives
 from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
@@ -62,7 +62,7 @@ def test_the_order_of_docs_does_not_matter():
     setup, found = nlp.get_pipe("names").setup, []
     for chosen in (examples, examples[::-1]):
         labels = LabelIds("names", ["O", "U-X", "B-X", "I-X", "L-X"], fixed=True)
-        compiled = compile_corpus(chosen, setup.features, setup, labels)
+        compiled = encode_corpus(chosen, setup.features, setup, labels)
         assert compiled.corpus is not None
         found.append(compiled.corpus.labels.reshape(2, -1))
     np.testing.assert_array_equal(found[0], found[1][::-1])

@@ -225,12 +225,12 @@ def test_parts_of_chains():
     assert second.corpus.labels.tolist() == [1, 0, 1, 1, MISSING, 1, 0, 1]
     assert len(second.corpus.sets) == 0
     known = np.arange(encoded.n_potential(5))
-    seen = [own.inner(known) for own in (first, second)]
+    seen = [own.to_local(known) for own in (first, second)]
     assert not ((seen[0] >= 0) & (seen[1] >= 0)).any()
     for own, inner in zip((first, second), seen, strict=True):
         n = own.corpus.n_potential(own.n_labels)
         assert sorted(inner[inner >= 0].tolist()) == list(range(n))
-        assert (own.outer(inner[inner >= 0]) == known[inner >= 0]).all()
+        assert (own.to_global(inner[inner >= 0]) == known[inner >= 0]).all()
 
 
 def test_some_labels_of_a_model(trained: Language):

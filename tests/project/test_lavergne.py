@@ -13,7 +13,7 @@ import typer
 
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.base import lacks, refuse
+from spacy_sparsecrf.solvers.base import check_supported, unsupported
 
 from ..reference import random_problem
 from .lavergne_cases import experiments, figures, figures_of, record_of
@@ -79,7 +79,7 @@ def test_experiments_have_names_of_their_own_and_are_in_tables() -> None:
 def test_solvers_take_the_settings_and_the_penalty() -> None:
     for one in experiments.EXPERIMENTS:
         solver = crf_solvers.get(f"spacy_sparsecrf.{one.solver}.v1")(**one.settings)
-        refuse(solver, lacks(ElasticNet(one.l1, one.l2), "chain"))
+        check_supported(solver, unsupported(ElasticNet(one.l1, one.l2), "chain"))
         assert one.data in corpora.TASKS
 
 

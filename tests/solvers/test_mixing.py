@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.index import sliced
-from spacy_sparsecrf.distributed.loss import LeafLosses, Problem
+from spacy_sparsecrf.distributed.loss import ShardLosses, ShardProblem
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subproblems import with_distinct_contexts
 from spacy_sparsecrf.loss.tree import sum_over_tree
@@ -40,7 +40,7 @@ def test_leaves_are_visited_as_if_each_had_all_weights(
     }
     begun = Pass(solver, columns, totals, 2, penalty, n)
     coordinates = np.arange(len(theta))
-    leaves = LeafLosses(corpus, leaf_ptr, 4, Problem(3, None, "float64"), workers)
+    leaves = ShardLosses(corpus, leaf_ptr, 4, ShardProblem(3, None, "float64"), workers)
     total = sum_over_tree(leaves.visit(coordinates, begun.over))
     means, told, lost = begun.averaged(total, 3)
     expected, losses = [], []

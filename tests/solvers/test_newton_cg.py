@@ -15,7 +15,7 @@ from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.newton import newton_cg
 from spacy_sparsecrf.solvers.newton.newton_cg import (
     NewtonCG,
-    State,
+    NewtonCGState,
     adapted_radius,
     point_at,
     truncated_newton_step,
@@ -41,7 +41,7 @@ def run(
     n_steps: int,
     limits: Limits = LIMITS,
     **settings,
-) -> tuple[State, list[StepReport]]:
+) -> tuple[NewtonCGState, list[StepReport]]:
     solver = NewtonCG(**({"tolerance": 1e-9, "window": 0.0} | settings))
     loss, penalty = working_loss(problem, limits=limits), ElasticNet(0.0, l2)
     state = solver.start(loss, penalty, theta)

@@ -15,7 +15,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.oeg.oeg import OEG, State
+from spacy_sparsecrf.solvers.oeg.oeg import OEG, OegState
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
@@ -224,11 +224,11 @@ def test_the_state_is_all_that_a_run_needs():
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
     for _ in range(2):
         solver.step(working, penalty, state)
-    later = State(**copy.deepcopy(vars(state)))
+    later = OegState(**copy.deepcopy(vars(state)))
     again = make("weighted", 0.5)[1]
     for _ in range(3):
         assert solver.step(working, penalty, state) == other.step(again, penalty, later)
-    for name in [entry.name for entry in fields(State)]:
+    for name in [entry.name for entry in fields(OegState)]:
         np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
     assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
 

@@ -16,7 +16,7 @@ from spacy_sparsecrf.loss.subproblems import Part
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag.sag import SAG, State
+from spacy_sparsecrf.solvers.sag.sag import SAG, SagState
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import Run
 
@@ -102,11 +102,11 @@ def test_the_state_is_all_that_a_run_needs(sampling):
     state = solver.start(working, penalty, problem.theta)
     for _ in range(2):
         solver.step(working, penalty, state)
-    later = State(**copy.deepcopy(vars(state)))
+    later = SagState(**copy.deepcopy(vars(state)))
     other, again = SAG(sampling=sampling), everything(problem.corpus, 3)
     for _ in range(3):
         assert solver.step(working, penalty, state) == other.step(again, penalty, later)
-    for name in [entry.name for entry in fields(State)]:
+    for name in [entry.name for entry in fields(SagState)]:
         np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
     assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
 

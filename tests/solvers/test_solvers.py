@@ -15,14 +15,14 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver, Point, evaluate
+from spacy_sparsecrf.solvers.base import BatchSolver, EvaluatedPoint, evaluate
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN, State, inverse_hessian_product
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, inverse_hessian_product
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
@@ -291,7 +291,7 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     # The Hessian is not positive definite: some pairs are left out.
     changes = steps @ (root @ root.T - 2.0 * np.eye(9))
     metric, free = rng.uniform(0.1, 9.0, 9), rng.random(9) < 0.7
-    state = State(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
+    state = OwlqnState(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
     for i in range(n_pairs):
         state.steps[i % 4], state.changes[i % 4] = steps[i], changes[i]
     vector = np.where(free, rng.normal(size=9), 0.0)
@@ -309,16 +309,16 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
 def test_the_first_model_is_steep_while_pairs_are_few(steep, l1, n_pairs, power):
     curvature, solver = np.array([4.0, 9.0]), OWLQN(history=3, steep_start=steep)
     pairs = np.zeros((2, 3, 2))
-    state = State(*np.zeros((2, 2)), 0.0, curvature**-0.5, *pairs, n_pairs=n_pairs)
+    state = OwlqnState(*np.zeros((2, 2)), 0.0, curvature**-0.5, *pairs, n_pairs=n_pairs)
     got = solver._first_model(ElasticNet(l1, 0.1), state)
     np.testing.assert_allclose(got, curvature**-power)
 
 
 def test_pairs_of_earlier_checkpoints_are_gone_on_with():
-    empty = State(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
+    empty = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
     assert empty.n_pairs == 3
     solver = OWLQN(history=4)
-    solver._accept(empty, Point(np.full(2, 2.0), -1.0, np.full(2, 3.0)))
+    solver._accept(empty, EvaluatedPoint(np.full(2, 2.0), -1.0, np.full(2, 3.0)))
     assert empty.n_pairs == 4 and empty.steps.tolist() == [[1, 1], [1, 1], [1, 1], [2, 2]]
 
 
@@ -398,7 +398,7 @@ def test_no_step_leads_where_the_gradient_is_not_finite():
     start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
     # A metric that makes the first steps go too far.
     pair = np.array([[1.0]]), np.array([[0.01]])
-    state = State(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
+    state = OwlqnState(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
     for _ in range(30):
         if solver.step(Overflowing(), penalty, state).converged:
             break

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy.training import biluo_to_iob, iob_to_biluo
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme, Spans
+from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
 
 from ..decoding.span_cases import SpanTriple, span_lists
 
@@ -27,7 +27,7 @@ def encode(scheme: Scheme, n_tokens: int, spans: list[SpanTriple]) -> list[str]:
     return labels
 
 
-def triples(spans: Spans) -> list[SpanTriple]:
+def triples(spans: LabelledSpans) -> list[SpanTriple]:
     names = [spans.names[i] for i in spans.types]
     return list(zip(spans.starts.tolist(), spans.ends.tolist(), names, strict=True))
 

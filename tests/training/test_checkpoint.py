@@ -226,9 +226,9 @@ def test_to_go_on_nothing_is_evaluated(tmp_path, monkeypatch):
 SLOW = {"inner_iterations": 1, "tolerance": 0.0, "window": 0.0, "history": 1}
 
 
-def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.Rows]:
+def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.EvaluationLog]:
     """A run whose model was taken after each of its steps, and is saved."""
-    run, rows = make_run(OWLQN(**SLOW)), checkpoint.Rows()
+    run, rows = make_run(OWLQN(**SLOW)), checkpoint.EvaluationLog()
     for i in range(n):
         run.step()
         rows.add(run.objective)
@@ -237,7 +237,7 @@ def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.Rows]:
     return run, rows
 
 
-def resumed_rows(path: Path) -> checkpoint.Rows:
+def resumed_rows(path: Path) -> checkpoint.EvaluationLog:
     return make_run(OWLQN(**SLOW)).resume(path)
 
 

@@ -125,7 +125,7 @@ def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
     total, gradient = 0.0, np.zeros_like(mu)
     for part, loss in make_parts(problem, bounds):
         working = loss.restrict(loss.all_coordinates())
-        places = part.outer(loss.all_coordinates())
+        places = part.to_global(loss.all_coordinates())
         value, found = working.value_and_grad(mu.reshape(-1)[places])
         total += value
         gradient.reshape(-1)[places] += found
@@ -139,10 +139,10 @@ def test_each_weight_is_in_one_part(clusters):
     everything = np.arange(len(mu) * (N_LABELS + clusters))
     owners = np.zeros(len(everything), int)
     for part, loss in make_parts(problem, cluster_bounds(N_LABELS, clusters)):
-        inner = part.inner(everything)
+        inner = part.to_local(everything)
         own = inner >= 0
         owners += own
-        np.testing.assert_array_equal(part.outer(inner[own]), everything[own])
+        np.testing.assert_array_equal(part.to_global(inner[own]), everything[own])
         np.testing.assert_array_equal(np.sort(inner[own]), loss.all_coordinates())
         counts = np.bincount(part.corpus.uni_indices)
         assert np.all(np.diff(counts) <= 0)

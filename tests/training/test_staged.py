@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.corpus.schedule import Descent, Kin, Stage
+from spacy_sparsecrf.corpus.schedule import Descent, Stage, TemplateTree
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subproblems import Part, ReducedPart
@@ -35,7 +35,7 @@ def make_problem(seed=50, **options) -> tuple[Problem, Observations]:
     return random_problem(seed, 3, LENGTHS, **options)
 
 
-def make_kin(observations: Observations, corpus) -> Kin:
+def make_kin(observations: Observations, corpus) -> TemplateTree:
     """Columns 1 and 4 are of stage 1, with columns 0 and 3 as parents where they are; 2 of stage 2,
     with columns 0 and 1.
     """
@@ -45,7 +45,7 @@ def make_kin(observations: Observations, corpus) -> Kin:
         kept = hashes != 0
         of_tests = observations.hashes[first[kept]][:, parents]
         descents.append(Descent(stage, "u" if column < 3 else "b", hashes[kept], of_tests))
-    return Kin.of(corpus, descents)
+    return TemplateTree.of(corpus, descents)
 
 
 def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="tests", **options):
@@ -204,7 +204,7 @@ def test_real_values_enter_in_stages(admit):
         Descent(1, "u", keys[:1], np.empty((1, 0), np.uint64)),
         Descent(1, "u", keys[1:], unknown),
     ]
-    kin = Kin.of(corpus, descents)
+    kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
     stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
     run = StagedTraining(corpus, LABELS, solver, kin=kin, stages=stages, **PENALTY)
@@ -297,7 +297,7 @@ def test_a_path_is_refused():
 # Labels
 
 
-def slow_labels(kin: Kin, stage: int, require: str, active: set[tuple[int, int]]) -> set:
+def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[int, int]]) -> set:
     """What the tests of a stage are admitted with, (test, label), label None for all labels."""
     found = set()
     blocks = active | {(int(kin.counterpart[test]), label) for test, label in active}

@@ -19,11 +19,11 @@ from wasabi import msg
 from wasabi.printer import Printer
 
 from ...errors import Errors, SparseCRFError
-from ...progress import Task, task
+from ...progress import Task, progress
 
 if TYPE_CHECKING:
     from ...solvers.base import StepReport
-    from ..path import PipelinePath, Point
+    from ..path import PathPoint, PipelinePath
 
 Row = Mapping[str, Any]
 
@@ -164,11 +164,11 @@ def _follow(
 
 def _train(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
-) -> "list[Point]":
+) -> "list[PathPoint]":
     """Train at each l1, with a row of the table for each; an interruption ends the path."""
-    points: list[Point] = []
+    points: list[PathPoint] = []
     try:
-        with task("Training", "iterations") as shown:
+        with progress("Training", "iterations") as shown:
             for point in found.points(window, partial(_tell, shown)):
                 points.append(point)
                 # Now, so that a run that is cut off leaves what it has found.
@@ -181,10 +181,10 @@ def _train(
     return points
 
 
-def _finish(found: "PipelinePath", point: "Point") -> "Point":
+def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
     """Train the chosen model to the end; an interruption leaves it as it is."""
     try:
-        with task("Training", "iterations") as shown:
+        with progress("Training", "iterations") as shown:
             point = found.finish(point, partial(_tell, shown))
         _echo(found, point)
     except KeyboardInterrupt:
@@ -192,7 +192,7 @@ def _finish(found: "PipelinePath", point: "Point") -> "Point":
     return point
 
 
-def _echo(found: "PipelinePath", point: "Point", with_header: bool = False) -> None:
+def _echo(found: "PipelinePath", point: "PathPoint", with_header: bool = False) -> None:
     """Print a row of the table."""
     cells = cells_of(row_of(point, found.score_weights))
     widths = [max(10, len(name)) for name in cells]
@@ -216,7 +216,7 @@ def _tell(shown: Task, report: "StepReport") -> None:
 
 
 def record_of(
-    path: "PipelinePath", points: "Sequence[Point]", choice: Row, chosen: int | None
+    path: "PipelinePath", points: "Sequence[PathPoint]", choice: Row, chosen: int | None
 ) -> dict[str, Any]:
     """The path so far, in numbers and strings.
 
@@ -234,7 +234,7 @@ def record_of(
     }
 
 
-def row_of(point: "Point", score_weights: Row) -> dict[str, Any]:
+def row_of(point: "PathPoint", score_weights: Row) -> dict[str, Any]:
     """A point in numbers."""
     solution, model = point.solution, point.model
     return {

@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ...cli.common import Component, Model, load, reported
 from ...interop.columns import read_lines
-from ...progress import followed
+from ...progress import track
 
 
 def dump(
@@ -25,7 +25,7 @@ def dump(
     """
     with reported():
         _, pipe = load(model, component)
-        shown = followed(pipe.dump(), "Writing weights", "weights", pipe.model.n_active)
+        shown = track(pipe.dump(), "Writing weights", "weights", pipe.model.n_active)
         lines = (f"{line}\n" for line in shown)
         if output is None:
             sys.stdout.writelines(lines)

@@ -15,7 +15,7 @@ from ...atomic_write import write_files
 from ...cli.common import Model, reported
 from ...errors import Errors, SparseCRFError
 from ...interop.docs import unpack
-from ...parallel import LocalTeam, Team
+from ...parallel import LocalWorkerPool, WorkerPool
 from ..ray_engine import Ray
 
 SPACY, TEXT = ".spacy", ".txt"
@@ -118,15 +118,15 @@ def annotate(
         msg.good(f"{len(files)} files are in {output}")
 
 
-def _team(means: Means, model: str, workers: int, address: str | None) -> Team:
+def _team(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
     path = Path(model)
     model = str(path.absolute()) if path.exists() else model
     if means is Means.processes:
-        return LocalTeam(1, partial(Annotator, model, workers))
+        return LocalWorkerPool(1, partial(Annotator, model, workers))
     return Ray(num_workers=workers, address=address).team(partial(Annotator, model))
 
 
-def _annotate(team: Team, todo: list[Path], output: Path) -> None:
+def _annotate(team: WorkerPool, todo: list[Path], output: Path) -> None:
     """Annotate files, as many at once as there are members."""
     for first in range(0, len(todo), len(team)):
         own = todo[first : first + len(team)]

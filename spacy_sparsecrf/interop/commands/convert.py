@@ -14,12 +14,12 @@ from wasabi import msg
 from ...atomic_write import write_files
 from ...cli.common import reported
 from ...errors import Errors, SparseCRFError
-from ...progress import followed
+from ...progress import track
 from ..attributes import parse_columns
 from ..columns import TAB
 from ..docs import STORED, read_docs, unpack, write_docs
 from ..formats import SEPARATORS, Format, guess_format, open_source
-from ..schemes import Scheme
+from ..schemes import ColumnScheme
 
 SPACY = ".spacy"
 
@@ -42,8 +42,8 @@ def convert(
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
     lang: Annotated[str, typer.Option(help="Language, whose defaults Docs have")] = "xx",
     scheme: Annotated[
-        Scheme, typer.Option(help="Labels of entities and other spans")
-    ] = Scheme.iob2,
+        ColumnScheme, typer.Option(help="Labels of entities and other spans")
+    ] = ColumnScheme.iob2,
     attribute: Annotated[
         str, typer.Option(help="CRFsuite's attribute that has the words, as w[0] of w[0]=the")
     ] = "",
@@ -110,7 +110,7 @@ def _format_of(
 def _save(docs: Iterable[Doc], target: Path) -> int:
     """Write Docs to a .spacy file. RETURNS: their number."""
     packed = DocBin(attrs=STORED, store_user_data=True)
-    for doc in followed(docs, "Converting", "docs"):
+    for doc in track(docs, "Converting", "docs"):
         packed.add(doc)
     write_files(target.parent, {target.name: packed.to_bytes()}, "the output")
     return len(packed)
@@ -126,7 +126,7 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
     def write(path: Path) -> None:
         nonlocal n
         with _opened(path, target.suffix == ".gz") as file:
-            for text in followed(sentences, "Converting", "sentences"):
+            for text in track(sentences, "Converting", "sentences"):
                 file.write(text.encode("utf8"))
                 n += 1
         if not n:

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ...cli.common import reported
 from ...errors import Errors, SparseCRFError
-from ...pipeline.component import SparseCRF
+from ...pipeline.component import SparseCRFPipe
 from ...pipeline.from_weights import fill
 from ..importing import import_model as read
 
@@ -54,7 +54,7 @@ def import_model(
         block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
         config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
         config["model"] = imported.model.kind
-        pipe = cast(SparseCRF, nlp.add_pipe("sparse_crf", config=config))
+        pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
         fill(pipe, imported.model, imported.names, str(source))
         nlp.to_disk(output)
         if imported.n_never:

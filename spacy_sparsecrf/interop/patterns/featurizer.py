@@ -19,7 +19,7 @@ from ...errors import Errors, SparseCRFError
 from ...features.attributes import Value
 from ...features.featurizer import PlanFeaturizer
 from ...features.parsing import LIMIT
-from ...features.plan import Plan
+from ...features.plan import TemplatePlan
 from ...registry import crf_features
 from .macros import Dialect, parse_patterns
 from .plan import PatternPlan, Shown, parse_columns, plan_patterns, texts_of
@@ -103,7 +103,7 @@ class PatternFeaturizer(PlanFeaturizer):
         return self._patterns
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> TemplatePlan:
         """What the patterns read and hash; see `patterns`."""
         return self.patterns.plan
 

@@ -48,7 +48,7 @@ _END = re.compile(r"\]")
 _FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
 
 
-class View(NamedTuple):
+class ColumnView(NamedTuple):
     """What is made of a text.
 
     command: "x" the text, "t" "true" or "false", "m" the first match, else "".
@@ -154,7 +154,7 @@ class Macro:
     offset: int
     absolute: bool
     column: int
-    view: View
+    view: ColumnView
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,9 @@ class _Line:
             raise SparseCRFError(Errors.SC152.format(**self._where, **told))
         expression = self._expression() if command.lower() in "tm" else ""
         self._take(_END, "']'")
-        return Macro(offset, absolute, column, View(command.lower(), command.isupper(), expression))
+        return Macro(
+            offset, absolute, column, ColumnView(command.lower(), command.isupper(), expression)
+        )
 
     def _number(self, pattern: re.Pattern[str], what: str, low: int, high: int) -> int:
         start = self.at

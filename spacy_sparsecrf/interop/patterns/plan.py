@@ -25,13 +25,13 @@ from ...features.attributes import (
     Value,
 )
 from ...features.parsing import Read
-from ...features.plan import Plan, annotations_of, by_kind, conjoin, seed_of
+from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
 from ...features.templates import parse_template
 from ...features.tokens import number_of
-from .macros import Dialect, Macro, Pattern, View, text_of, value_of
+from .macros import ColumnView, Dialect, Macro, Pattern, text_of, value_of
 
 See: TypeAlias = Callable[[str], str]
-Column: TypeAlias = tuple[Read, View]
+Column: TypeAlias = tuple[Read, ColumnView]
 
 # Attributes that are not one text of a token.
 _SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, *STACKED}
@@ -111,7 +111,7 @@ class PatternPlan:
 
     patterns: tuple[Pattern, ...]
     dialect: Dialect
-    plan: Plan
+    plan: TemplatePlan
     words: tuple[See, ...]
     seen: dict[int, tuple[See, ...]]
 
@@ -146,7 +146,7 @@ def plan_patterns(
     )
     kinds = [pattern.kinds for pattern in patterns]
     distinct = list(dict.fromkeys(reads))
-    plan = Plan(
+    plan = TemplatePlan(
         words=tuple(read for read, _ in words),
         annotations=annotations,
         tokens=tokens,
@@ -165,10 +165,12 @@ def plan_patterns(
 def _is_stored(column: Column) -> bool:
     """Whether spaCy's own number of an annotation is that of the text that is seen of it."""
     read, view = column
-    return view == View() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
+    return view == ColumnView() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
 
 
-def _edges(tests: Sequence[Macro], see: dict[View, See], dialect: Dialect) -> NDArray[np.uint64]:
+def _edges(
+    tests: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
+) -> NDArray[np.uint64]:
     """Values of each test outside the sequence: those of the dialect's texts there."""
     sides = dialect.before, dialect.behind
     of_view = {

@@ -1,7 +1,7 @@
 """The estimator by the parameters that scripts for sklearn-crfsuite have."""
 
 from ...errors import Errors, SparseCRFError
-from .estimator import Estimator, Settings
+from .estimator import Estimator, EstimatorSettings
 
 _ALGORITHMS = (None, "lbfgs", "l2sgd")  # that minimise the objective
 
@@ -36,11 +36,11 @@ class CRF(Estimator):
         self.c2 = c2
         self.max_iterations = max_iterations
 
-    def settings(self) -> Settings:
+    def settings(self) -> EstimatorSettings:
         """What the parameters stand for. RAISES: SparseCRFError for another algorithm."""
         if self.algorithm not in _ALGORITHMS:
             raise SparseCRFError(Errors.SC813.format(value=self.algorithm))
-        return Settings(
+        return EstimatorSettings(
             l1=self.c1 or 0.0,
             l2=2.0 * (1.0 if self.c2 is None else self.c2),
             all_possible_states=bool(self.all_possible_states),

@@ -32,7 +32,7 @@ class _Parts(NamedTuple):
     value_keys: Hashes
 
 
-class Bigrams(NamedTuple):
+class BigramAttributes(NamedTuple):
     """What is conjoined with pairs of labels.
 
     chosen: [n + 1] bool, the attributes, by number; start_label: see `EncodedCorpus`.
@@ -51,7 +51,7 @@ class Encoded(NamedTuple):
     zeros: Longs
 
 
-class Gold(NamedTuple):
+class GoldLabels(NamedTuple):
     """Gold labels.
 
     names: of the Y labels; ids: [N] int32, of tokens, -1 for none; weights: [S] float64, of
@@ -64,7 +64,11 @@ class Gold(NamedTuple):
 
 
 def encode(
-    attributes: Attributes, n_attributes: int, gold: Gold, bigrams: Bigrams, min_freq: int
+    attributes: Attributes,
+    n_attributes: int,
+    gold: GoldLabels,
+    bigrams: BigramAttributes,
+    min_freq: int,
 ) -> Encoded:
     """Make a corpus.
 
@@ -108,7 +112,7 @@ def encode(
     return Encoded(corpus, np.unique(test[known].astype(np.int64) * len(gold.names) + label[known]))
 
 
-def observe(attributes: Attributes, bigrams: Bigrams) -> Observations:
+def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
     """Make observations that a decoder takes; arguments and errors as for `encode`."""
     parts = _divide(attributes)
     unigrams = _rows(parts.indptr, parts.numbers)
@@ -125,7 +129,9 @@ def observe(attributes: Attributes, bigrams: Bigrams) -> Observations:
     )
 
 
-def find_bigrams(texts: Sequence[str], bigrams: Sequence[str] | bool, start_label: bool) -> Bigrams:
+def find_bigrams(
+    texts: Sequence[str], bigrams: Sequence[str] | bool, start_label: bool
+) -> BigramAttributes:
     """Tell which attributes are conjoined with pairs of labels too.
 
     texts: of the attributes from number 1; bigrams: attributes, or keys of dicts, or whether all;
@@ -133,16 +139,16 @@ def find_bigrams(texts: Sequence[str], bigrams: Sequence[str] | bool, start_labe
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
     chosen = [bigrams is True or bool(named and _is_named(text, named)) for text in texts]
-    return Bigrams(np.array([False, *chosen], dtype=np.bool_), start_label)
+    return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
 
 
-def bigrams_of(model: CRFModel, n_attributes: int) -> Bigrams:
+def bigrams_of(model: CRFModel, n_attributes: int) -> BigramAttributes:
     """The attributes that have weights with pairs of labels in a model."""
     chosen = np.zeros(n_attributes + 1, np.bool_)
     keys = model.bigram.keys
     chosen[keys[keys > ALWAYS] - np.uint64(ALWAYS)] = True
     # Pairs with a start label have no weights where there was none.
-    return Bigrams(chosen, start_label=True)
+    return BigramAttributes(chosen, start_label=True)
 
 
 def _is_named(text: str, names: Set[str]) -> bool:
@@ -178,7 +184,7 @@ def _check_fits(n_tokens: int, n_values: int) -> None:
         raise SparseCRFError(Errors.SC808.format(**counts, **sizes))
 
 
-def _bigram_keys(offsets: Longs, parts: _Parts, bigrams: Bigrams) -> Hashes:
+def _bigram_keys(offsets: Longs, parts: _Parts, bigrams: BigramAttributes) -> Hashes:
     """Tests conjoined with pairs of labels: [N, 1 + B], the first is on everywhere.
 
     Without a start label first tokens of sequences have none.

@@ -17,7 +17,7 @@ from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ...model.model import CRFModel
 from ...registry import crf_solvers
 from .attributes import Attributes, Vocabulary, read_attributes
-from .encoding import ALWAYS, Encoded, Gold, bigrams_of, encode, find_bigrams, observe
+from .encoding import ALWAYS, Encoded, GoldLabels, bigrams_of, encode, find_bigrams, observe
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,7 +33,7 @@ _BLOCK = 256  # sequences that are labelled together
 _CACHES = ("_decoder", "_vocabulary")
 
 
-class Settings(NamedTuple):
+class EstimatorSettings(NamedTuple):
     """What is to be learnt, and how; see `SparseCRF`."""
 
     l1: float
@@ -70,9 +70,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     what training has reached (see `StepReport`).
     """
 
-    def settings(self) -> Settings:
+    def settings(self) -> EstimatorSettings:
         """What the parameters stand for."""
-        return Settings(**self.get_params(deep=False))
+        return EstimatorSettings(**self.get_params(deep=False))
 
     # Training
 
@@ -362,7 +362,7 @@ class SparseCRF(Estimator):
         return crf
 
 
-def _also(settings: Settings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
+def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
     """Coordinates of what may have weights although it does not occur: [n], ascending."""
     corpus, also = encoded.corpus, encoded.zeros
     n_unigram = len(corpus.unigram_keys) * n_labels
@@ -388,7 +388,7 @@ def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
     raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
 
 
-def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> Gold:
+def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> GoldLabels:
     """Read labels and weights of sequences. RAISES: SparseCRFError."""
     lengths = np.diff(attributes.offsets)
     _check_lengths(lengths.tolist(), y)
@@ -402,7 +402,7 @@ def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | 
     ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
     ids[None] = MISSING
     found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
-    return Gold(names, found, _weights(sample_weight, len(lengths)))
+    return GoldLabels(names, found, _weights(sample_weight, len(lengths)))
 
 
 def _check_lengths(lengths: Sequence[int], y: Sequences) -> None:

@@ -7,14 +7,14 @@ import numpy as np
 
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
+from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
 
 if TYPE_CHECKING:
     from ...loss.working import WorkingLoss
 
 
 @dataclass
-class State(SolverState):
+class BcdState(SolverState):
     """Where block coordinate descent stands.
 
     kappa: [K], what the curvature is multiplied by, alike for the unigram and for the bigram
@@ -40,8 +40,8 @@ class BCD(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs("indicators", "memory", "examples")
+    state_type = BcdState
+    requires = requirements("indicators", "memory", "examples")
 
     kappa: float = 1.0
     common: bool = False
@@ -56,7 +56,7 @@ class BCD(BatchSolver):
         """Weights and kappa, of which new weights have the least."""
         return {"theta": 0.0, "kappa": self.kappa}
 
-    def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
         """Do one sweep."""
         # Only now: settings are to be read without numba.
         from .block_loss import BlockDescent

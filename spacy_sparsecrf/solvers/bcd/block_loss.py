@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 from ...kernels.layout import Vectors
 from ...loss.lattice import Csr, Floats, Ints, Lattice, Longs
-from ...loss.weights import Rows
+from ...loss.weights import FeatureBlocks
 from ...loss.working import WorkingLoss
 from ...parallel import Chunks, cut
 from ...penalty import ElasticNet
 from .blocks import Blocks, BlockSpace, Kept, Sweep, weigh_tokens
-from .kernels import Settings, Weights, descend_blocks, order_levels
+from .kernels import BcdSettings, BlockWeights, descend_blocks, order_levels
 
 # Rounding errors of one token's log-potential and normalisation, in units in the last place.
 _NOISE = 8.0
@@ -105,9 +105,9 @@ class BlockDescent:
         space = working.space
         self._working, self._layout = working, working.derived(BlockLayout)
         noise = _NOISE * float(np.finfo(space.dtype).eps)
-        self._settings = Settings(penalty.l1, penalty.l2, least_kappa, common, noise)
+        self._settings = BcdSettings(penalty.l1, penalty.l2, least_kappa, common, noise)
         self.theta = theta
-        self._weights = Weights(theta, kappa, working.observed)
+        self._weights = BlockWeights(theta, kappa, working.observed)
         self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
         _, self.gradient, self.curvature = self._sums
         self.counts = np.zeros(3, np.int64)
@@ -175,7 +175,7 @@ class BlockDescent:
         return counts
 
 
-def _bigram_tokens(lattice: Lattice, rows: Rows, starts: bool) -> Csr:
+def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     """The tokens of each row of bigram weights, ascending.
 
     starts: whether pairs of the start label and the first label of a sequence have weights.

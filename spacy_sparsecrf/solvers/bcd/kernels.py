@@ -14,7 +14,7 @@ _ARMIJO = 0.1
 _MAX_TRIALS = 60
 
 
-class Settings(NamedTuple):
+class BcdSettings(NamedTuple):
     """Settings of the descent.
 
     l1, l2: the penalty; least_kappa, common: see `_propose`; noise: rounding error of one token's
@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     noise: float
 
 
-class Weights(NamedTuple):
+class BlockWeights(NamedTuple):
     """The weights [K]: theta; kappa, alike for a block's weights of one kind; observed counts."""
 
     theta: Floats
@@ -65,7 +65,7 @@ def _slope(weight: float, smooth: float, l1: float) -> float:
 
 @inner
 def _propose(
-    part: Ints, kappa: float, settings: Settings, theta: Floats, space: BlockSpace
+    part: Ints, kappa: float, settings: BcdSettings, theta: Floats, space: BlockSpace
 ) -> tuple[bool, float]:
     """Minimise the model of the weights part[0]:part[1] (Lavergne 2010, equations 9 to 11).
 
@@ -96,14 +96,14 @@ def _propose(
 
 
 @inner
-def _rise(old: float, new: float, settings: Settings) -> float:
+def _rise(old: float, new: float, settings: BcdSettings) -> float:
     """Change of the penalty of one weight."""
     linear = settings.l1 * (abs(new) - abs(old))
     return linear + 0.5 * settings.l2 * (new - old) * (new + old)
 
 
 @inner
-def _change_of_rest(part: Ints, settings: Settings, weights: Weights, old: Floats) -> float:
+def _change_of_rest(part: Ints, settings: BcdSettings, weights: BlockWeights, old: Floats) -> float:
     """Change of the objective without log Z: penalties, less the scores of gold labels."""
     total, theta = 0.0, weights.theta
     for k in range(part[0], part[1]):
@@ -113,7 +113,13 @@ def _change_of_rest(part: Ints, settings: Settings, weights: Weights, old: Float
 
 @inner
 def _begin_part(
-    i: int, row: int, origin: int, row_ptr: Ints, least: float, weights: Weights, space: BlockSpace
+    i: int,
+    row: int,
+    origin: int,
+    row_ptr: Ints,
+    least: float,
+    weights: BlockWeights,
+    space: BlockSpace,
 ) -> float:
     """Find the weights of a row, parts[i], none for -1, and clear their sums.
 
@@ -146,7 +152,7 @@ def _block(b: int, sweep: Sweep) -> Block:
 
 @inner
 def _descend_block(
-    b: int, block: Block, settings: Settings, weights: Weights, sweep: Sweep
+    b: int, block: Block, settings: BcdSettings, weights: BlockWeights, sweep: Sweep
 ) -> None:
     """Descend on block b, which was visited; its kappas, in the sweep's space, are in and out."""
     space, parts, kappas = sweep.space, sweep.space.parts, sweep.space.kappas
@@ -175,7 +181,7 @@ def _descend_block(
 
 
 @kernel
-def descend_blocks(order: Ints, settings: Settings, weights: Weights, sweep: Sweep) -> None:
+def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sweep: Sweep) -> None:
     """Descend on blocks, one after the other; none raises the objective by more than its rounding.
 
     Of each, visit the sequences, propose new weights and evaluate the objective there. While it

@@ -13,7 +13,7 @@ from .scgis import IterativeScaling
 
 
 @dataclass
-class State(SolverState):
+class GisState(SolverState):
     """Where GIS stands.
 
     slowing: f#, of the working weights.
@@ -35,25 +35,30 @@ class GIS(IterativeScaling):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = GisState
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> GisState:
         """Evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also as `check`.
         """
         self.check(loss, penalty)
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, _slowing(loss))
+        return GisState(theta, gradient, value, _slowing(loss))
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: GisState,
+        source: Longs,
+        gradient: Floats,
+    ) -> GisState:
         """Carry a state over to another working set, of another f#; see `BatchSolver.remap`."""
-        carried: State = super().remap(loss, penalty, state, source, gradient)
+        carried: GisState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, slowing=_slowing(loss))
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: GisState) -> StepReport:
         """Do one iteration."""
         observed = loss.observed
         expected = state.gradient - penalty.l2 * state.theta + observed

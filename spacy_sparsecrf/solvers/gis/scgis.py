@@ -12,14 +12,14 @@ from ...loss.working import WorkingLoss
 from ...parallel import cut
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, needs
+from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
 from .kernels import Turns, repetitions, scale_in_turn, token_masses
 
 
 class IterativeScaling(BatchSolver):
     """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSolver`."""
 
-    requires = needs("single tokens", "indicators", "memory", "no prior")
+    requires = requirements("single tokens", "indicators", "memory", "no prior")
 
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Refuse what scaling cannot minimise.

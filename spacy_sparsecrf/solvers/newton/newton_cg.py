@@ -19,14 +19,14 @@ from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from ..base import (
     BatchSolver,
+    EvaluatedPoint,
     Floats,
     Function,
     Longs,
-    Point,
     SolverState,
     StepReport,
     evaluate,
-    needs,
+    requirements,
 )
 
 # A step is accepted above the first ratio of actual to predicted reduction (Lin, Weng & Keerthi
@@ -38,7 +38,7 @@ _ROUNDING = 1e-13
 
 
 @dataclass
-class State(SolverState):
+class NewtonCGState(SolverState):
     """Where Newton's method stands.
 
     radius: of the trust region, 0 before the first step; stalled: no step that rounding lets one
@@ -65,8 +65,8 @@ class NewtonCG(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs("no l1", "memory", "products")
+    state_type = NewtonCGState
+    requires = requirements("no l1", "memory", "products")
 
     stored: int = -1
     xi: float = 0.1
@@ -82,20 +82,25 @@ class NewtonCG(BatchSolver):
         self.require(1, "max_cg")
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: NewtonCGState,
+        source: Longs,
+        gradient: Floats,
+    ) -> NewtonCGState:
         """Carry the weights and the radius over; see `BatchSolver.remap`."""
-        carried: State = super().remap(loss, penalty, state, source, gradient)
+        carried: NewtonCGState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, stalled=False)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> StepReport:
         """Do one Newton step: shrink the trust region until the objective falls enough."""
         passes = 0.0
         if not state.stalled and dot(state.gradient, state.gradient) > 0.0:
             passes = self._move(loss, penalty, state)
         return self.report(penalty, state, passes, state.stalled)
 
-    def _move(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> float:
+    def _move(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> float:
         """Move to a better point, unless rounding hides that there is one; passes taken."""
         hessian = HessianProduct(loss, self.stored)
         # A step ends at the point that was evaluated last.
@@ -110,7 +115,7 @@ class NewtonCG(BatchSolver):
         return n_evaluations + hessian.passes
 
     def _try(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, hessian: HessianProduct
+        self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState, hessian: HessianProduct
     ) -> bool:
         """Try a step in the trust region and adapt the region; whether the step was taken."""
 
@@ -137,12 +142,12 @@ class NewtonCG(BatchSolver):
         return accepted
 
 
-def point_at(loss: Function, penalty: ElasticNet, theta: Floats) -> Point:
+def point_at(loss: Function, penalty: ElasticNet, theta: Floats) -> EvaluatedPoint:
     """Evaluate a point, theta [K]; the objective is infinite where the gradient is not finite."""
     value, gradient = evaluate(loss, penalty, theta)
     if not np.isfinite(gradient).all():
         value, gradient = np.inf, np.zeros_like(theta)
-    return Point(theta, value, gradient)
+    return EvaluatedPoint(theta, value, gradient)
 
 
 def noise(value: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from ...kernels.chain import infer
 from ...kernels.compiled import fill, inner
 from ...kernels.exp import exp_shifted
-from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, Visit
+from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWorkspace
 from ...kernels.pairs import score_pairs
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.sequence import leave_factors
@@ -33,7 +33,7 @@ class ChainSpace(NamedTuple):
 
     mask: Floats
     context: Ints
-    visit: Visit
+    visit: SequenceWorkspace
 
 
 class Moves(NamedTuple):

@@ -17,13 +17,13 @@ from ..base import (
     StepReport,
     evaluate,
     evaluate_start,
-    needs,
+    requirements,
     take,
 )
 
 
 @dataclass
-class State(DualPoint, SolverState):
+class OegState(DualPoint, SolverState):
     """Where online exponentiated gradient stands.
 
     theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
@@ -62,8 +62,8 @@ class OEG(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs("no l1", "l2", "indicators", "memory", "examples", "no prior")
+    state_type = OegState
+    requires = requirements("no l1", "l2", "indicators", "memory", "examples", "no prior")
 
     first_step: float = 0.5
     grow: float = 1.05
@@ -76,7 +76,7 @@ class OEG(BatchSolver):
         self.require(1.0, "grow")
         self.require(0.0, "gold")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
         """Find the dual point of the first weights, theta [K].
 
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
@@ -88,11 +88,16 @@ class OEG(BatchSolver):
         gold, dual = 0.0 if theta.any() else self.gold, loss.derived(Dual)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
-        return State(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
+        return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: OegState,
+        source: Longs,
+        gradient: Floats,
+    ) -> OegState:
         """Carry weights and distributions over; see `BatchSolver.remap`."""
         theta = take(state.theta, source)
         if state.n_passes == 0:
@@ -100,7 +105,7 @@ class OEG(BatchSolver):
         lost = penalty.value(state.theta) - penalty.value(theta)
         return replace(state, theta=theta, gradient=gradient, dual=state.dual + lost)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: OegState) -> StepReport:
         """Pass over all sequences, then evaluate."""
         dual = loss.derived(Dual)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows, Tables, Visit
+from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows, SequenceWorkspace, Tables
 from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
 from ...kernels.sgd import collect_rows, forget
 from .sag_updates import (
@@ -56,7 +56,7 @@ class Progress(NamedTuple):
     steps: Steps
 
 
-class Exchange(NamedTuple):
+class GradientExchange(NamedTuple):
     """Workspaces in which a sequence's gradient takes the place of the one before.
 
     See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between visits, the gradient
@@ -68,7 +68,7 @@ class Exchange(NamedTuple):
     change: Floats
     trial: Floats
     pairs: Floats
-    visit: Visit
+    visit: SequenceWorkspace
 
 
 @inner
@@ -82,7 +82,9 @@ def _exchange(fresh: Floats, stored: Floats) -> None:
 
 
 @inner
-def _refresh(s: int, number: int, grouped: Grouped, average: Average, exchange: Exchange) -> float:
+def _refresh(
+    s: int, number: int, grouped: Grouped, average: Average, exchange: GradientExchange
+) -> float:
     """Evaluate a sequence, and store its residuals in place of those stored before.
 
     number: of the visit; exchange: gradient and change are out. RETURNS: the loss, weighted.
@@ -110,7 +112,7 @@ def _find_curvature(
     rules: Rules,
     grouped: Grouped,
     average: Average,
-    exchange: Exchange,
+    exchange: GradientExchange,
 ) -> tuple[float, int]:
     """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
 
@@ -150,7 +152,7 @@ def _find_curvature(
 
 @inner
 def _apply_change(
-    s: int, own_rows: OwnRows, pull: float, average: Average, exchange: Exchange
+    s: int, own_rows: OwnRows, pull: float, average: Average, exchange: GradientExchange
 ) -> None:
     """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
     theta, total, weight_ptr = average.theta, average.total, own_rows.weight_ptr
@@ -198,7 +200,7 @@ def sag_pass(
     grouped: Grouped,
     average: Average,
     progress: Progress,
-    exchange: Exchange,
+    exchange: GradientExchange,
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 

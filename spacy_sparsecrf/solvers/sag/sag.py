@@ -19,7 +19,7 @@ from ..base import (
     StepReport,
     evaluate,
     evaluate_start,
-    needs,
+    requirements,
 )
 from .kernels import Average
 from .sag_updates import BALANCED, GROWING, UNIFORM, Rules
@@ -36,7 +36,7 @@ _RELAX = 0.95
 
 
 @dataclass
-class State(SolverState):
+class SagState(SolverState):
     """Where SAG stands.
 
     total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
@@ -95,8 +95,8 @@ class SAG(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range or not known.
     """
 
-    state_type = State
-    requires = needs("indicators", "memory", "examples")
+    state_type = SagState
+    requires = requirements("indicators", "memory", "examples")
 
     sampling: str = "nus*"
     method: str = "sag"
@@ -118,27 +118,32 @@ class SAG(BatchSolver):
         self.require(1.001, "grow")
         self.require(0.0, "least_norm")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
         stored = np.zeros_like(theta), nodes, pairs
         curvatures, common = np.zeros(memory.n_sequences), np.full(1, self.first_curvature)
-        return State(theta.copy(), gradient, value, *stored, curvatures, common)
+        return SagState(theta.copy(), gradient, value, *stored, curvatures, common)
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: SagState,
+        source: Longs,
+        gradient: Floats,
+    ) -> SagState:
         """Carry weights and memory over, and make the sum d anew; see `BatchSolver.remap`.
 
         What is stored does not depend on the working set.
         """
         total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
-        carried: State = super().remap(loss, penalty, state, source, gradient)
+        carried: SagState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, total=total)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
 
         A pass that leads to a point without finite objective is undone, its memory is cleared, and
@@ -164,7 +169,7 @@ class SAG(BatchSolver):
         is_near = penalty.distance(state.theta, state.total) <= self.tolerance
         return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
-    def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> int:
+    def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
         """Draw as many sequences as there are; the number of evaluations in line searches."""
         memory = loss.derived(StoredGradients)
         n = memory.n_sequences
