@@ -10,9 +10,9 @@ a run of tokens of one example:
 3. `settle_context`: correct the counts of the matrix where the entries of a context differ;
 4. `subtract_gold`.
 
-Derivatives of counts along a direction (see `tangents`) are made of the same sums: of products of
-the vectors, and of products with their changes. `settle_changes` and `change_example_pairs` put
-them together.
+Derivatives of counts along a direction (see `tangents`) are made of the same sums, of products of
+the vectors and of products with their changes: `settle_matrix_change` and `settle_context_changes`
+put them together.
 """
 
 from .compiled import add_at, fill, inner, kernel
@@ -250,6 +250,44 @@ def settle_entries(
                 sums[i] -= gold[i]
 
 
+@inner
+def settle_matrix_change(psi: Floats, slope: Floats, counts: Floats, total: Floats) -> None:
+    """total[y', y] := psi (total + slope counts), all [Y + 1, Yp]; see `settle_changes`."""
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] = psi[i, y] * (total[i, y] + slope[i, y] * counts[i, y])
+
+
+@inner
+def settle_context_changes(
+    first: int,
+    last: int,
+    m: int,
+    pairs: Pairs,
+    slopes: Slopes,
+    counts: Floats,
+    total: Floats,
+    sums: Floats,
+) -> None:
+    """Do for entries first:last what `settle_matrix_change` does, and correct their matrix's total.
+
+    counts, sums: [last - first]; total: [Y + 1, Yp], of matrix m.
+    """
+    contexts, value, score = pairs.contexts, pairs.potentials.value, slopes.score
+    psi, slope = pairs.potentials.psi[m], slopes.psi[m]
+    for e in range(first, last):
+        i, y, count, own = (
+            contexts.ent_previous[e],
+            contexts.ent_label[e],
+            counts[e - first],
+            sums[e - first],
+        )
+        changed = value[e] * (own + score[e] * count)
+        if not contexts.constant[m]:
+            total[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+        sums[e - first] = changed
+
+
 @kernel
 def settle_changes(
     first: int,
@@ -269,24 +307,14 @@ def settle_changes(
     Yp] sums of products of the vectors, and of their changes (see `tangents`); ent_counts, sums:
     [E], the same of entries.
     """
-    contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
-    slope = slopes.psi
+    contexts, psi, slope = pairs.contexts, pairs.potentials.psi, slopes.psi
     for m in range(first, last):
         if not contexts.constant[m]:
-            for i in range(total.shape[1]):
-                for y in range(total.shape[2]):
-                    total[m, i, y] = psi[m, i, y] * (
-                        total[m, i, y] + slope[m, i, y] * counts[m, i, y]
-                    )
+            settle_matrix_change(psi[m], slope[m], counts[m], total[m])
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
-            for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
-                i, y = contexts.ent_previous[e], contexts.ent_label[e]
-                changed = value[e] * (sums[e] + slopes.score[e] * ent_counts[e])
-                if not contexts.constant[m]:
-                    total[m, i, y] += changed - psi[m, i, y] * (
-                        sums[e] + slope[m, i, y] * ent_counts[e]
-                    )
-                sums[e] = changed
+            e, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            of_entries = ent_counts[e:end], total[m], sums[e:end]
+            settle_context_changes(e, end, m, pairs, slopes, *of_entries)
 
 
 @kernel
