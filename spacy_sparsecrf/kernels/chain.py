@@ -22,19 +22,11 @@ import numpy as np
 from .compiled import fill, inner
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 from .products import advance, advance_two, retreat, retreat_two
+from .small import row_sum
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
 _LARGE = 1e8
-
-
-@inner(fastmath={"reassoc"})
-def _sum(row: Floats, n: int) -> float:
-    """Sum of row[:n]."""
-    total = 0.0
-    for i in range(n):
-        total += row[i]
-    return total
 
 
 @inner
@@ -79,7 +71,7 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
         advance(alpha, scratch, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(alpha, n_labels))
+        fill(out, 0, n_labels, row_sum(alpha, n_labels))
         fill(out, n_labels, len(out), 0.0)
     else:
         advance(alpha, potentials.psi[m], n_labels, out)
@@ -96,7 +88,7 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
         retreat(scratch, v, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(v, n_labels))
+        fill(out, 0, n_labels, row_sum(v, n_labels))
     else:
         retreat(potentials.psi[m], v, n_labels, out)
     mend_backward(c, v, contexts, potentials.change, out)

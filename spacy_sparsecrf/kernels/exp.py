@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from .compiled import inner, kernel, written
+from .compiled import fill, inner, kernel, written
 from .layout import Floats
 
 _LOG2E = 1.4426950408889634
@@ -89,3 +89,17 @@ def largest(row: Floats) -> float:
         a, b = max(a, row[i]), max(b, row[i + 1])
         c, d = max(c, row[i + 2]), max(d, row[i + 3])
     return float(max(max(a, b), max(c, d)))
+
+
+@inner
+def exp_relative(row: Floats, n: int) -> float:
+    """Exponentiate row[:n] relative to its maximum, which is returned; the padding becomes 0.
+
+    row: [Yp], Yp a multiple of 8.
+    """
+    # The padding, whatever was in it, is not to be the largest.
+    fill(row, n, len(row), row[0])
+    top: float = largest(row)
+    exp_shifted(row, len(row), top)
+    fill(row, n, len(row), 0.0)
+    return top

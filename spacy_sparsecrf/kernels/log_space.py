@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import fill, inner, kernel
-from .exp import exp_shifted, largest
+from .exp import exp_relative, exp_shifted
 from .layout import Floats, Ints, Scored
 from .products import advance, retreat
 
@@ -242,9 +242,7 @@ def normalise_steps(scored: Scored) -> None:
             for i in range(n_labels):
                 for y in range(padded):
                     row[y] = scores[t, y] + matrix[i, y]
-                fill(row, n_labels, padded, row[0])
-                top = largest(row)
-                exp_shifted(row, padded, top)
+                top = exp_relative(row, n_labels)
                 total = 0.0
                 for y in range(n_labels):
                     total += row[y]

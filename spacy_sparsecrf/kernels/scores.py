@@ -7,7 +7,7 @@ y // 64. A set without labels makes no sense, so that no bits stand for all labe
 import numpy as np
 
 from .compiled import fill, inner, prefetch
-from .exp import exp_shifted, largest
+from .exp import exp_relative
 from .layout import Floats, Ints, Unigrams
 from .products import add_weights
 
@@ -95,11 +95,7 @@ def evidence_of(scores: Floats, n_labels: int, allowed: Ints) -> float:
     restricted = is_restricted(allowed)
     if restricted:
         _level(scores, n_labels, allowed)
-    # The padding, whatever was in it, is not to be the largest.
-    fill(scores, n_labels, len(scores), scores[0])
-    top: float = largest(scores)
-    exp_shifted(scores, len(scores), top)
-    fill(scores, n_labels, len(scores), 0.0)
+    top: float = exp_relative(scores, n_labels)
     if restricted:
         for y in range(n_labels):
             if not has_label(allowed, y):

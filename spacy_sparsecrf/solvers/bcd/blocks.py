@@ -22,6 +22,7 @@ from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
 from ...kernels.pairs import build_entries, build_matrices
 from ...kernels.scores import evidence_of, score_token
+from ...kernels.small import normalise
 
 
 class Blocks(NamedTuple):
@@ -165,17 +166,6 @@ def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
 
 
 @inner
-def _normalise(row: Floats) -> None:
-    """Divide a row by its sum."""
-    total = 0.0
-    for value in row:
-        total += value
-    inverse = 1.0 / total
-    for y in range(len(row)):
-        row[y] *= inverse
-
-
-@inner
 def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
 
@@ -191,7 +181,7 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
         for y in range(len(product)):
             product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
         backward_product(sequences.context[t + 1], product, pairs, kept.vectors.scratch, beta[t])
-        _normalise(beta[t])
+        normalise(len(product), beta[t])
     kept.beta_begin[s] = first
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import fill, inner, kernel
-from ...kernels.exp import exp_shifted, largest
+from ...kernels.exp import exp_relative, largest
 from ...kernels.layout import Floats, Ints, Unigrams
 from ...kernels.scores import score_token
 
@@ -162,9 +162,7 @@ def token_masses(
         row = mass[t]
         fill(row, 0, padded, 0.0)
         score_token(t, n_labels, unigrams, theta, row)
-        fill(row, n_labels, padded, row[0])
-        exp_shifted(row, padded, largest(row))
-        fill(row, n_labels, padded, 0.0)
+        exp_relative(row, n_labels)
         _normalise(row)
 
 
