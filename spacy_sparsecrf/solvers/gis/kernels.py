@@ -8,6 +8,7 @@ from ...kernels.compiled import fill, inner, kernel
 from ...kernels.exp import exp_relative, largest
 from ...kernels.layout import Floats, Ints, Unigrams
 from ...kernels.scores import score_token
+from ...kernels.small import normalise
 
 # Stands for an expectation that has underflowed to zero.
 _TINY = 1e-300
@@ -139,16 +140,6 @@ def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
         most[test] = longest
 
 
-@inner
-def _normalise(row: Floats) -> None:
-    """Divide a row by its sum."""
-    total = 0.0
-    for y in range(len(row)):
-        total += row[y]
-    for y in range(len(row)):
-        row[y] /= total
-
-
 @kernel
 def token_masses(
     first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, mass: Floats
@@ -163,7 +154,7 @@ def token_masses(
         fill(row, 0, padded, 0.0)
         score_token(t, n_labels, unigrams, theta, row)
         exp_relative(row, n_labels)
-        _normalise(row)
+        normalise(padded, row)
 
 
 @inner
@@ -190,7 +181,7 @@ def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: F
             change += after - before
         total[t] += change
         if not _LOW < total[t] < _HIGH:
-            _normalise(mass[t])
+            normalise(mass.shape[1], mass[t])
             total[t] = 1.0
 
 
