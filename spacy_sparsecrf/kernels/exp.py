@@ -71,7 +71,7 @@ def exponentiate(row: Floats) -> None:
     """Replace the elements of a row [n] float64 by their exp."""
     is_near = True
     for x in row:
-        # What is not a number is not near.
+        # False for NaN.
         is_near &= abs(x) <= _LARGEST
     if is_near:
         exp_shifted(row, len(row), 0.0)
@@ -82,7 +82,7 @@ def exponentiate(row: Floats) -> None:
 
 @inner
 def largest(row: Floats) -> float:
-    """Largest element of a row, whose length is a multiple of 8."""
+    """Return the largest element of a row whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.
     a, b, c, d = row[0], row[1], row[2], row[3]
     for i in range(4, len(row), 4):
@@ -97,7 +97,7 @@ def exp_relative(row: Floats, n: int) -> float:
 
     row: [Yp], Yp a multiple of 8.
     """
-    # The padding, whatever was in it, is not to be the largest.
+    # The padding must not be the maximum.
     fill(row, n, len(row), row[0])
     top: float = largest(row)
     exp_shifted(row, len(row), top)

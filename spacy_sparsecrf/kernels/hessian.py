@@ -1,7 +1,7 @@
 """Hessian-vector products of the loss: expected minus observed counts, along a direction.
 
-The gradient is made of residuals of tokens and of pairs, the Hessian times a direction of their
-derivatives (see `tangents`), which are gathered or scattered as residuals are.
+The gradient is a sum of residuals of tokens and of pairs. The Hessian times a direction is the same
+sum of their derivatives (see `tangents`).
 """
 
 from typing import NamedTuple
@@ -37,9 +37,10 @@ from .tangents import differentiate, recover_betas
 class Turn(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
-    slopes: of the contexts that were visited last; tangents, copy: of the example and of its
-    constrained copy; table: [H, Yp], zeros, what heads have of a direction; counts: [Y + 1, Yp],
-    entry_counts: [largest number of entries of a context] float64, sums of products of vectors.
+    slopes: of the contexts that were evaluated last; tangents, copy: of the example and of its
+    clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
+    [Y + 1, Yp], entry_counts: [largest number of corrections of a context] float64, sums of
+    products of vectors.
     """
 
     slopes: Slopes
@@ -52,7 +53,7 @@ class Turn(NamedTuple):
 
 @inner
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
-    """The tangents of tokens begin:end."""
+    """Return views of the tangents of tokens begin:end."""
     return Tangents(
         tangents.beta[begin:end],
         tangents.forward_change[begin:end],
@@ -67,8 +68,8 @@ def recover_chunk(
 ) -> None:
     """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
-    pairs: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
-    Yp], out.
+    pairs: of the weights; vectors: [N, Yp], in, with a scratch that no other chunk uses; beta:
+    [N, Yp], out.
     """
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
@@ -90,12 +91,12 @@ def differentiate_chunk(
     scored: bool,
     head_sums: Floats,
 ) -> None:
-    """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
+    """Process sequences first:last along a direction: scores, tangents, frequent features.
 
-    tables: with the direction's table of heads; pairs: of the weights; direction: [K] float64;
-    slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
-    of the chunk's own; tangents: [N, Yp], with `beta`, else out; scored: whether `marginal_change`
-    has scores of the tokens before; head_sums: [H, Yp] float64, added to.
+    tables: with the direction's table of frequent features; pairs: of the weights; direction: [K]
+    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them, with a scratch
+    that no other chunk uses; tangents: [N, Yp], `beta` in, others out; scored: whether
+    `marginal_change` contains scores of the tokens already; head_sums: [H, Yp] float64, added to.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     for s in range(first, last):
@@ -114,7 +115,7 @@ def differentiate_chunk(
 
 @inner
 def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
-    """The same weights, with another table of heads."""
+    """Return the same index of weights with another table of frequent features."""
     return Unigrams(
         unigrams.split,
         unigrams.head_ptr,
@@ -131,7 +132,7 @@ def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
 def _differentiate_part(
     s: int, is_copy: bool, tables: Tables, direction: Floats, visit: SequenceWorkspace, turn: Turn
 ) -> None:
-    """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
+    """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
@@ -179,7 +180,7 @@ def _add_entry_changes(
     tangents: Tangents,
     counts: Floats,
 ) -> None:
-    """Do for the entries of context c what `_add_pair_changes` does: to `visit.entry_sums`.
+    """Do for the corrections of context c what `_add_pair_changes` does: to `visit.entry_sums`.
 
     All of tokens first:last begin the example, or none does.
     """
@@ -196,9 +197,9 @@ def _add_entry_changes(
 def _change_matrix(
     first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn
 ) -> None:
-    """Leave in `visit.pair_sums` the derivatives of expected pairs of tokens first:last.
+    """Write the derivatives of the expected pairs of tokens first:last to `visit.pair_sums`.
 
-    The tokens share matrix m; as if no context had entries.
+    The tokens share matrix m; sparse corrections are not included.
     """
     total, counts, n_labels = visit.pair_sums, turn.counts, visit.pairs.n_labels
     fill(total.reshape(-1), 0, total.size, 0.0)
@@ -212,7 +213,7 @@ def _change_matrix(
 
 @inner
 def _change_entries(t: int, c: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn) -> None:
-    """Leave in `visit.entry_sums` the derivatives of the entries of context c at token t.
+    """Write the derivatives of the corrections of context c at token t to `visit.entry_sums`.
 
     The derivatives of their matrix, in `visit.pair_sums`, are corrected.
     """
@@ -231,7 +232,7 @@ def _change_entries(t: int, c: int, has_copy: bool, visit: SequenceWorkspace, tu
 def _scatter(
     rows: Ints, row_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[place of k] for the weights k of rows."""
+    """product[k] += weight * values[position of k] for the weights k of feature blocks."""
     for row in rows:
         for k in range(row_ptr[row], row_ptr[row + 1]):
             product[k] += weight * values[places[k]]
@@ -241,7 +242,7 @@ def _scatter(
 def _scatter_entries(
     begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[e - begin] for the weights k of entries begin:end."""
+    """product[k] += weight * values[e - begin] for the weights k of corrections begin:end."""
     for e in range(begin, end):
         for j in range(bigrams.ent_weight_ptr[e], bigrams.ent_weight_ptr[e + 1]):
             product[bigrams.ent_weights[j]] += weight * values[e - begin]
@@ -251,7 +252,7 @@ def _scatter_entries(
 def _add_pairs(
     s: int, tables: Tables, visit: SequenceWorkspace, turn: Turn, product: Floats
 ) -> None:
-    """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
+    """Add derivatives of the pairs of example s, a run of tokens that share a matrix at a time.
 
     product: of bigram weights.
     """
@@ -286,9 +287,9 @@ def add_product(
     visit: SequenceWorkspace,
     turn: Turn,
 ) -> None:
-    """Add example s's weight times the Hessian of its loss times a direction to a product.
+    """Add the weight of example s times the Hessian of its loss times a direction to a product.
 
-    The example was inferred last, on the visit of this number (see `infer_example`). direction,
+    The example was inferred last, in the step of this number (see `infer_example`). direction,
     product: [K] float64.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
