@@ -1,4 +1,4 @@
-"""Stochastic descent, an example at a time, and sums of gradients of some examples.
+"""Stochastic descent, an example at a time, and sums of the gradients of some examples.
 
 Weights have the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2.
 """
@@ -9,13 +9,14 @@ import numpy as np
 
 from .compiled import fill, inner, kernel, position, prefetch
 from .layout import Contexts, Floats, Ints, SequenceWorkspace, Tables, Unigrams, Vectors
+from .lazy import advance
 from .pair_counts import add_starts
 from .products import add_outer_products
 from .sequence import infer_example
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5
-# How many rows ahead what a weight has paid is asked for.
+# How many feature blocks ahead the state of a weight is prefetched.
 _AHEAD = 12
 
 
@@ -23,7 +24,7 @@ class Paid(NamedTuple):
     """Weights, and the penalties that they have received.
 
     theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a weight
-    has received; shrunk: [rows or weights] float64, in and out, the l2 rate that each has been
+    has received; shrunk: [blocks or weights] float64, in and out, the l2 rate that each has been
     shrunk by; due: [2] float64, cumulated l1 and l2 rates.
     """
 
@@ -59,22 +60,25 @@ def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float
     theta[k] = kept
 
 
+@inner
+def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None:
+    """Shrink the weights begin:end by the l2 rate past:now, then apply the l1 penalty due."""
+    factor = _decay(now - past)
+    for k in range(begin, end):
+        _penalise(k, factor * paid.theta[k], paid.theta, paid.received, paid.due[0])
+
+
 @kernel
 def penalise(row_ptr: Ints, paid: Paid) -> None:
-    """Apply to all weights the penalties that have been due since they were last seen.
+    """Apply to all weights the penalties that have been due since they were last up to date.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
 
-    row_ptr: [R + 1], weights of a row.
+    row_ptr: [blocks + 1], weights of a feature block.
     """
-    due, shrunk = paid.due, paid.shrunk
-    for row in range(len(shrunk)):
-        factor = _decay(due[1] - shrunk[row])
-        shrunk[row] = due[1]
-        for k in range(row_ptr[row], row_ptr[row + 1]):
-            _penalise(k, factor * paid.theta[k], paid.theta, paid.received, due[0])
+    advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, row_ptr, apply_due, paid)
 
 
 @inner
@@ -83,7 +87,7 @@ def update_rows(
 ) -> None:
     """Descend on the unigram weights of token t, then apply the penalties due.
 
-    residual: [Yp], gradient by label; paid: `shrunk` is of rows.
+    residual: [Yp], gradient by label; paid: `shrunk` is of feature blocks.
     """
     rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
     theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
@@ -136,17 +140,17 @@ def _add_products(
 
 @inner
 def _expect_pairs(
-    first: int, last: int, has_copy: bool, matrix: Floats, visit: SequenceWorkspace
+    first: int, last: int, has_copy: bool, matrix: Floats, work: SequenceWorkspace
 ) -> None:
-    """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share a matrix.
+    """Leave in `work.pair_sums` the expected pairs of tokens first:last, which share a matrix.
 
-    As if no context had entries. has_copy: whether the example has a constrained copy.
+    As if no context had sparse corrections. has_copy: whether the example has a clamped lattice.
     """
-    n_labels, residual = visit.pairs.n_labels, visit.pair_sums
+    n_labels, residual = work.pairs.n_labels, work.pair_sums
     fill(residual.reshape(-1), 0, residual.size, 0.0)
-    _add_products(first, last, n_labels, visit.tokens, visit.vectors, residual)
+    _add_products(first, last, n_labels, work.tokens, work.vectors, residual)
     if has_copy:
-        _add_products(first, last, n_labels, visit.tokens, visit.copy, residual)
+        _add_products(first, last, n_labels, work.tokens, work.copy, residual)
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
             residual[i, y] *= matrix[i, y]
@@ -162,24 +166,24 @@ def _subtract_gold(first: int, last: int, n_labels: int, labels: Ints, residual:
 
 @inner
 def _entry_residual(
-    first: int, last: int, has_copy: bool, labels: Ints, c: int, visit: SequenceWorkspace
+    first: int, last: int, has_copy: bool, labels: Ints, c: int, work: SequenceWorkspace
 ) -> None:
     """Expected minus observed entries of the tokens first:last of an example, all of context c.
 
-    Either all of the tokens begin the sequence, or none. What was taken of these pairs in their
-    matrix, if that has weights, is mended in `visit.pair_sums`. visit: of `infer_example`; its
-    `entry_sums` are the result.
+    Either all of the tokens begin the sequence, or none. If the matrix has weights, its sums in
+    `work.pair_sums` are corrected for these pairs. work: of `infer_example`; its `entry_sums` are
+    the result.
     """
-    n_labels, contexts, potentials = visit.pairs
-    sums, residual, value = visit.entry_sums, visit.pair_sums, potentials.value
-    m, padded = contexts.matrix_of[c], visit.pair_sums.shape[1]
+    n_labels, contexts, potentials = work.pairs
+    sums, residual, value = work.entry_sums, work.pair_sums, potentials.value
+    m, padded = contexts.matrix_of[c], work.pair_sums.shape[1]
     begin, end = entries_of(first, c, contexts)
     fill(sums, 0, end - begin, 0.0)
     for t in range(first, last):
-        _add_masses(t, begin, end, contexts, visit.vectors, sums)
+        _add_masses(t, begin, end, contexts, work.vectors, sums)
     if has_copy:
         for t in range(first, last):
-            _add_masses(t, begin, end, contexts, visit.copy, sums)
+            _add_masses(t, begin, end, contexts, work.copy, sums)
     if not contexts.constant[m]:
         matrix = potentials.psi[m]
         for e in range(begin, end):
@@ -199,7 +203,8 @@ def _entry_residual(
 def _update_pair(k: int, weight: float, paid: Paid) -> None:
     """Set a bigram weight, then apply the penalties due.
 
-    A bigram test may act by a matrix here and by entries there: its weights shrink apart.
+    A bigram feature may act through a matrix here and through entries there: its weights shrink
+    one by one.
     """
     factor = _decay(paid.due[1] - paid.shrunk[k])
     paid.shrunk[k] = paid.due[1]
@@ -210,7 +215,7 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
 def _update_full(
     begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
 ) -> None:
-    """Do `_update_pair` for all pairs of labels, from weight `begin` on, none long in arrears."""
+    """Do `_update_pair` for all label pairs from weight `begin` on, which are nearly up to date."""
     for i in range(n_previous):
         first, last = begin + i * n_labels, begin + (i + 1) * n_labels
         weights, received = paid.theta[first:last], paid.received[first:last]
@@ -223,7 +228,7 @@ def _update_full(
 
 @inner
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
-    """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
+    """Descend on the weights of the feature blocks of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
     for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
         begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
@@ -251,18 +256,16 @@ def _update_entries(
 
 
 @inner
-def _update_pairs(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, paid: Paid
-) -> None:
+def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, paid: Paid) -> None:
     """Descend on the bigram weights of example s, a run of tokens at a time.
 
-    Tokens of a run share a context, or a matrix. paid: of bigram weights only.
+    The tokens of a run share a context, or a matrix. paid: of bigram weights only.
     """
     sequences = tables.sequences
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_copy, n = sequences.copies[s] >= 0, end - begin
-    contexts, residual = visit.pairs.contexts, visit.pair_sums
+    contexts, residual = work.pairs.contexts, work.pair_sums
     same_context = same_matrix = end_of_matrix = 0
     for i in range(n):
         c = context[i]
@@ -272,14 +275,14 @@ def _update_pairs(
             while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
                 end_of_matrix += 1
             if not contexts.constant[m]:
-                matrix = visit.pairs.potentials.psi[m]
-                _expect_pairs(i, end_of_matrix, has_copy, matrix, visit)
-        # The first token has entries of its own, those of the start row.
+                matrix = work.pairs.potentials.psi[m]
+                _expect_pairs(i, end_of_matrix, has_copy, matrix, work)
+        # The first token has its own entries, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = entries_of(same_context, c, contexts)
             if first < last:
-                _entry_residual(same_context, i + 1, has_copy, labels, c, visit)
-                _update_entries(first, last, tables, visit.entry_sums, step, paid)
+                _entry_residual(same_context, i + 1, has_copy, labels, c, work)
+                _update_entries(first, last, tables, work.entry_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             _subtract_gold(same_matrix, end_of_matrix, sequences.n_labels, labels, residual)
@@ -288,25 +291,25 @@ def _update_pairs(
 
 @inner
 def update_example(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
+    s: int, tables: Tables, work: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
     """Descend from the gradient of example s, which was inferred last, then apply penalties.
 
-    unigram, bigram: the weights of each kind; `shrunk` is of rows of unigram weights, and of single
-    bigram weights.
+    unigram, bigram: the weights of each kind; `shrunk` is of feature blocks of unigram weights,
+    and of single bigram weights.
     """
     sequences = tables.sequences
     begin, n_labels = sequences.offsets[s], sequences.n_labels
     for t in range(begin, sequences.offsets[s + 1]):
-        residual = visit.vectors.marginals[t - begin]
+        residual = work.vectors.marginals[t - begin]
         update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
-    _update_pairs(s, tables, visit, step, bigram)
+    _update_pairs(s, tables, work, step, bigram)
 
 
 @inner
-def forget(visit: SequenceWorkspace) -> None:
-    """Take all potentials for out of date, as weights have changed since."""
-    stamp = visit.pairs.potentials.stamp
+def forget(work: SequenceWorkspace) -> None:
+    """Mark all potentials as out of date, since weights have changed."""
+    stamp = work.pairs.potentials.stamp
     for i in range(len(stamp)):
         stamp[i] = -1
 
@@ -321,7 +324,7 @@ def sgd_pass(
     l2_rate: float,
     eta: float,
     decay: float,
-    visit: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """One pass of stochastic gradient descent over examples, in the given order.
 
@@ -331,23 +334,23 @@ def sgd_pass(
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
     due, loss = unigram.due, 0.0
-    forget(visit)
+    forget(work)
     for number in range(len(order)):
         s = order[number]
         weight = tables.sequences.weights[s]
-        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, visit)
+        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, work)
         if eta == 0.0:
             continue
         # An example's share of the penalty does not depend on its weight.
         due[0] += eta * l1_rate
         due[1] += eta * l2_rate
-        update_example(s, tables, visit, eta * weight, unigram, bigram)
+        update_example(s, tables, work, eta * weight, unigram, bigram)
         eta *= decay
     return loss
 
 
 class Summed(NamedTuple):
-    """A sum of gradients [K], and its parts as weights on which nothing is due: all else zeros."""
+    """A sum of gradients [K], and its parts as weights on which nothing is due."""
 
     gradient: Floats
     unigram: Paid
@@ -356,7 +359,7 @@ class Summed(NamedTuple):
 
 @inner
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, work: SequenceWorkspace
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
@@ -364,8 +367,8 @@ def add_gradient(
     see `infer_example`. RETURNS: the weighted loss.
     """
     weight, split = tables.sequences.weights[s], tables.unigrams.split
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
+    update_example(s, tables, work, -weight, summed.unigram, summed.bigram)
     return float(weight * loss)
 
 
@@ -376,22 +379,22 @@ def add_gradients(
     tables: Tables,
     theta: Floats,
     summed: Summed,
-    visit: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """Add the weighted gradients of examples `members`, at the same weights, to gradients.
 
-    number: one of its own for each theta; the rest: see `add_gradient`.
+    number: distinct for each theta; the rest: see `add_gradient`.
     RETURNS: the weighted sum of the losses.
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, visit)
+        loss += add_gradient(s, number, tables, theta, summed, work)
     return loss
 
 
 @inner
 def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
-    """Append first + row to touched[:n] for rows that are not marked with this number.
+    """Append first + row to touched[:n] for feature blocks not marked with this number.
 
     RETURNS: the new n.
     """
@@ -405,10 +408,10 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
 
 @inner
 def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
-    """List the rows that sequences have: unigram rows, then bigram rows.
+    """List the feature blocks of sequences: those of unigram weights, then of bigram weights.
 
-    members: [n] sequences; marks: [rows] int64, in and out, the number at which a row was listed
-    last; touched: [rows] int64, out. RETURNS: how many they are.
+    members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
+    listed last; touched: [blocks] int64, out. RETURNS: their number.
     """
     sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
     n, n_unigram = 0, len(unigrams.row_ptr) - 1
