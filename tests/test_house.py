@@ -1,6 +1,7 @@
 """The rules of the house, held by reading the package's source: rooms, circles, sizes, privacy."""
 
 import ast
+import inspect
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from spacy_sparsecrf.pipeline import add_ons
 
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
@@ -63,34 +66,12 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "kernels.groups imports llvmlite": "so is how numba has a type",
         "kernels.lowering imports llvmlite": "and the code of an operation",
         "kernels.products imports llvmlite": "and what stays in registers",
-        "analysis.commands.weights imports interop.columns": "to be inverted",
-        "cli.clusters imports interop.columns": "to be inverted",
-        "cli.debug imports analysis.commands.tables": "to be inverted",
-        "distributed.commands.annotate imports interop.docs": "to be inverted",
-        "features.naming imports interop.patterns.featurizer": "to be inverted",
-        "features.naming imports interop.patterns.macros": "to be inverted",
-        "features.naming imports interop.patterns.plan": "to be inverted",
         "loss.examples imports graphs.examples": "to be inverted",
         "loss.examples imports graphs.loss": "to be inverted",
         "loss.gradient_memory imports solvers.oeg.dual": "to be inverted",
         "loss.gradient_memory imports solvers.oeg.kernels": "to be inverted",
         "loss.gradient_memory imports solvers.sag.kernels": "to be inverted",
         "loss.gradient_memory imports solvers.sag.sag_updates": "to be inverted",
-        "pipeline.build_training imports distributed.training": "to be inverted",
-        "pipeline.build_training imports graphs.edges": "to be inverted",
-        "pipeline.build_training imports graphs.training": "to be inverted",
-        "pipeline.component imports analysis.edit_weights": "to be inverted",
-        "pipeline.component imports analysis.explanation": "to be inverted",
-        "pipeline.component imports graphs.edges": "to be inverted",
-        "pipeline.encoding imports distributed.loss": "to be inverted",
-        "pipeline.factories imports graphs.edges": "to be inverted",
-        "pipeline.from_weights imports analysis.edit_weights": "to be inverted",
-        "pipeline.prediction imports graphs.decoder": "to be inverted",
-        "pipeline.prediction imports graphs.edges": "to be inverted",
-        "pipeline.prediction imports graphs.encoded": "to be inverted",
-        "pipeline.probabilities imports analysis.explanation": "to be inverted",
-        "pipeline.settings imports graphs.edges": "to be inverted",
-        "pipeline.settings imports graphs.encoded": "to be inverted",
         "solvers.hybrid imports graphs.examples": "to be inverted",
         "solvers.smd imports graphs.examples": "to be inverted",
     },
@@ -252,14 +233,31 @@ def test_only_what_stands_on_the_component_imports_it():
     assert importers == {
         "__init__",
         "pipeline.factories",
-        "pipeline.from_weights",
         "analysis.calibration",
         "analysis.error_analysis",
         "analysis.path",
         "cli.common",
         "cli.debug",
         "interop.commands.import_model",
+        "interop.from_weights",
     }
+
+
+@pytest.mark.parametrize(
+    ("add_on", "protocol"),
+    [
+        (add_ons.graphs, add_ons.GraphAddOn),
+        (add_ons.explanation, add_ons.ExplanationAddOn),
+        (add_ons.edit_weights, add_ons.WeightEditingAddOn),
+        (add_ons.partitioning, add_ons.PartitioningAddOn),
+    ],
+)
+def test_add_ons_have_the_functions_that_the_core_calls(add_on, protocol):
+    module = add_on()
+    for name, method in vars(protocol).items():
+        if not name.startswith("_"):
+            expected = [*inspect.signature(method).parameters][1:]
+            assert [*inspect.signature(getattr(module, name)).parameters] == expected, name
 
 
 def test_no_module_imports_itself_in_a_circle():

@@ -19,7 +19,8 @@ from ..errors import Errors, SparseCRFError
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
 from ..parallel import Workers
-from .encoded import EncodedGraph, Inference
+from ..pipeline.graph_settings import Inference
+from .encoded import EncodedGraph
 from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 
 LBP = Inference()
