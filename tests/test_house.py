@@ -16,10 +16,11 @@ PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
 # Packages, and modules at the top, with those that each may import; its own package always is.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
-BASE |= {"atomic_write"}
+BASE |= {"atomic_write", "old_paths"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
+    "old_paths": set(),
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},
@@ -55,7 +56,7 @@ KERNELS_IMPORT = {"numba", "numpy"}
 
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
-MOST_TOP_MODULES = 9
+MOST_TOP_MODULES = 10
 # What a name with an underscore is public under: methods of named tuples, spaCy's extensions.
 PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
 

@@ -51,6 +51,7 @@ from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
+from ..old_paths import serve_old_names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .graph_settings import CHAIN, Edge, Inference
@@ -543,3 +544,6 @@ def _refuse(name: str, key: str, value: object, expected: str) -> NoReturn:
     """Raise SparseCRFError for a setting of the block `learning`."""
     message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
     raise SparseCRFError(message)
+
+
+serve_old_names(__name__)
