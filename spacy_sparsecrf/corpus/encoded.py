@@ -215,11 +215,12 @@ class Draft:
         index: those that do not grow with the number of tokens; tokens: length and pieces of each
         of the others.
         """
-        arrays = {name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()}
+        arrays: dict[str, Any] = dict(index)
+        arrays |= {name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()}
         values = [*self.pieces("values")]
         if values:
             arrays["values"] = np.concatenate(values)
-        return EncodedCorpus(**arrays, **index, start_label=start_label)
+        return EncodedCorpus(**arrays, start_label=start_label)
 
 
 class CorpusBuilder:
@@ -302,7 +303,7 @@ class CorpusBuilder:
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
         # A weight's place follows from its test: real values come after the tests of tokens.
         value_tests = np.arange(len(order), len(order) + len(self._value_keys))
-        index = {
+        index: dict[str, Array] = {
             "ctx_indptr": ctx_indptr,
             "ctx_indices": ctx_indices,
             "unigram_keys": np.concatenate((self.tests.rows[order, 0], self._value_keys)),

@@ -119,10 +119,10 @@ class FileDraft(Draft):
                 np.save(self._unfinished / f"{name}.npy", index[name])
             for name, (n, pieces) in tokens.items():
                 dtype = _MAPPED[name].dtypes
-                with (self._unfinished / f"{name}.npy").open("wb") as stream:
-                    stream.write(npy_header(dtype, n))
+                with (self._unfinished / f"{name}.npy").open("wb") as file:
+                    file.write(npy_header(dtype, n))
                     for piece in pieces:
-                        stream.write(piece.astype(dtype).tobytes())
+                        file.write(piece.astype(dtype).tobytes())
             for name, stream in self._streams.items():
                 stream.close()
                 self._path(name).unlink()

@@ -118,8 +118,8 @@ class ChainExamples:
         shape = self._work.vectors.alpha.shape
         own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
         table = np.zeros_like(self._working.heads.table)
-        slopes, visit = self._working.pairs.new_slopes(np.float64), self.visit
-        counts = np.zeros_like(visit.pair_sums), np.zeros_like(visit.entry_sums)
+        slopes, work = self._working.pairs.new_slopes(np.float64), self._work
+        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.entry_sums)
         return Turn(slopes, own, copy, table, *counts)
 
     def add_product(
