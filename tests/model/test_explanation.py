@@ -1,6 +1,5 @@
 """Explanations of models and of the labels of tokens."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -283,5 +282,5 @@ def test_what_is_set_has_no_runner_up(trained: Language):
     assert tokens[2].runner_up is not None
     [marginals] = pipe.marginals([doc], forced=True)
     assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
-    pipe.settings = replace(pipe.settings, overwrite=True)
+    pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
     assert pipe.explain_doc(doc) == pipe.explain_doc(free)

@@ -262,7 +262,7 @@ def test_a_pipeline_without_names_loads_and_saves_without(trained_dir: Path, tmp
 
 def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False, "n_threads": 1})
+    pipe = nlp.add_pipe("sparse_crf", config={"store_feature_names": False, "n_threads": 1})
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
     run_steps(nlp, examples, 2)
@@ -285,7 +285,7 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
 def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
     nlp = spacy.blank("en")
     # Without names of its own, and without a corpus that has a gold label.
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False})
+    pipe = nlp.add_pipe("sparse_crf", config={"store_feature_names": False})
     docs = docs_of(nlp, [(["a"], ["DT"])])
     examples = [spacy.training.Example(doc, doc.copy()) for doc in docs]
     pipe.initialize(lambda: examples, nlp=nlp, init_weights=trained_dir)

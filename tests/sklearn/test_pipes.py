@@ -127,7 +127,10 @@ def test_features_that_are_no_tests_of_templates():
 
 
 def test_components_whose_tests_have_no_names(corpus: Corpus):
-    for config in ({"names": False}, {"features": {"templates": ["b:", "u:vector[0]"]}}):
+    for config in (
+        {"store_feature_names": False},
+        {"features": {"templates": ["b:", "u:vector[0]"]}},
+    ):
         nlp = spacy.blank("en")
         nlp.vocab.reset_vectors(width=2)
         for word in {word for words, _ in SENTENCES for word in words}:
