@@ -21,7 +21,7 @@ from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.model.model import CRFModel
 
-from ..decoding.decoding_twin import dense_table
+from ..decoding.decoding_reference import dense_table
 from ..toy import run_steps
 from .reference_values import random_value_problem
 from .test_vectors import vocab_of, with_tensor
