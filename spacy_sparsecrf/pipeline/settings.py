@@ -51,11 +51,11 @@ from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
-from ..graphs.edges import CHAIN, Edge
-from ..graphs.encoded import Inference
 from ..model.model import KINDS, check_clusters
+from ..old_paths import serve_old_names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
+from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
@@ -121,7 +121,7 @@ _Patterns = Annotated[
 ]
 
 
-class Settings(BaseModel):
+class SettingsBlock(BaseModel):
     """A block of settings; the description of each field says what its value must be.
 
     wrong: message for a wrong value; unknown: for unknown keys. A section within a block has no
@@ -163,7 +163,7 @@ class Settings(BaseModel):
         return cls.unknown.format(name=name, unknown=", ".join(unknown), known=", ".join(known))
 
 
-class DecodingSettings(Settings):
+class DecodingSettings(SettingsBlock):
     """Settings of the block `decoding`.
 
     method: "viterbi" (the most probable labels of a sequence) or "posterior" (the valid labels with
@@ -201,7 +201,7 @@ class DecodingSettings(Settings):
         return cls.validated(name, _copied(name, "decoding", block))
 
 
-class StackSettings(Settings):
+class StackSettings(SettingsBlock):
     """Settings of two stages, see `stacking`.
 
     folds: parts of the corpus, each of which is labelled by a first-stage model that has not seen
@@ -226,7 +226,7 @@ class StackSettings(Settings):
         return {key: value for key, value in both.items() if value is not None}
 
 
-class StageSettings(Settings):
+class StageSettings(SettingsBlock):
     """A stage of a schedule, see `corpus.schedule.Stage`."""
 
     section = "a section with `templates` and, if need be, steps, require, admit, parents"
@@ -244,7 +244,7 @@ class StageSettings(Settings):
     )
 
 
-class RatioSettings(Settings):
+class RatioSettings(SettingsBlock):
     """The penalty on the share of tokens in spans, see `loss.ratio`; strength in nats."""
 
     ratio: _Probability
@@ -252,7 +252,7 @@ class RatioSettings(Settings):
     strength: _Number = Field(default=20.0, gt=0.0)
 
 
-class LearningSettings(Settings):
+class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
     label_weights: by label, 0 or more; removed: settings that a former version had, and that
@@ -350,7 +350,7 @@ class LearningSettings(Settings):
         return None if (weights == 1.0).all() else weights
 
 
-class ComponentSettings(Settings):
+class ComponentSettings(SettingsBlock):
     """Settings of a component.
 
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
@@ -358,7 +358,7 @@ class ComponentSettings(Settings):
     clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
         is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
         Clusters are runs of labels in their order.
-    edges: with model = "graph", see `graphs.edges`; inference: of it, in training and prediction.
+    edges: with model = "graph", see `graph_settings`; inference: of it, in training and prediction.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -513,6 +513,9 @@ def _copied(name: str, key: str, block: object) -> dict[str, Any]:
     if not block:
         return {}
     if not isinstance(block, Mapping):
-        values = {"key": key, "value": block, "expected": Settings.section}
+        values = {"key": key, "value": block, "expected": SettingsBlock.section}
         raise SparseCRFError(Errors.SC205.format(name=name, **values))
     return dict(block)
+
+
+serve_old_names(__name__)

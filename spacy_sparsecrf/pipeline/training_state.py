@@ -27,7 +27,6 @@ from ..corpus.encoded import EncodedCorpus
 from ..corpus.gold import IllegalGoldError, describe, weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
-from ..graphs.edges import LinkRecord
 from ..model.model import CRFModel
 from ..progress import progress
 from ..targets.base import string_ids
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from ..solvers.streaming import StreamSolver
     from ..training.streaming import Stream
     from ..training.training import Training
+    from .add_ons import LinkedFeatures
     from .overlap import ChainDecoders
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -177,15 +177,10 @@ def _kind_of_training(
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
         return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
-    if isinstance(read, LinkRecord):
-        from ..graphs.training import GraphTraining
-
-        inference = setup.settings.inference
-        return partial(GraphTraining, links=read.links, inference=inference)
+    if setup.settings.model == "graph":
+        return cast("LinkedFeatures", read).training(setup.settings.inference)
     if compiled.division is not None:
-        from ..distributed.training import PartitionedTraining
-
-        return partial(PartitionedTraining, division=compiled.division)
+        return compiled.division.training()
     return Training
 
 
