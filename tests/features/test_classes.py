@@ -150,7 +150,8 @@ WORDS = "0000\tnever\t1\n" + "".join(f"{PATH_OF[tag]}\t{w}\t1\n" for w, tag in T
 
 def trained(tmp_path: Path, l1: float = 0.5, **settings: Any) -> Language:
     templates = ["b:", "u:cluster(brown,4)[0]", "u:cluster(brown,2)[-1]|cluster(brown)[0]"]
-    nlp = blank_with(templates, clusters=brown(tmp_path, WORDS, **settings), l1=l1)
+    clusters = brown(tmp_path, WORDS, **settings)
+    nlp = blank_with(features={"templates": templates, "clusters": clusters}, l1=l1)
     train(nlp, examples_of(nlp, SENTENCES), 3)
     return nlp
 
