@@ -8,7 +8,6 @@ their graph, in which nodes have the labels only that they may have, counts with
 """
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
+from ..kernels.minibatch import Rule, step_all
+from ..kernels.sgd import Paid, penalise
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
 from ..parallel import Workers
@@ -25,25 +26,13 @@ from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 LBP = Inference()
 
 
-@dataclass(frozen=True)
-class WeightSpans:
-    """Weights that change together. ptr: [n + 1] int64."""
-
-    ptr: Longs
-
-    def __len__(self) -> int:
-        return len(self.ptr) - 1
-
-
 class GraphLoss(Shifted):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
     theta is [K], weights of coordinates, [K] int64, ascending, of those of `GraphInference`; the
-    others are zero. examples, [S] int64, are the graphs with gold labels; complete: [S] bool, those
-    all of
-    whose gold labels are known; unigram, split: all weights, which change together, as stochastic
-    solvers ask for them.
+    others are zero. It is an `ExampleLoss`, whose examples are the graphs with gold labels. All
+    weights change at each step.
     RAISES: SparseCRFError for labels that there are not, where none is known, and for
         pseudo-likelihood where some are missing.
     """
@@ -63,7 +52,7 @@ class GraphLoss(Shifted):
         incomplete = np.flatnonzero(~self.complete)
         if len(incomplete) and inference.method == "pseudo_likelihood":
             raise SparseCRFError(Errors.SC375.format(n=len(incomplete)))
-        self.examples = np.arange(len(chosen))
+        self.sequences = np.arange(len(chosen))
         self._copy = np.full(len(chosen), -1)
         self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_copies(graphs, incomplete, n_labels, inference)
@@ -74,8 +63,8 @@ class GraphLoss(Shifted):
     def _with_copies(
         self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
     ) -> GraphInference:
-        everything = selected(graphs, np.concatenate((self.examples, incomplete)))
-        everything.weights[len(self.examples) :] *= -1.0
+        everything = selected(graphs, np.concatenate((self.sequences, incomplete)))
+        everything.weights[len(self.sequences) :] *= -1.0
         is_gold = np.repeat(
             np.append(self.complete, np.zeros(len(incomplete), np.bool_)),
             np.diff(everything.offsets),
@@ -87,8 +76,8 @@ class GraphLoss(Shifted):
 
     def work_on(self, coordinates: Longs) -> None:
         """Take these weights [K] int64, ascending, for those of theta."""
-        self.coordinates, self.split = coordinates, len(coordinates)
-        self.unigram = WeightSpans(np.array([0, self.split]))
+        self.coordinates, self.n_weights = coordinates, len(coordinates)
+        self.row_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
@@ -145,7 +134,7 @@ class GraphLoss(Shifted):
     @property
     def n_examples(self) -> int:
         """Number of graphs with gold labels."""
-        return len(self.examples)
+        return len(self.sequences)
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """The same coordinates [n]: the penalty is around no other model's weights."""
@@ -193,6 +182,36 @@ class GraphLoss(Shifted):
         gradient += both.real
         product += both.imag / STEP
         return float(loss.real)
+
+    def descend(
+        self,
+        order: Longs,
+        paid: tuple[Paid, Paid],
+        rates: tuple[float, float],
+        eta: float,
+        decay: float,
+    ) -> float:
+        """Pass over examples once; see `ExampleLoss.descend`."""
+        own, loss = paid[0], 0.0
+        for s in order:
+            gradient = np.zeros_like(own.theta)
+            loss += self.add(np.array([s]), own.theta, gradient)
+            own.due[:] += eta * np.array(rates)
+            own.theta[:] -= eta * gradient
+            penalise(self.row_ptr, own)
+            eta *= decay
+        return loss
+
+    def descend_in_batches(
+        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+    ) -> float:
+        """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
+        gradient, loss = np.zeros_like(theta), 0.0
+        for number, eta in enumerate(etas):
+            members = order[number * batch : (number + 1) * batch]
+            loss += self.add(members, theta, gradient)
+            step_all(eta, rule, gradient, theta, extra)
+        return loss
 
     def _add(
         self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace

@@ -1,7 +1,7 @@
-"""A loss an example at a time: gradients of some, and passes of stochastic descent."""
+"""A loss by example: gradients of some examples, and passes of stochastic descent over them."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,57 @@ from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
-if TYPE_CHECKING:
-    from ..graphs.examples import GraphExamples
-    from ..graphs.loss import GraphLoss
+
+class ExampleLoss(Protocol):
+    """A loss that is a sum over examples, which can be visited one by one.
+
+    sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
+    row_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
+    of the weights behind these shrinks by itself; n_weights: K.
+    """
+
+    sequences: Longs
+    complete: Mask
+    row_ptr: Longs
+    n_weights: int
+
+    def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
+        """Add the weighted gradients of examples.
+
+        members: [b] int64; theta: [K]; gradient: [K], added to.
+        RETURNS: the weighted sum of their losses.
+        """
+        ...
+
+    def add_product(
+        self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
+    ) -> float:
+        """Add the gradient of examples, and their Hessian times direction, at theta.
+
+        members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
+        RETURNS: the weighted sum of the examples' losses.
+        """
+        ...
+
+    def descend(
+        self,
+        order: Longs,
+        paid: tuple[Paid, Paid],
+        rates: tuple[float, float],
+        eta: float,
+        decay: float,
+    ) -> float:
+        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
+        ...
+
+    def descend_in_batches(
+        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+    ) -> float:
+        """Pass over examples once; see `Minibatches.run`."""
+        ...
 
 
-def new_visit(working: WorkingLoss) -> SequenceWorkspace:
+def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
     """Workspaces of visits to any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
@@ -35,14 +80,13 @@ def new_visit(working: WorkingLoss) -> SequenceWorkspace:
     return SequenceWorkspace(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
-class Examples:
-    """The examples of a working loss, and what kernels take to visit them.
+class ChainExamples:
+    """The loss of chains by example; see `ExampleLoss`.
 
     working: the loss on the weights to learn, [K], laid out for a stochastic solver. An *example*
-    is a sequence with gold labels, or one with missing labels and its constrained copy.
-    sequences: [S] int64, those that are examples; complete: [S] bool, whether all gold labels are
-    known; tables: the corpus and the weights; visit: workspaces, which a pass writes to and which
-    mean nothing between passes; split: how many unigram weights there are.
+    is a sequence with gold labels, or one with missing labels and its clamped lattice.
+    tables: the corpus and the weights; visit: workspaces, which a pass writes to and which mean
+    nothing between passes; split: number of unigram weights.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -50,8 +94,9 @@ class Examples:
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
         self.tables = working.tables
-        self.visit = new_visit(working)
-        self.split = working.split
+        self.visit = new_workspace(working)
+        self.split, self.row_ptr = working.split, working.unigram.ptr
+        self.n_weights = len(working.coordinates)
         self._working = working
         self._n_calls = 0
 
@@ -64,11 +109,7 @@ class Examples:
         return Summed(gradient, unigram, bigram)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
-        """Add the weighted gradients of examples.
-
-        members: [b] int64; theta: [K]; gradient: [K], added to.
-        RETURNS: the weighted sum of their losses.
-        """
+        """Add the weighted gradients of examples; see `ExampleLoss.add`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, self.summed(gradient)
         return float(add_gradients(*call, self.visit))
@@ -83,11 +124,7 @@ class Examples:
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
     ) -> float:
-        """Add the gradient of examples, and their Hessian times direction, at theta.
-
-        members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
-        RETURNS: the weighted sum of the examples' losses.
-        """
+        """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
         return float(add_gradient_and_product(*call, product, self.visit, self._turn))
@@ -114,7 +151,7 @@ class Examples:
     @cached_property
     def _gradient(self) -> Floats:
         """Of a minibatch, [K]: zeros between passes."""
-        return np.zeros(len(self._working.coordinates))
+        return np.zeros(self.n_weights)
 
     @cached_property
     def _weights_of(self) -> Longs:
@@ -129,13 +166,13 @@ class Examples:
         return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
-def examples_of(loss: "WorkingLoss | GraphLoss") -> "Examples | GraphExamples":
-    """The examples of a loss, which are visited one by one."""
-    if isinstance(loss, WorkingLoss):
-        return Examples(loss)
-    from ..graphs.examples import GraphExamples
+def examples_of(loss: Any) -> ExampleLoss:
+    """Return the view of a loss by example, which losses other than those of chains are themselves.
 
-    return GraphExamples(loss)
+    loss: a `WorkingLoss`, or an `ExampleLoss`.
+    """
+    view: ExampleLoss = ChainExamples(loss) if isinstance(loss, WorkingLoss) else loss
+    return view
 
 
 class Sample:
@@ -145,7 +182,7 @@ class Sample:
     scale: N / b.
     """
 
-    def __init__(self, examples: "Examples | GraphExamples", members: Longs) -> None:
+    def __init__(self, examples: ExampleLoss, members: Longs) -> None:
         self._examples = examples
         self._members = members
         self.scale = len(examples.sequences) / len(members)
@@ -169,18 +206,17 @@ class SequenceDescent:
 
     def __init__(
         self,
-        working: "WorkingLoss | GraphLoss",
+        working: Any,
         penalty: ElasticNet,
         missing: bool = False,
         n_examples: int = 0,
     ) -> None:
-        self._working = working
         self._examples = examples_of(working)
         known = self._examples.complete
         self.sequences: Longs = self._examples.sequences[known | missing]
         share = 1.0 / max(1, n_examples or len(self.sequences))
         self._rates = (share * penalty.l1, share * penalty.l2)
-        n = len(working.coordinates)
+        n = self._examples.n_weights
         self.resume(np.zeros(n), np.zeros(n), 0.0)
 
     def resume(self, theta: Floats, received: Floats, due: float) -> None:
@@ -188,8 +224,8 @@ class SequenceDescent:
         self.theta = theta.copy()
         self.received = received.copy()
         # Settled weights have been shrunk by all that was due.
-        self._row_shrunk = np.zeros(len(self._working.unigram))
-        self._pair_shrunk = np.zeros(len(theta) - self._working.split)
+        self._row_shrunk = np.zeros(len(self._examples.row_ptr) - 1)
+        self._pair_shrunk = np.zeros(len(theta) - self._examples.row_ptr[-1])
         self.due = np.array([due, 0.0])
 
     def run(self, order: Longs, eta: float, decay: float) -> float:
@@ -202,7 +238,7 @@ class SequenceDescent:
 
     def _paid(self) -> tuple[Paid, Paid]:
         """The weights of each kind, and what they have received."""
-        split = self._working.split
+        split = self._examples.row_ptr[-1]
         return (
             Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
             Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
@@ -220,7 +256,7 @@ class SequenceDescent:
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
         unigram, bigram = self._paid()
-        penalise(self._working.unigram.ptr, unigram)
+        penalise(self._examples.row_ptr, unigram)
         # Each bigram weight shrinks by itself.
         penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
         return self.theta
@@ -237,7 +273,7 @@ class Minibatches:
 
     def __init__(
         self,
-        working: "WorkingLoss | GraphLoss",
+        working: Any,
         penalty: ElasticNet,
         batch: int,
         n_examples: int = 0,

@@ -2,19 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..loss.examples import Examples, Sample, examples_of
+from ..loss.examples import ExampleLoss, Sample, examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from ..solvers import owlqn
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, requirements
-
-if TYPE_CHECKING:
-    from ..graphs.examples import GraphExamples
 
 
 @dataclass(kw_only=True)
@@ -98,7 +94,7 @@ class Hybrid(BatchSolver):
 
     def _iterate(
         self,
-        examples: "Examples | GraphExamples",
+        examples: ExampleLoss,
         order: Longs,
         penalty: ElasticNet,
         state: HybridState,

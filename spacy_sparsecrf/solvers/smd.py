@@ -1,20 +1,16 @@
 """SMD: stochastic meta-descent, which adapts a gain for each weight by second-order information."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
-from ..loss.examples import Examples, examples_of
+from ..loss.examples import ExampleLoss, examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, requirements
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
-
-if TYPE_CHECKING:
-    from ..graphs.examples import GraphExamples
 
 
 @dataclass
@@ -78,9 +74,7 @@ class SMD(StreamSolver):
         self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
         return self.end_pass(loss, penalty, state)
 
-    def _run(
-        self, examples: "Examples | GraphExamples", order: Longs, l2: float, weights: Gained
-    ) -> float:
+    def _run(self, examples: ExampleLoss, order: Longs, l2: float, weights: Gained) -> float:
         """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
         theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
         gradient, product = np.zeros_like(theta), np.zeros_like(theta)

@@ -361,5 +361,5 @@ def test_component_refuses_other_solvers() -> None:
     solver = {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}
     nlp = made_pipeline(solver=solver)
     examples = made_examples(nlp, 5)
-    with pytest.raises(SparseCRFError, match=r"\[SC393\] The solver SAG cannot"):
+    with pytest.raises(SparseCRFError, match=r"\[SC393\] Solver SAG cannot"):
         nlp.initialize(lambda: examples)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.examples import Examples, SequenceDescent
+from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
@@ -118,11 +118,11 @@ def test_examples_add_up_to_the_whole(case, limits):
     loss = loss_of(problem, limits=limits)
     working = loss.restrict(loss.all_coordinates(), stochastic=True)
     expected, expected_gradient = problem.loss()
-    sums, gradient = Examples(working), np.zeros_like(problem.theta)
+    sums, gradient = ChainExamples(working), np.zeros_like(problem.theta)
     value = sums.add(sums.sequences, problem.theta, gradient)
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    curved = Examples(working)
+    curved = ChainExamples(working)
     gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
     direction = np.random.default_rng(3).normal(size=len(gradient))
     arguments = problem.theta, direction, gradient, product

@@ -11,11 +11,11 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.gradient_memory import StoredGradients
 from spacy_sparsecrf.loss.subproblems import Part
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG, SagState
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import Run

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.gradient_memory import StoredGradients
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sag.sag_updates import BALANCED, Rules
 

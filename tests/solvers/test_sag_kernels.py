@@ -6,7 +6,7 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.kernels.sequence import forward_loss
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import new_visit
+from spacy_sparsecrf.loss.examples import new_workspace
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
@@ -76,7 +76,7 @@ def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     working = everything(problem.corpus, 3, limits=limits)
     theta, lattice = problem.theta, working.space.lattice
     working.pairs.fill(theta[working.split :])
-    visit = new_visit(working)._replace(pairs=working.pairs.arrays)
+    visit = new_workspace(working)._replace(pairs=working.pairs.arrays)
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.

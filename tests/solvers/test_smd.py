@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.examples import Examples
+from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -49,7 +49,7 @@ def test_products_equal_the_complex_step(options, limits):
     problem.corpus.labels[0] = 0
     v = np.random.default_rng(5).normal(size=len(problem.theta))
     working = stochastic_loss(problem, limits=limits)
-    minibatches = Examples(working)
+    minibatches = ChainExamples(working)
     numbers = lattice_order(problem, working)
     # One by one, then two together.
     for members in ([0], [1], [2], [2, 0]):
@@ -67,7 +67,7 @@ def test_products_stay_finite_at_extreme_weights():
     v = np.random.default_rng(5).normal(size=len(problem.theta))
     gradient, product = np.zeros_like(v), np.zeros_like(v)
     working = stochastic_loss(problem)
-    Examples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
+    ChainExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
     assert np.isfinite(gradient).all()
     assert np.isfinite(product).all()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.examples import Examples
+from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.model.coordinates import WeightNames, summed
 from spacy_sparsecrf.model.model import CRFModel
@@ -124,8 +124,8 @@ def test_a_loss_with_a_prior_is_that_of_the_sum(case, stochastic, limits):
     turned = product.product(direction)
     if stochastic:
         sums, own = np.zeros_like(gradient), np.zeros_like(gradient)
-        everything = Examples(working).sequences
-        examples = Examples(working)
+        everything = ChainExamples(working).sequences
+        examples = ChainExamples(working)
         total = examples.add_product(everything, problem.theta, direction, sums, own)
         assert total == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(sums, gradient, atol=1e-12)

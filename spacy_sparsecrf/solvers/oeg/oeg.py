@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...errors import Errors, SparseCRFError
-from ...loss.gradient_memory import Dual, DualPoint
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -20,6 +19,7 @@ from ..base import (
     requirements,
     take,
 )
+from .dual_problem import DualPoint, DualProblem
 
 
 @dataclass
@@ -50,8 +50,8 @@ class OEG(BatchSolver):
     from below, at a rate that falls with l2: a baseline of Schmidt et al. (2015), slow where l2 is
     small. The objective that is reported is that of w, which need not fall at first. A pass is
     over all sequences, in random order; after it the whole gradient is evaluated. Memory: twice
-    that of SAG (see `Dual`). It begins at the distributions of the first weights; where these are
-    zero, near the gold labels, so that w is near zero.
+    that of SAG (see `DualProblem`). It begins at the distributions of the first weights; where
+    these are zero, near the gold labels, so that w is near zero.
 
     first_step: eta at first, at most 1, with which alpha_i becomes the distribution that w gives.
     grow: factor of eta after a step, which the paper does not give.
@@ -85,7 +85,7 @@ class OEG(BatchSolver):
         n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
-        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(Dual)
+        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
@@ -107,7 +107,7 @@ class OEG(BatchSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: OegState) -> StepReport:
         """Pass over all sequences, then evaluate."""
-        dual = loss.derived(Dual)
+        dual = loss.derived(DualProblem)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
         state.n_passes += 1
         # Anew, so that the rounding errors of many small changes do not add up.

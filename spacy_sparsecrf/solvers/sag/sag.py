@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.layout import Factors
-from ...loss.gradient_memory import StoredGradients
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -22,6 +21,7 @@ from ..base import (
     requirements,
 )
 from .kernels import Average
+from .memory import StoredGradients
 from .sag_updates import BALANCED, GROWING, UNIFORM, Rules
 
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
@@ -40,7 +40,7 @@ class SagState(SolverState):
     """Where SAG stands.
 
     total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
-    Yp]: what is stored (see `StoredGradients`); curvatures: [n], estimates L_i, 0 where a sequence
+    Yp]: what is stored (see `FactorStorage`); curvatures: [n], estimates L_i, 0 where a sequence
     was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are
     divided by; n_passes: passes done, which with the seed give the draws of the next.
     """
@@ -73,7 +73,7 @@ class SAG(BatchSolver):
     met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
     as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
     gradient is evaluated, which tells whether steps were too long. Memory: b Yp (N + G Y) bytes,
-    see `StoredGradients`.
+    see `FactorStorage`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
