@@ -307,7 +307,6 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
     assert found[0].predicted.spans["other"][0].id_ == "7"
 
 
-@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
