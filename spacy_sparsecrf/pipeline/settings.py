@@ -91,6 +91,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _from_text(value: Any) -> Any:
+    """Return the number of a text that a config has instead of JSON, such as .5."""
+    return float(value) if isinstance(value, str) else value
+
+
 def _by_label(value: Any) -> Any:
     """Return a list of pairs as a dict."""
     if not isinstance(value, (list, tuple)):
@@ -103,7 +108,11 @@ def _by_label(value: Any) -> Any:
 
 _Number = Annotated[float, Field(strict=True, ge=0.0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
-_Penalty = Annotated[_Number, Field(description="a finite number that is not negative")]
+_Penalty = Annotated[
+    _Number,
+    BeforeValidator(_from_text),
+    Field(description="a finite number that is not negative"),
+]
 _Natural = Annotated[int, Field(strict=True, ge=0)]
 _Positive = Annotated[
     int, Field(strict=True, ge=1, description="a whole number that is at least 1")
@@ -144,13 +153,13 @@ class SettingsBlock(BaseModel):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            faults = error.errors()
-        unknown = [str(each["loc"][0]) for each in faults if each["type"] == "extra_forbidden"]
+            place = error.errors()[0]["loc"]
+        unknown = [key for key in given if key not in cls.model_fields] if place else []
         if unknown and cls.unknown:
             raise SparseCRFError(cls.refusal(name, unknown))
         key, value, expected = prefix.rstrip(), given, cls.section
-        if not unknown and faults[0]["loc"] and faults[0]["type"] != "missing":
-            part = str(faults[0]["loc"][0])
+        if place and not unknown and place[0] in given:
+            part = str(place[0])
             key, value = prefix + part, given[part]
             expected = cls.model_fields[part].description or ""
         message = cls.wrong.format(name=name, key=key, value=value, expected=expected)
@@ -384,7 +393,9 @@ class ComponentSettings(SettingsBlock):
     precision: _Float
     n_threads: _Natural = Field(description="0 (all cores) or a number of threads")
     overwrite: _Truth
-    threshold: _Probability = Field(description="a probability, from 0 to 1")
+    threshold: Annotated[_Probability, BeforeValidator(_from_text)] = Field(
+        description="a probability, from 0 to 1"
+    )
     store_feature_names: _Truth
     decoding: DecodingSettings
     learning: LearningSettings

@@ -427,9 +427,12 @@ def tagged(examples: list[Example]) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_training_warns_of_an_attribute_that_no_token_has(names: bool):
-    nlp = pipeline([*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"], names=names)
+@pytest.mark.parametrize("named", [True, False])
+def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
+    nlp = pipeline(
+        [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
+        store_feature_names=named,
+    )
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:
         nlp.initialize(lambda: examples)

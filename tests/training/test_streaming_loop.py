@@ -50,7 +50,7 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     losses = [float(row[2]) for row in rows]
     assert losses[0] > 0.0
     assert losses[-1] < losses[1]
-    stream = nlp.get_pipe("sparse_crf")._session.learner.stream
+    stream = nlp.get_pipe("sparse_crf")._session.online.stream
     assert stream._terms.horizon == len(corpus.train)
 
 
