@@ -22,9 +22,9 @@ from .layout import (
     Unigrams,
     Vectors,
 )
+from .pair_counts import entries_of
 from .pairs import slope_visited
 from .scores import score_token
-from .sgd import entries_of
 from .tangents import differentiate, recover_betas
 
 

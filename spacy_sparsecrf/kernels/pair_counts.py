@@ -1,8 +1,18 @@
-"""Expected minus observed counts of pairs, and of the bigram weights that they are of.
+"""Expected minus observed counts of label pairs, and of the bigram weights that they belong to.
 
-    sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over the tokens of a matrix,
+    sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over tokens that share Psi
 
-so that sums of outer products are multiplied by potentials once (Lavergne 2010, section 4.1).
+(Lavergne 2010, section 4.1). Every count takes the same steps, over the tokens of a shard or over
+a run of tokens of one example:
+
+1. `add_products`, `add_entry_products`: sum outer products, for a matrix and for its entries;
+2. multiply the sums by the potentials;
+3. `settle_context`: correct the counts of the matrix where the entries of a context differ;
+4. `subtract_gold`.
+
+Derivatives of counts along a direction (see `tangents`) are made of the same sums: of products of
+the vectors, and of products with their changes. `settle_changes` and `change_example_pairs` put
+them together.
 """
 
 from .compiled import add_at, fill, inner, kernel
@@ -23,6 +33,89 @@ from .layout import (
 from .products import add_outer_products
 
 
+@inner
+def add_products(
+    tokens: Ints, starts: Ints, n_labels: int, alpha: Floats, backward: Floats, total: Floats
+) -> None:
+    """total[y', y] += alpha[t - 1, y'] backward[t, y], and total[start, y] += backward[t, y].
+
+    tokens: [n], those that continue a sequence; starts: [m], those that begin one; total:
+    [Y + 1, Yp] float64, or [Y, Yp] without starts.
+    """
+    add_outer_products(tokens, n_labels, alpha, backward, total)
+    for t in starts:
+        row, start = backward[t], total[n_labels]
+        for y in range(len(start)):
+            start[y] += row[y]
+
+
+@inner
+def add_entry_products(
+    tokens: Ints,
+    begins: bool,
+    first: int,
+    last: int,
+    contexts: Contexts,
+    alpha: Floats,
+    backward: Floats,
+    sums: Floats,
+) -> None:
+    """sums[e - first] += alpha[t - 1, y'] backward[t, y] for the pairs of entries first:last.
+
+    tokens: [n], which all begin a sequence, whose sums are of backward[t, y] alone, or none does.
+    """
+    previous, label = contexts.ent_previous, contexts.ent_label
+    for t in tokens:
+        for e in range(first, last):
+            y = label[e]
+            sums[e - first] += (
+                backward[t, y] if begins else alpha[t - 1, previous[e]] * backward[t, y]
+            )
+
+
+@inner
+def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
+    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
+    if t == 0:
+        return contexts.ent_start[c], contexts.ent_ptr[c + 1]
+    return contexts.ent_ptr[c], contexts.ent_start[c]
+
+
+@inner
+def settle_context(
+    first: int,
+    last: int,
+    m: int,
+    contexts: Contexts,
+    psi: Floats,
+    value: Floats,
+    residual: Floats,
+    sums: Floats,
+) -> None:
+    """Multiply sums of entries first:last by their potentials, and correct the counts of a matrix.
+
+    residual[y', y] += (value[e] - psi[y', y]) sums, unless the matrix m is constant; then
+    sums[e - first] *= value[e]. psi, residual: [Y + 1, Yp], of matrix m.
+    """
+    for e in range(first, last):
+        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        if not contexts.constant[m]:
+            residual[i, y] += (value[e] - psi[i, y]) * sums[e - first]
+        sums[e - first] *= value[e]
+
+
+@inner
+def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floats) -> None:
+    """Subtract a weight from a total at the gold pair of token t, if its label is known.
+
+    begins: whether t begins a sequence; its pair is then in the last row; total: [Y + 1, Yp], or
+    [Y, Yp] for others.
+    """
+    if labels[t] >= 0:
+        before = len(total) - 1 if begins else labels[t - 1]
+        total[before, labels[t]] -= weight
+
+
 @kernel
 def pair_sums(
     first: int, last: int, n_labels: int, spans: Ints, tokens: Ints, vectors: Vectors, sums: Floats
@@ -39,44 +132,20 @@ def pair_sums(
 
 
 @inner
-def add_starts(tokens: Ints, n_labels: int, backward: Floats, total: Floats) -> None:
-    """total[start, y] += backward[t, y] for tokens [n] that begin sequences."""
-    start = total[n_labels]
-    for t in tokens:
-        row = backward[t]
-        for y in range(len(start)):
-            start[y] += row[y]
-
-
-@inner
-def _subtract_gold(m: int, sequences: Sequences, tokens: TokensBy, total: Floats) -> None:
-    """total[y_{t-1}, y_t] -= weight for the tokens of matrix m."""
-    labels, token_weight = sequences.labels, sequences.token_weight
-    for j in range(tokens.inner_ptr[m], tokens.inner_ptr[m + 1]):
-        t = tokens.inner_tokens[j]
-        if labels[t] >= 0:
-            total[labels[t - 1], labels[t]] -= token_weight[t]
-    for j in range(tokens.start_ptr[m], tokens.start_ptr[m + 1]):
-        t = tokens.start_tokens[j]
-        if labels[t] >= 0:
-            total[sequences.n_labels, labels[t]] -= token_weight[t]
-
-
-@inner
-def _add_products(
+def _add_matrix_products(
     m: int, n_labels: int, of_matrix: MatrixSums, vectors: Vectors, total: Floats
 ) -> None:
     """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp]."""
     tokens, mat_spans, sums = of_matrix
-    if mat_spans[m] == mat_spans[m + 1]:
-        own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
-        add_outer_products(own, n_labels, vectors.alpha, vectors.backward, total)
+    own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
+    starts = tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]
     for p in range(mat_spans[m], mat_spans[m + 1]):
         for i in range(n_labels):
             for y in range(total.shape[1]):
                 total[i, y] += sums[p, i, y]
-    starts = tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]
-    add_starts(starts, n_labels, vectors.backward, total)
+    if mat_spans[m] < mat_spans[m + 1]:
+        own = own[:0]
+    add_products(own, starts, n_labels, vectors.alpha, vectors.backward, total)
 
 
 @kernel
@@ -89,7 +158,7 @@ def matrix_products(
     """
     for m in range(first, last):
         if not pairs.contexts.constant[m]:
-            _add_products(m, pairs.n_labels, of_matrix, vectors, total[m])
+            _add_matrix_products(m, pairs.n_labels, of_matrix, vectors, total[m])
 
 
 @kernel
@@ -111,18 +180,22 @@ def matrix_residuals(
     float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
     by others.
     """
-    n_labels, psi = pairs.n_labels, pairs.potentials.psi
+    n_labels, psi, tokens = pairs.n_labels, pairs.potentials.psi, of_matrix.tokens
+    labels, token_weight = sequences.labels, sequences.token_weight
     for m in range(first, last):
         if pairs.contexts.constant[m]:
             continue
         fill(total.reshape(-1), 0, total.size, 0.0)
-        _add_products(m, n_labels, of_matrix, vectors, total)
+        _add_matrix_products(m, n_labels, of_matrix, vectors, total)
         for i in range(n_labels + 1):
             for y in range(total.shape[1]):
                 residual[m, i, y] = psi[m, i, y] * total[i, y] + (
                     0.0 if is_first else residual[m, i, y]
                 )
-        _subtract_gold(m, sequences, of_matrix.tokens, residual[m])
+        for t in tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]:
+            subtract_gold(t, False, labels, token_weight[t], residual[m])
+        for t in tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]:
+            subtract_gold(t, True, labels, token_weight[t], residual[m])
 
 
 @kernel
@@ -140,21 +213,15 @@ def entry_sums(
     Entries first:last, which may be a part of a context's; ent_context: [E] int32, of an entry;
     tokens: of each context; sums: [E] float64, added to.
     """
-    alpha, backward = vectors.alpha, vectors.backward
-    ent_previous, ent_label = contexts.ent_previous, contexts.ent_label
-    e = first
+    e, of_products = first, (contexts, vectors.alpha, vectors.backward)
     while e < last:
         c = ent_context[e]
         end = min(last, contexts.ent_ptr[c + 1])
         middle = max(e, min(last, contexts.ent_start[c]))
-        for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
-            t = tokens.inner_tokens[j]
-            for i in range(e, middle):
-                sums[i] += alpha[t - 1, ent_previous[i]] * backward[t, ent_label[i]]
-        for j in range(tokens.start_ptr[c], tokens.start_ptr[c + 1]):
-            t = tokens.start_tokens[j]
-            for i in range(middle, end):
-                sums[i] += backward[t, ent_label[i]]
+        own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
+        add_entry_products(own, False, e, middle, *of_products, sums[e:middle])
+        starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
+        add_entry_products(starts, True, middle, end, *of_products, sums[middle:end])
         e = end
 
 
@@ -177,11 +244,10 @@ def settle_entries(
     contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
     for m in range(first, last):
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
-            for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
-                i, y = contexts.ent_previous[e], contexts.ent_label[e]
-                if not contexts.constant[m]:
-                    residual[m, i, y] += (value[e] - psi[m, i, y]) * sums[e]
-                sums[e] = value[e] * sums[e] - gold[e]
+            e, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            settle_context(e, end, m, contexts, psi[m], value, residual[m], sums[e:end])
+            for i in range(e, end):
+                sums[i] -= gold[i]
 
 
 @kernel

@@ -7,7 +7,7 @@ which the loss is log Z less the copy's log Z.
 import numpy as np
 
 from .chain import go_forward, infer, log_partition
-from .compiled import fill, inner
+from .compiled import add_at, fill, inner
 from .layout import (
     Bigrams,
     Factors,
@@ -21,8 +21,14 @@ from .layout import (
     Unigrams,
     Vectors,
 )
+from .pair_counts import (
+    add_entry_products,
+    add_products,
+    entries_of,
+    settle_context,
+    subtract_gold,
+)
 from .pairs import build_visited, potential
-from .products import add_outer_products
 from .scores import evidence_of, score_token
 
 # What logarithms are taken of is at least this.
@@ -155,6 +161,52 @@ def example_loss(
 
 
 @inner
+def expect_example_pairs(
+    first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace
+) -> None:
+    """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share matrix m.
+
+    As if no context had entries. visit: of `infer_example`; has_copy: whether the example has a
+    clamped lattice.
+    """
+    n_labels, total, psi = visit.pairs.n_labels, visit.pair_sums, visit.pairs.potentials.psi[m]
+    vectors, copy, middle = visit.vectors, visit.copy, max(first, 1)
+    tokens, starts = visit.tokens[middle:last], visit.tokens[first:middle]
+    fill(total.reshape(-1), 0, total.size, 0.0)
+    add_products(tokens, starts, n_labels, vectors.alpha, vectors.backward, total)
+    if has_copy:
+        add_products(tokens, starts, n_labels, copy.alpha, copy.backward, total)
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] *= psi[i, y]
+
+
+@inner
+def settle_example_entries(
+    first: int, last: int, c: int, has_copy: bool, labels: Ints, visit: SequenceWorkspace
+) -> None:
+    """Leave in `visit.entry_sums` expected minus observed entries of tokens first:last.
+
+    The tokens have context c; all of them begin the example, or none does. The counts of their
+    matrix, in `visit.pair_sums`, are corrected. labels: [T].
+    """
+    contexts, potentials, sums = visit.pairs.contexts, visit.pairs.potentials, visit.entry_sums
+    tokens, begins, m = visit.tokens[first:last], first == 0, contexts.matrix_of[c]
+    e, end = entries_of(first, c, contexts)
+    vectors, copy, padded = visit.vectors, visit.copy, visit.pair_sums.shape[1]
+    fill(sums, 0, end - e, 0.0)
+    add_entry_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
+    if has_copy:
+        add_entry_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
+    psi, value = potentials.psi[m], potentials.value
+    settle_context(e, end, m, contexts, psi, value, visit.pair_sums, sums)
+    for t in tokens:
+        if labels[t] >= 0:
+            before = visit.pairs.n_labels if begins else labels[t - 1]
+            add_at(contexts.ent_place[e:end], before * padded + labels[t], -1.0, sums)
+
+
+@inner
 def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
     """Leave weight * matrix * products in `residual` [Y, Yp]; the others have a row more."""
     for i in range(residual.shape[0]):
@@ -185,16 +237,15 @@ def leave_factors(
         tokens = groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]
         c, pairs = context[tokens[0]], residuals.pairs[g - first]
         fill(products.reshape(-1), 0, pairs.size, 0.0)
-        add_outer_products(tokens, n_labels, vectors.alpha, vectors.backward, products)
+        add_products(tokens, tokens[:0], n_labels, vectors.alpha, vectors.backward, products)
         if has_copy:
-            add_outer_products(tokens, n_labels, copy.alpha, copy.backward, products)
+            add_products(tokens, tokens[:0], n_labels, copy.alpha, copy.backward, products)
         _weigh_pairs(weight, potentials.psi[contexts.matrix_of[c]], products, pairs)
         for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
             i, y = contexts.ent_previous[e], contexts.ent_label[e]
             pairs[i, y] = weight * potentials.value[e] * products[i, y]
         for t in tokens:
-            if labels[t] >= 0:
-                pairs[labels[t - 1], labels[t]] -= weight
+            subtract_gold(t, False, labels, weight, pairs)
 
 
 @inner

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import fill, inner, kernel, position, prefetch
-from .layout import Contexts, Floats, Ints, SequenceWorkspace, Tables, Unigrams, Vectors
+from .compiled import inner, kernel, prefetch
+from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .lazy import advance
-from .pair_counts import add_starts
-from .products import add_outer_products
-from .sequence import infer_example
+from .pair_counts import entries_of, subtract_gold
+from .sequence import expect_example_pairs, infer_example, settle_example_entries
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5
@@ -110,96 +109,6 @@ def update_rows(
 
 
 @inner
-def _add_masses(
-    t: int, begin: int, end: int, contexts: Contexts, vectors: Vectors, sums: Floats
-) -> None:
-    """sums[e - begin] += p(y', y) / psi(y', y) at token t of the pairs of entries begin:end."""
-    alpha, backward = vectors.alpha, vectors.backward
-    for e in range(begin, end):
-        i, y = contexts.ent_previous[e], contexts.ent_label[e]
-        sums[e - begin] += backward[t, y] if t == 0 else alpha[t - 1, i] * backward[t, y]
-
-
-@inner
-def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
-    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
-    if t == 0:
-        return contexts.ent_start[c], contexts.ent_ptr[c + 1]
-    return contexts.ent_ptr[c], contexts.ent_start[c]
-
-
-@inner
-def _add_products(
-    first: int, last: int, n_labels: int, tokens: Ints, vectors: Vectors, total: Floats
-) -> None:
-    """Add the outer products of a sequence's tokens first:last, of the first its backward row."""
-    middle = max(first, 1)
-    add_outer_products(tokens[middle:last], n_labels, vectors.alpha, vectors.backward, total)
-    add_starts(tokens[first:middle], n_labels, vectors.backward, total)
-
-
-@inner
-def _expect_pairs(
-    first: int, last: int, has_copy: bool, matrix: Floats, work: SequenceWorkspace
-) -> None:
-    """Leave in `work.pair_sums` the expected pairs of tokens first:last, which share a matrix.
-
-    As if no context had sparse corrections. has_copy: whether the example has a clamped lattice.
-    """
-    n_labels, residual = work.pairs.n_labels, work.pair_sums
-    fill(residual.reshape(-1), 0, residual.size, 0.0)
-    _add_products(first, last, n_labels, work.tokens, work.vectors, residual)
-    if has_copy:
-        _add_products(first, last, n_labels, work.tokens, work.copy, residual)
-    for i in range(residual.shape[0]):
-        for y in range(residual.shape[1]):
-            residual[i, y] *= matrix[i, y]
-
-
-@inner
-def _subtract_gold(first: int, last: int, n_labels: int, labels: Ints, residual: Floats) -> None:
-    """residual[y_{t-1}, y_t] -= 1 for tokens first:last of a sequence; labels: [T]."""
-    for t in range(first, last):
-        if labels[t] >= 0:
-            residual[n_labels if t == 0 else labels[t - 1], labels[t]] -= 1.0
-
-
-@inner
-def _entry_residual(
-    first: int, last: int, has_copy: bool, labels: Ints, c: int, work: SequenceWorkspace
-) -> None:
-    """Expected minus observed entries of the tokens first:last of an example, all of context c.
-
-    Either all of the tokens begin the sequence, or none. If the matrix has weights, its sums in
-    `work.pair_sums` are corrected for these pairs. work: of `infer_example`; its `entry_sums` are
-    the result.
-    """
-    n_labels, contexts, potentials = work.pairs
-    sums, residual, value = work.entry_sums, work.pair_sums, potentials.value
-    m, padded = contexts.matrix_of[c], work.pair_sums.shape[1]
-    begin, end = entries_of(first, c, contexts)
-    fill(sums, 0, end - begin, 0.0)
-    for t in range(first, last):
-        _add_masses(t, begin, end, contexts, work.vectors, sums)
-    if has_copy:
-        for t in range(first, last):
-            _add_masses(t, begin, end, contexts, work.copy, sums)
-    if not contexts.constant[m]:
-        matrix = potentials.psi[m]
-        for e in range(begin, end):
-            i, y = contexts.ent_previous[e], contexts.ent_label[e]
-            residual[i, y] += (value[e] - matrix[i, y]) * sums[e - begin]
-    for e in range(begin, end):
-        sums[e - begin] *= value[e]
-    for t in range(first, last):
-        if labels[t] >= 0:
-            place = (n_labels if t == 0 else labels[t - 1]) * padded + labels[t]
-            e = position(contexts.ent_place[begin:end], place)
-            if begin + e < end and contexts.ent_place[begin + e] == place:
-                sums[e] -= 1.0
-
-
-@inner
 def _update_pair(k: int, weight: float, paid: Paid) -> None:
     """Set a bigram weight, then apply the penalties due.
 
@@ -275,17 +184,17 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
             while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
                 end_of_matrix += 1
             if not contexts.constant[m]:
-                matrix = work.pairs.potentials.psi[m]
-                _expect_pairs(i, end_of_matrix, has_copy, matrix, work)
+                expect_example_pairs(i, end_of_matrix, m, has_copy, work)
         # The first token has its own entries, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = entries_of(same_context, c, contexts)
             if first < last:
-                _entry_residual(same_context, i + 1, has_copy, labels, c, work)
+                settle_example_entries(same_context, i + 1, c, has_copy, labels, work)
                 _update_entries(first, last, tables, work.entry_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
-            _subtract_gold(same_matrix, end_of_matrix, sequences.n_labels, labels, residual)
+            for t in range(same_matrix, end_of_matrix):
+                subtract_gold(t, t == 0, labels, 1.0, residual)
             _update_matrix(m, tables, residual, step, paid)
 
 

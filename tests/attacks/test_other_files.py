@@ -131,7 +131,7 @@ def test_checkpoints_of_streams_are_refused(change: Change, reason: str) -> None
 @pytest.mark.parametrize("data", [b"", b"SPCRF", bytes(100), b"[]" * 100])
 def test_what_a_power_cut_may_leave_is_no_checkpoint(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "run").write_bytes(data)
-    with pytest.raises(SparseCRFError, match=r"SC318.*begin anew"):
+    with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
         kinds.run_of("OWLQN").resume(tmp_path / "run")
 
 

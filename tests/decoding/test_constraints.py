@@ -15,7 +15,7 @@ from spacy_sparsecrf.kernels.viterbi import viterbi
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..reference import random_problem
-from .decoding_twin import best_labels_twin, random_mask, scheme_labels, scheme_mask
+from .decoding_reference import random_mask, reference_best_labels, scheme_labels, scheme_mask
 
 LABELS = ["A", "B", "C"]
 
@@ -124,7 +124,7 @@ def test_masked_search_equals_search_of_everything(prune, integers, n_contexts):
             if integers:
                 scores, pairs = np.round(scores), np.round(pairs)
             context = rng.integers(0, n_contexts, 200).astype(np.int32)
-            expected = best_labels_twin(offsets, scores, context, pairs, legal)
+            expected = reference_best_labels(offsets, scores, context, pairs, legal)
             of = Transitions.make(legal, n, padded)
             slack, labels = of.finish(pairs, prune), np.empty(200, np.int32)
             last = offsets[[1, 3, 4, 5]] - 1

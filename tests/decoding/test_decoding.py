@@ -16,7 +16,7 @@ from ..data import ORACLE, needs, read_oracle
 from ..kernels.kernel_functions import function
 from ..oracle_cases import oracle_observations, oracle_training
 from ..reference import Problem, random_problem
-from .decoding_twin import best_labels_twin
+from .decoding_reference import reference_best_labels
 
 
 def trained(seed: int, n_labels: int, lengths: list[int], **options):
@@ -142,7 +142,7 @@ def random_chains(
 def test_pruning_changes_nothing(prune, integers, n_contexts, n_labels, jit):
     for seed in range(20 if jit else 1):
         offsets, scores, context, pairs = random_chains(seed, n_contexts, n_labels, integers)
-        expected = best_labels_twin(offsets, scores, context, pairs)
+        expected = reference_best_labels(offsets, scores, context, pairs)
         padded, labels = scores.shape[1], np.empty(len(scores), np.int32)
         free = Transitions.make(None, n_labels, padded)
         slack = free.finish(pairs, prune)

@@ -15,7 +15,7 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
 
-from .decoding_twin import (
+from .decoding_reference import (
     KINDS,
     make_case,
     n_illegal,

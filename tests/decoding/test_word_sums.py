@@ -24,7 +24,7 @@ from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
-from .decoding_twin import random_mask
+from .decoding_reference import random_mask
 
 # Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")

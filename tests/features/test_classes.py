@@ -218,7 +218,7 @@ def test_classes_of_tests_without_names_are_saved_whole(tmp_path: Path) -> None:
     component.to_disk(tmp_path / "saved")
     (tmp_path / "saved" / "names").unlink()
     component.from_disk(tmp_path / "saved")
-    with pytest.warns(SparseCRFWarning, match=r"\[SCW211\] [0-9]+ active tests have no names"):
+    with pytest.warns(SparseCRFWarning, match=r"\[SCW211\] [0-9]+ active features have no names"):
         component.to_disk(tmp_path / "again")
 
 

@@ -21,7 +21,7 @@ from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.model.model import CRFModel
 
-from ..decoding.decoding_twin import dense_table
+from ..decoding.decoding_reference import dense_table
 from ..toy import run_steps
 from .reference_values import random_value_problem
 from .test_vectors import vocab_of, with_tensor
@@ -369,5 +369,5 @@ def test_component_refuses_other_solvers() -> None:
     solver = {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}
     nlp = made_pipeline(solver=solver)
     examples = made_examples(nlp, 5)
-    with pytest.raises(SparseCRFError, match=r"\[SC393\] The solver SAG cannot"):
+    with pytest.raises(SparseCRFError, match=r"\[SC393\] Solver SAG cannot"):
         nlp.initialize(lambda: examples)

@@ -312,7 +312,7 @@ def test_other_solvers_refuse(solver):
     l1 = 0.0 if "no l1" in made.requires else 0.1
     l2 = 0.1 if "l2" in made.requires else 0.0
     names = ["L0", "L1", "L2"]
-    with pytest.raises(SparseCRFError, match=rf"\[SC393\] The solver {solver.__name__} cannot"):
+    with pytest.raises(SparseCRFError, match=rf"\[SC393\] Solver {solver.__name__} cannot"):
         Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
     if made.streaming:
         with pytest.raises(SparseCRFError, match=r"\[SC393\]"):

@@ -5,9 +5,9 @@ from pathlib import Path
 import spacy
 from spacy.tokens import DocBin
 
+from ..cli.commands import run
 from ..conftest import Corpus
 from ..toy import docs_of, tags_of
-from .commands import run
 
 
 def read(path: Path) -> list[list[str]]:

@@ -21,7 +21,7 @@ from spacy_sparsecrf.sklearn import CRF, SparseCRF
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
-from ..toy import examples_of, make_sentences, run_steps
+from ...toy import examples_of, make_sentences, run_steps
 from .cases import make_xy
 
 X, Y = make_xy()

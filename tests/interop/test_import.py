@@ -18,9 +18,9 @@ from spacy_sparsecrf.interop.importing import names_by_patterns
 from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 
+from ..cli.commands import run
 from ..data import DATA, needs, read_columns
-from ..sklearn.cases import make_xy
-from .commands import run
+from .sklearn.cases import make_xy
 
 PEERS = Path(__file__).parent / "peers"
 MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]

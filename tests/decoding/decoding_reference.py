@@ -151,7 +151,7 @@ def scheme_labels(n_types: int, ends: str) -> list[str]:
     return ["O", *(f"{tag}-{i}" for i in range(n_types) for tag in "BI" + ends)]
 
 
-def best_labels_twin(
+def reference_best_labels(
     offsets: np.ndarray,
     scores: np.ndarray,
     context: np.ndarray,

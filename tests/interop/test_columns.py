@@ -10,7 +10,7 @@ from spacy_sparsecrf.interop.attributes import guess_columns
 from spacy_sparsecrf.interop.columns import read_columns
 from spacy_sparsecrf.interop.docs import read_docs
 
-from .commands import run
+from ..cli.commands import run
 
 CONLL = """-DOCSTART- -X- -X- O
 

@@ -13,8 +13,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.external_features import name_of
 from spacy_sparsecrf.sklearn import SparseCRF, read_docs
 
-from ..conftest import Corpus
-from ..toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+from ...conftest import Corpus
+from ...toy import docs_of, examples_of, make_sentences, run_steps, tags_of
 
 SENTENCES = make_sentences(60, seed=5)
 Y = [tags for _, tags in SENTENCES]

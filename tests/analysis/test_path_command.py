@@ -16,9 +16,9 @@ from spacy.util import load_config, logger
 from spacy_sparsecrf.analysis.commands import path as path_report
 from spacy_sparsecrf.analysis.path import PipelinePath
 
+from ..cli.commands import run, run_spacy
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus
 from ..toy import accuracy
-from .commands import run, run_spacy
 
 L1S = [16.0, 4.0, 1.0, 0.25]
 FEW = ["--l1", "16,4,1,0.25"]
