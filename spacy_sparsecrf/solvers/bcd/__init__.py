@@ -1,1 +1,1 @@
-"""Block coordinate descent, with its kernels and its view of the loss."""
+"""Block coordinate descent, with its kernels and its block-wise view of the loss."""
