@@ -17,6 +17,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute, make_token_attribute
 from spacy_sparsecrf.testing import check_features, check_loss, check_solver, check_target
@@ -28,6 +29,7 @@ from ..solvers.test_solvers import ALL_SOLVERS
 SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
 SOLVERS |= {"perceptron": AveragedPerceptron()}
+SOLVERS |= {f"sag-{sampling}": SAG(sampling=sampling) for sampling in ("uniform", "nus")}
 NLP = spacy.blank("en")
 TAGGED = [
     Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
