@@ -17,10 +17,10 @@ from .workspace import Contents
 
 
 class _PairSlopes:
-    """Derivatives of pair potentials along a direction, and of the pairs' expected counts.
+    """Derivatives of pair potentials and of expected pair counts along a direction.
 
-    pairs: the potentials. slopes: of the direction that was turned to last, of the workspace's
-    precision.
+    pairs: the potentials. slopes: of the direction that was set last, in the precision of the
+    workspace.
     """
 
     def __init__(self, pairs: PairPotentials) -> None:
@@ -31,7 +31,7 @@ class _PairSlopes:
         self._entry_counts, self._entry_changes = np.zeros(n_entries), np.zeros(n_entries)
 
     def turn(self, direction: Floats) -> None:
-        """Evaluate the slopes along a direction [K], of the bigram weights, and clear the sums."""
+        """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
         given = pairs.bigrams, direction, self.slopes
         workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
@@ -40,9 +40,9 @@ class _PairSlopes:
         self._entry_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
-        """Add the products of shard i's vectors to what is multiplied by slopes.
+        """Add the products of the vectors of shard i to the sums that are multiplied by slopes.
 
-        The first shard clears what was counted at another point.
+        The first shard clears the sums of another point.
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
@@ -52,7 +52,7 @@ class _PairSlopes:
         self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
-        """Add the products of shard i's vectors with their changes."""
+        """Add the products of the vectors of shard i with their changes."""
         tokens = self._pairs.tokens[i]
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
@@ -70,7 +70,7 @@ class _PairSlopes:
         pairs.space.workers.map(matrix_products, chunks, *given)
 
     def finish(self, product: Floats) -> None:
-        """Gather the product [K] of the bigram weights from what was summed."""
+        """Gather the product [K] of the bigram weights from the sums."""
         pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
         counts, changes = (self._counts, self._entry_counts), (self._changes, self._entry_changes)
         pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
@@ -78,15 +78,14 @@ class _PairSlopes:
 
 
 class HessianProduct:
-    """The Hessian of a working loss, without a penalty, times vectors (Tsuboi 2011, section 3).
+    """Multiply the Hessian of a working loss, without penalty, by vectors (Tsuboi 2011, section 3).
 
     (H v)_k = sum over tokens and pairs of f_k(i, j) P(i, j) (A + V + u + B - E(Phi).v), see
-    `kernels.tangents`; a product takes no exp where the marginals are stored. What is stored are
-    three vectors a token, from which pair marginals are products: alpha, backward and beta.
+    `kernels.tangents`. Three vectors a token are stored, of which pair marginals are products:
+    alpha, backward and beta. A product of stored sequences needs no exp.
 
-    working: the loss (not stochastic); stored: of how many sequences the vectors are
-        kept, the first in the lattice's order, -1 for all; the others run forward-backward again
-        for each product.
+    working: the loss (not stochastic); stored: number of sequences whose vectors are stored, in the
+        order of the lattice, -1 for all; the others run forward-backward again for each product.
     passes: evaluations and products so far.
     """
 
@@ -96,7 +95,7 @@ class HessianProduct:
         n = len(space.lattice.weights)
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
-        # The same heads, with a table of the direction's weights.
+        # The same frequent features, with a table for the weights of directions.
         self._heads = copy(working.heads)
         self._heads.table = np.zeros_like(working.heads.table)
         self._values = working.values.with_table_of_its_own()
@@ -109,20 +108,20 @@ class HessianProduct:
         self.passes = 0.0
 
     def prepare(self, theta: Floats, *, evaluated: bool = False) -> None:
-        """Take the Hessian at theta [K] float64, where the loss is finite.
+        """Set the point theta [K] float64 of the Hessian, where the loss is finite.
 
-        evaluated: whether that is the point where the loss was evaluated last; otherwise it
-            is evaluated there, as one more pass. Residuals of theta are left in the workspace.
+        evaluated: whether the loss was evaluated there last; otherwise it is evaluated, as one more
+            pass. The workspace then contains the residuals of theta.
         """
         working, space = self._working, self._working.space
         self.passes += 0.0 if evaluated else 1.0
-        # A run that was resumed holds nothing yet.
+        # The workspace of a resumed run is empty.
         contents = space.contents
         if not evaluated or contents is None or contents.owner is not working:
             working.marginals(theta)
         for i in range(len(space.shards)):
             if len(space.shards) > 1:
-                # The workspace holds one shard at a time.
+                # The workspace contains one shard at a time.
                 working.infer(theta, i)
             self._recover_betas(i, space.chunks[i])
             vectors = working.vectors(i)
@@ -130,19 +129,19 @@ class HessianProduct:
             self._keep(i, vectors)
             space.lattice.store.release()
         self._theta = theta.copy()
-        # What is evaluated from now on overwrites potentials.
+        # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
 
     @property
     def changes(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """How forward and backward vectors change along the last direction, in the last shard."""
+        """Changes of forward and backward vectors along the last direction, of the last shard."""
         return self._forward_change, self._backward_change
 
     def product(self, vector: Floats, scores: Floats | None = None) -> Floats:
-        """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since.
+        """Return H v [K] of a vector [K] float64; prepares again if the loss was evaluated since.
 
-        scores: [Yp], by which scores of labels change besides, at all tokens but those of
-        constrained copies; None for zeros.
+        scores: [Yp], additional changes of the label scores of all tokens, except in clamped
+        lattices; None for zeros.
         """
         working, space = self._working, self._working.space
         self.passes += 1.0
@@ -172,7 +171,7 @@ class HessianProduct:
         return result
 
     def _keep(self, i: int, vectors: Vectors) -> None:
-        """Keep what is to be stored of the vectors of shard i, which are in the workspace."""
+        """Store the vectors of shard i, which are in the workspace, as far as required."""
         shard = self._working.space.shards[i]
         written = vectors.alpha, vectors.backward, self._beta
         for kept, vector in zip(self._kept, written, strict=True):
@@ -180,7 +179,7 @@ class HessianProduct:
             own[:, :] = vector[: len(own)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
-        """The vectors of shard i, and beta, [tokens, Yp]: stored, or run again."""
+        """Return the vectors of shard i, and beta [tokens, Yp]: stored, or computed again."""
         working, space = self._working, self._working.space
         shard, vectors = space.shards[i], working.vectors(i)
         alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
@@ -194,7 +193,7 @@ class HessianProduct:
         return vectors, self._beta
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
-        """Fill beta of chunks of sequences of shard i from what the workspace has."""
+        """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
         working, vectors = self._working, self._working.vectors(i)
         given = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
@@ -210,9 +209,9 @@ class HessianProduct:
         vectors: Vectors,
         tangents: Tangents,
     ) -> list[Floats]:
-        """Run the recursions over shard i; `marginal_change` is in the place of its residuals.
+        """Run the recursions over shard i; `marginal_change` replaces its residuals.
 
-        RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
+        RETURNS: for each chunk, the derivatives of marginals summed by frequent feature, [H, Yp].
         """
         working, space = self._working, self._working.space
         tables, offsets = working.shard(i), space.shards[i].offsets
@@ -236,12 +235,12 @@ class HessianProduct:
 
 
 def _own(vectors: Vectors) -> Vectors:
-    """The same vectors with a scratch of a chunk's own, as chunks run beside each other."""
+    """Return the vectors with a new scratch, as chunks run in parallel."""
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
 
 
 def without_starts(tokens: TokensBy) -> TokensBy:
-    """The same, without tokens that begin a sequence."""
+    """Return the tokens without those that begin a sequence."""
     return tokens._replace(
         start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
     )

@@ -1,10 +1,10 @@
-"""Pair potentials of working bigram weights: shared matrices plus entries; and their gradient.
+"""Pair potentials of the bigram weights: shared matrices plus sparse corrections; their gradient.
 
-Contexts that agree in their working tests are one. Of each, some tests make up a *matrix*, which
-it shares with all contexts that have those tests; the weights of the others are *entries*, the
-pairs in which its potentials differ from that matrix. A rule chooses, by counting operations: at
-one end every context has a matrix of its own, at the other all share a matrix of ones, which is
-the sparse forward-backward of Lavergne 2010, section 4.1.
+Contexts with the same features in the working set are merged. Some features of a context form its
+*matrix*, which it shares with all contexts that have those features. The weights of the others are
+*sparse corrections*: label pairs in which its potentials differ from the matrix. A cost model
+chooses the layout. At one extreme every context has its own matrix; at the other all share a matrix
+of ones, which is the sparse forward-backward of Lavergne 2010, section 4.1.
 """
 
 from collections.abc import Iterable
@@ -45,22 +45,23 @@ from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
 
 Shorts = NDArray[np.uint16]
 
-# Costs in units of one matrix element's three products, as those in `Limits`: building an element
-# of a matrix; an element whose matrix is not in a near cache.
+# Costs in units of the three products with one matrix element, as in `Limits`: building an element
+# of a matrix; an element of a matrix that is not in a near cache.
 _BUILD = 7.0
 _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
-# What entries take for each of their weights.
+# Bytes of sparse corrections for each of their weights.
 _BYTES_PER_ENTRY = 60.0
 
 
 @dataclass(frozen=True)
 class ContextLayout:
-    """Matrices and entries of active contexts.
+    """Matrices and sparse corrections of merged contexts.
 
-    active: [C'] int32, active context of each context of the corpus; context: [N] int32, active
-    context of a token; matrix_rows: rows of a matrix; arrays: which matrix a context has, and which
-    entries; entry_context: [E] int32; entry_weights, weight_entries: weights of an entry, and back.
+    active: [C'] int32, merged context of each context of the corpus; context: [N] int32, merged
+    context of a token; matrix_rows: feature blocks of a matrix; arrays: matrix and corrections of a
+    context; entry_context: [E] int32; entry_weights, weight_entries: weights of a correction, and
+    its transpose.
     """
 
     active: Ints
@@ -73,15 +74,15 @@ class ContextLayout:
 
     @property
     def n_entries(self) -> int:
-        """Number of entries E."""
+        """Number of sparse corrections E."""
         return len(self.arrays.ent_place)
 
 
 def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) -> ContextLayout:
-    """Choose matrices and entries.
+    """Choose the matrices and sparse corrections of the contexts.
 
-    space: for its lattice and limits; rows: working bigram weights; stochastic: whether
-    potentials are built anew for each sequence instead of once per evaluation.
+    space: for its lattice and limits; rows: bigram feature blocks; stochastic: whether potentials
+    are built for each sequence instead of once per evaluation.
     """
     rule = _Rule(space, rows, stochastic)
     in_matrix = rule.choose()
@@ -104,9 +105,9 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
 
 
 def bytes_of_pairs(space: Workspace, rows: FeatureBlocks) -> int:
-    """About what the potentials of working bigram weights, and their gradient, take in memory.
+    """Estimate the memory of the potentials of bigram weights and of their gradient, in bytes.
 
-    The arguments are those of `lay_out_contexts`.
+    Arguments as `lay_out_contexts`.
     """
     rule = _Rule(space, rows, False)
     n_matrices, n_weights = rule.sizes(rule.choose())
@@ -115,18 +116,18 @@ def bytes_of_pairs(space: Workspace, rows: FeatureBlocks) -> int:
 
 
 def _csr(matrix: Ints) -> Csr:
-    """The ragged table of the numbers of each row that are not 0, less 1; see `Csr.padded`."""
+    """Return the inverse of `Csr.padded`: the numbers of each row that are not 0, minus 1."""
     present = matrix > 0
     indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     return Csr(indptr, (matrix[present] - 1).astype(np.int32))
 
 
 class _Rule:
-    """Counts the operations of an evaluation for each way to divide tests.
+    """Cost model of an evaluation, for a division of features into matrices and corrections.
 
-    space: for its lattice and limits; rows: working bigram weights; stochastic: see
-    `lay_out_contexts`. active, context: see `ContextLayout`; table: [C, R] int32, 1 + rows of a
-    context.
+    space: for its lattice and limits; rows: bigram feature blocks; stochastic: see
+    `lay_out_contexts`. active, context: see `ContextLayout`; table: [C, R] int32, 1 + feature
+    blocks of a context.
     """
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
@@ -143,31 +144,30 @@ class _Rule:
         self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
-        # Sets of rows are compared by sums of random numbers modulo 2**64, as costs are estimates.
+        # Sets of blocks are compared by sums of random numbers modulo 2**64: costs are estimates.
         marks = np.random.default_rng(0).integers(1, 1 << 63, len(sizes) + 1, dtype=np.uint64)
         marks[0] = 0
         self._marks = marks[table]
         per_row = np.bincount(
             table.ravel(), np.repeat(self._tokens, table.shape[1]), minlength=len(sizes) + 1
         )
-        # Without a start label, a sequence's first token has no test.
+        # Without a start label, the first token of a sequence has no bigram feature.
         n_tokens = self._tokens[(table > 0).any(axis=1)].sum()
         self._share = (per_row / max(1.0, n_tokens))[table]
 
     def choose(self) -> Mask:
-        """Which tests belong to the matrix of their context: [C, R] bool."""
+        """Return which features belong to the matrix of their context: [C, R] bool."""
         masks: list[Mask] = []
         for mask in (mask for share in self._limits.shares for mask in self._masks(share)):
-            # Several shares may say the same, and the cost of each way takes time.
+            # Several shares may give the same mask, and evaluating the cost takes time.
             if not any(np.array_equal(mask, other) for other in masks):
                 masks.append(mask)
         costs = [self._cost(mask) for mask in masks]
         return masks[int(np.argmin(costs))]
 
     def _masks(self, least_share: float) -> list[Mask]:
-        """Tests with a share of the tokens; with these, all of contexts with too many entries.
-
-        The latter are left out where there are none: they would be the same.
+        """Return masks: features with a share of the tokens; also, if any context has too many
+        corrections for that, all features of such contexts.
         """
         present = self.table > 0
         mask: Mask = np.logical_and(present, self._share >= least_share)
@@ -176,22 +176,22 @@ class _Rule:
         return [mask, np.where(own[:, None], present, mask)] if own.any() else [mask]
 
     def _entry_cost(self, mask: Mask) -> Floats:
-        """Operations on the entries of a context [C]."""
+        """Operations on the corrections of each context [C]."""
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
         return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
 
     def _matrices(self, mask: Mask) -> tuple[Longs, Longs]:
-        """Contexts with distinct matrices, [M], and the matrix of each context, [C]."""
+        """Return contexts with distinct matrices, [M], and the matrix of each context, [C]."""
         sums = np.where(mask, self._marks, 0).sum(axis=1, dtype=np.uint64)
         _, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
         return first, matrix_of
 
     def sizes(self, mask: Mask) -> tuple[int, float]:
-        """Number of matrices, and of weights in entries, each counted for each context."""
+        """Return the number of matrices, and of weights in corrections, counted by context."""
         return len(self._matrices(mask)[0]), float(np.where(mask, 0.0, self._sizes).sum())
 
     def _cost(self, mask: Mask) -> float:
-        """Operations of an evaluation; beyond all others where it takes too much memory."""
+        """Return the operations of an evaluation; more than any other if it exceeds the memory."""
         first, matrix_of = self._matrices(mask)
         # A matrix and its gradient, in float64.
         n_bytes = 2.0 * 8.0 * self._area * len(first)
@@ -202,7 +202,7 @@ class _Rule:
         return cost + float(self._entry_cost(mask).sum())
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
-        """Operations of products with matrices, those that are not of ones, and to build them."""
+        """Return the operations of building matrices, and of products with them, except of ones."""
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
@@ -212,7 +212,7 @@ class _Rule:
         return products + _BUILD * self._area * n_built
 
     def _n_changes(self, matrix_of: Longs, weighted: Mask) -> int:
-        """Count the tokens with another matrix than the token before, one with weights."""
+        """Count the tokens whose matrix has weights and differs from that of the previous token."""
         n, before = 0, -1
         for begin, end in self._store.ranges(len(self.context)):
             matrix = matrix_of[self.context[begin:end]]
@@ -225,9 +225,9 @@ class _Rule:
 def _entries(
     table: Ints, rows: FeatureBlocks, n_labels: int, padded: int
 ) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
-    """Number the pairs that a context's remaining tests change.
+    """Number the label pairs of the features of each context that are not in its matrix.
 
-    RETURNS: the fields of `Contexts` about entries, and the weights of each entry.
+    RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
     lines = _csr(table)
     given = lines.indptr, lines.indices, rows.ptr, rows.places
@@ -248,14 +248,14 @@ def _entries(
 
 
 class PairPotentials:
-    """Matrices and entries (see `contexts`) of working bigram weights.
+    """Matrices and sparse corrections of the bigram weights.
 
-    rows: the weights by test; stochastic: whether for a stochastic solver; origin: [K] float64,
-    what is added to the weights that are filled in, or [0]. contexts: how they are laid out;
-    arrays: what kernels take, with potentials of the weights that were filled in last, of the
-    workspace's precision; bigrams: where the weights are; matrix_chunks, context_chunks,
-    settle_chunks: matrices, contexts and matrices by their contexts' entries, cut into chunks;
-    matrix_contexts: contexts of a matrix.
+    rows: bigram feature blocks; stochastic: whether for a stochastic solver; origin: [K] float64,
+    added to the weights of `fill`, or [0]. contexts: their layout; arrays: for kernels, with
+    potentials of the weights that were filled last, in the precision of the workspace; bigrams:
+    index of the weights; matrix_chunks, context_chunks, settle_chunks: matrices, contexts, and
+    matrices by the corrections of their contexts, cut into chunks; matrix_contexts: contexts of a
+    matrix.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class PairPotentials:
         self._cut_chunks()
 
     def new_arrays(self, dtype: DTypeLike = np.float64) -> Pairs:
-        """Pairs with potentials of which none was evaluated, but matrices of ones, and the mask."""
+        """Return potentials that are not evaluated, except matrices of ones and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
         n_contexts, n_entries = len(self.contexts.arrays.matrix_of), self.contexts.n_entries
         legal = self.space.lattice.legal
@@ -292,14 +292,14 @@ class PairPotentials:
         return Pairs(n_labels, self.contexts.arrays, potentials)
 
     def new_slopes(self, dtype: DTypeLike) -> Slopes:
-        """Slopes of these potentials, of which none was evaluated; those of the mask are zeros."""
+        """Return slopes of these potentials that are not evaluated; those of the mask are zero."""
         potentials = self.potentials
         zeros = np.zeros_like(potentials.value), np.zeros_like(potentials.value)
         psi = np.zeros(potentials.psi.shape, dtype)
         return Slopes(psi, *zeros, np.zeros_like(potentials.stamp))
 
     def _cut_chunks(self) -> None:
-        """Cut matrices, contexts, entries and rows into chunks of about equal work."""
+        """Cut matrices, contexts, corrections and blocks into chunks of about equal work."""
         contexts, n_chunks = self.contexts, self.space.limits.n_chunks
         n_entries = np.diff(contexts.arrays.ent_ptr)
         self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), n_chunks)
@@ -318,7 +318,7 @@ class PairPotentials:
 
     @cached_property
     def tokens(self) -> list[MatrixTokens]:
-        """Of each shard, its tokens by matrix and by context."""
+        """For each shard, its tokens by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
             MatrixTokens(self.space, shard, contexts.context, contexts.arrays.matrix_of, n_matrices)
@@ -327,7 +327,7 @@ class PairPotentials:
 
     @cached_property
     def walks(self) -> list[BatchOrder]:
-        """Of each shard, the order of its tokens in inference."""
+        """For each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
@@ -345,14 +345,14 @@ class PairPotentials:
         return np.zeros(self.potentials.psi.shape)
 
     def _count_entries(self, sequences: Iterable[Sequences]) -> Floats:
-        """[E], weighted gold counts of entries."""
+        """Return the weighted gold counts [E] of corrections."""
         gold = np.zeros(self.contexts.n_entries)
         for own, tokens in zip(sequences, self.tokens, strict=True):
             count_entries(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
         return gold
 
     def fill(self, theta: Floats) -> None:
-        """Exponentiate the potentials of all matrices and entries, once each.
+        """Evaluate the potentials of all matrices and corrections, once each.
 
         theta: [K] float64, the bigram weights.
         """
@@ -361,11 +361,11 @@ class PairPotentials:
         workers.map(build_entries, self.context_chunks, *given)
 
     def begin_sums(self) -> None:
-        """Clear what is summed over shards."""
+        """Clear the sums over shards."""
         self._entry_sums = np.zeros(self.contexts.n_entries)
 
     def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
-        """Add the pair counts of shard i, of which these are the sequences and the vectors."""
+        """Add the pair counts of shard i, given its sequences and vectors."""
         tokens, residual = self.tokens[i], self._residual
         given = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
 
@@ -376,7 +376,7 @@ class PairPotentials:
         self.sum_entries(tokens.by_context, vectors, self._entry_sums)
 
     def with_sums(self, i: int, by_matrix: TokensBy, vectors: Vectors) -> MatrixSums:
-        """Tokens of shard i by matrix, with sums alpha_{t-1} (x) backward_t of their spans."""
+        """Return tokens of shard i by matrix, with the sums alpha_{t-1} (x) backward_t of spans."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
         given = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
@@ -390,10 +390,7 @@ class PairPotentials:
         self.space.workers.map(entry_sums, self._entry_chunks, *given)
 
     def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
-        """Gather the gradient [K] of the bigram weights from what was summed.
-
-        sequences: of each shard.
-        """
+        """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
         if self._entry_gold is None:
             self._entry_gold = self._count_entries(sequences)
         given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._entry_sums)

@@ -1,4 +1,4 @@
-"""The chain loss as a function of working weights: value and gradient."""
+"""The chain loss on a working set of weights: value and gradient."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -32,30 +32,30 @@ from .workspace import Contents, Spares, Workspace, in_sequence
 
 DerivedT = TypeVar("DerivedT")
 
-# Weights of which a copy is kept, to know where marginals were evaluated.
+# Up to so many weights, the point at which marginals were evaluated is copied.
 _MAX_KEPT = 1 << 22
 
 
 class Shifted:
-    """A loss whose solvers move what is added to an origin, [K] float64, or [0] for zero.
+    """A loss whose solvers optimise an offset from an origin, [K] float64, or [0] for zero.
 
-    is_divided: whether others have the sequences.
+    is_divided: whether the sequences are partitioned among workers.
     """
 
     is_divided = False
     origin: Floats
 
     def model_weights(self, theta: Floats) -> Floats:
-        """The weights of the model, [K], where a solver is at theta [K]."""
+        """Return the weights of the model, [K], for weights theta [K] of a solver."""
         return theta + self.origin if len(self.origin) else theta
 
 
 class WorkingLoss(Shifted):
-    """Value and gradient of the loss at working weights.
+    """Value and gradient of the loss on a working set.
 
-    coordinates: [K] int64, ascending (see `chain`); n_unigram: how many potential coordinates
-    are unigram weights; stochastic: whether it serves a stochastic solver; origin: [K] float64 w0,
-    None for zeros: all weights that solvers move are v, and those of the model w0 + v.
+    coordinates: [K] int64, ascending (see `chain`); n_unigram: number of potential unigram weights;
+    stochastic: whether for a stochastic solver; origin: [K] float64 w0, None for zeros: solvers
+    optimise v, and the weights of the model are w0 + v.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class WorkingLoss(Shifted):
         pairs, n_tests = coordinates[self.split :] - n_unigram, len(lattice.test_contexts)
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_tests)
         n_tokens = workspace.test_counts[self.unigram.tests]
-        # Stochastic descent moves its weights too often for a copy of them.
+        # Stochastic descent changes weights too often for a dense copy of them.
         self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
         if stochastic and len(self.origin):
             self.heads = OriginHeads(workspace, self.unigram, self.origin[: self.split])
@@ -98,7 +98,7 @@ class WorkingLoss(Shifted):
         return self.space.lattice.n_examples
 
     def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
-        """What a solver makes of the loss, made once: it has nothing but settings and states."""
+        """Return make(loss), made once: solvers themselves have only settings and states."""
         if make not in self._derived:
             self._derived[make] = make(self)
         found: DerivedT = self._derived[make]
@@ -106,7 +106,7 @@ class WorkingLoss(Shifted):
 
     @cached_property
     def tables(self) -> Tables:
-        """All sequences, constrained copies last, and where the weights of their tokens are."""
+        """All sequences, clamped lattices last, and the index of their weights."""
         lattice, pairs = self.space.lattice, self.pairs
         sequences = Sequences(
             self.space.n_labels,
@@ -124,7 +124,7 @@ class WorkingLoss(Shifted):
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_rows)
 
     def _unigrams_of(self, begin: int, end: int) -> Unigrams:
-        """Where the unigram weights of tokens begin:end are."""
+        """Return the index of the unigram weights of tokens begin:end."""
         return Unigrams(
             self.split,
             self.heads.tokens.indptr[begin : end + 1],
@@ -137,7 +137,7 @@ class WorkingLoss(Shifted):
         )
 
     def shard(self, i: int) -> Tables:
-        """The sequences of shard i, and where the unigram weights of its tokens are."""
+        """Return the sequences of shard i, and the index of their weights."""
         shard, whole = self.space.shards[i], self.tables.sequences
         begin, end = shard.begin, shard.end
         own = whole._replace(
@@ -152,18 +152,18 @@ class WorkingLoss(Shifted):
         return self.tables._replace(sequences=own, unigrams=self._unigrams_of(begin, end))
 
     def _columns(self, i: int) -> Columns:
-        """The tokens of rows in section i of the corpus."""
+        """Return the tokens of feature blocks in section i of the corpus."""
         columns = self.space.columns[i]
         tokens = columns.tokens
         return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
 
     def _section(self, i: int) -> Tables:
-        """The sequences of section i of the corpus: of a shard where it is in files, else all."""
+        """Return the sequences of section i: of a shard if the corpus is in files, else all."""
         return self.shard(i) if self.space.by_shard else self.tables
 
     @cached_property
     def observed(self) -> Floats:
-        """Empirical counts O [K] of the working weights: minus the gradient at no expectation."""
+        """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
         for i in range(len(space.columns)):
             section = self._section(i), self._columns(i), counts[: self.split]
@@ -175,7 +175,7 @@ class WorkingLoss(Shifted):
 
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
-        """Which weights have empirical counts, few where all potential weights work; the counts."""
+        """Weights with observed counts, few if the working set is complete, and the counts."""
         places = np.flatnonzero(self.observed)
         return places, self.observed[places]
 
@@ -183,8 +183,8 @@ class WorkingLoss(Shifted):
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
 
         theta: [K] float64, weights of `coordinates`.
-        RETURNS: the value, infinite where no path has a positive probability in the workspace's
-            precision, and the gradient [K].
+        RETURNS: the value, infinite if all paths underflow in the precision of the workspace, and
+            the gradient [K].
         """
         space = self.space
         places, counts = self._gold
@@ -194,7 +194,7 @@ class WorkingLoss(Shifted):
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
-        # So many weights are never screened; a copy would take a tenth of the time.
+        # So many weights are never screened; a copy would add a tenth to the time.
         kept = len(theta) <= _MAX_KEPT or space.by_shard
         space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
@@ -202,9 +202,9 @@ class WorkingLoss(Shifted):
         return value, gradient
 
     def gradient_there(self, contents: Contents) -> Floats:
-        """The gradient [K] at the weights at which another loss was evaluated, all of them ours.
+        """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
-        contents: the other's, which are in the workspace: nothing is inferred again.
+        contents: of the other loss, in the workspace: inference is not repeated.
         """
         other, space = contents.owner, self.space
         theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
@@ -219,7 +219,7 @@ class WorkingLoss(Shifted):
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:
-        """Leave marginals and potentials at theta [K] in the workspace, if they are not there."""
+        """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
         if contents is None or not contents.are_of(self, theta):
             self.value_and_grad(theta)
@@ -227,13 +227,13 @@ class WorkingLoss(Shifted):
         return contents
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian, where marginals are in the workspace.
+        """Approximate the diagonal of the Hessian from the marginals in the workspace.
 
-        Of a unigram weight sum_t p (1 - p), of a bigram weight its expected count, which is no
-        less: tokens count as if they were independent.
+        For a unigram weight sum_t p (1 - p), for a bigram weight its expected count, an upper
+        bound: as if tokens were independent.
 
-        gradient: [K] float64, of the loss at the point where marginals were evaluated last, on
-        these coordinates or others. RETURNS: [K] float64, >= 0.
+        gradient: [K] float64, at the point where marginals were evaluated last, by this loss or
+        another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
         sections: Iterable[int] = (0,)
@@ -253,7 +253,7 @@ class WorkingLoss(Shifted):
         return curvature
 
     def _head_curvature(self, i: int) -> list[Floats]:
-        """Of each chunk of shard i the variances of labels, summed by head: [H, Yp]."""
+        """Return label variances of each chunk of shard i, summed by frequent feature: [H, Yp]."""
         space, tables = self.space, self.shard(i)
         residual = space.residual_of(space.shards[i])
 
@@ -265,10 +265,10 @@ class WorkingLoss(Shifted):
         return space.workers.map(run, space.chunks[i])
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
-        """Visit the shards, each with its residuals at the point evaluated last in the workspace.
+        """Iterate over the shards, with the residuals of the last point in the workspace.
 
-        theta: [K], that point; vectors: whether its forward and backward vectors, of which the
-        workspace holds those of one shard at a time, are to be there too.
+        theta: [K], that point; vectors: whether forward and backward vectors of the shard, of which
+        the workspace contains one shard at a time, are needed too.
         """
         space = self.space
         again = len(space.shards) > 1 and (vectors or space.by_shard)
@@ -277,24 +277,24 @@ class WorkingLoss(Shifted):
                 self.infer(theta, i)
             yield i
             space.lattice.store.release()
-        # Inference has left marginals of this very point.
+        # The workspace contains marginals of this point.
         space.contents = Contents(self, theta)
 
     def infer(self, theta: Floats, i: int) -> list[Floats]:
-        """Infer shard i, in an order that reads matrices seldom; leaves residuals.
+        """Infer shard i in interleaved batches, and compute residuals.
 
-        RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
+        RETURNS: for each chunk, the residuals summed by frequent feature, [H, Yp].
         """
         return self._infer(theta, i, self.pairs.walks[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Infer only these chunks of the sequences of shard i; leaves marginals."""
+        """Infer these chunks of the sequences of shard i, and compute marginals."""
         whole = chunks == self.space.chunks[i]
         walk = self.pairs.walks[i] if whole else in_sequence(self.space.shards[i])
         self._infer(theta, i, walk, chunks, False)
 
     def vectors(self, i: int) -> Vectors:
-        """What inference writes of shard i, in the workspace."""
+        """Return views of the workspace for the vectors of shard i."""
         space = self.space
         shard, psi = space.shards[i], self.pairs.potentials.psi
         scratch = np.empty(psi.shape[1:], space.dtype)
@@ -303,14 +303,14 @@ class WorkingLoss(Shifted):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a gradient is expected less observed counts, by which it is bounded."""
+        """Whether the gradient is bounded by expected and observed counts."""
         return True
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
-        """What gradients of pairs are sums of, products alpha_{t-1} (x) backward_t, of shard i.
+        """Iterate over the products alpha_{t-1} (x) backward_t of the pair gradients of shard i.
 
         tokens: of the shard, by context.
-        YIELDS: tokens, vectors, and whether gold pairs are to be subtracted.
+        YIELDS: tokens, vectors, and whether to subtract gold pairs.
         """
         yield tokens, self.vectors(i), True
 
@@ -321,14 +321,14 @@ class WorkingLoss(Shifted):
         tables, pairs = self.shard(i), self.pairs.arrays
         vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
         walk = walk._replace(scored=len(self.values) > 0)
-        # For a stochastic solver the origin is in the heads.
+        # For a stochastic solver, the table of frequent features contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
 
         def run(first: int, last: int) -> Floats:
             tokens = int(shard.offsets[first]), int(shard.offsets[last])
             self.values.score(shard.begin, *tokens, space.backward)
             sums = np.zeros(self.heads.table.shape)
-            # Of its own, as chunks run beside each other.
+            # A new scratch, as chunks run in parallel.
             own = vectors._replace(scratch=np.empty_like(vectors.scratch))
             run_of = first, last, tables, pairs, theta, own, walk
             infer_chunk(*run_of, log_z, residuals, sums)
@@ -359,12 +359,12 @@ class WorkingLoss(Shifted):
     def gather(self, i: int, gradient: Floats) -> None:
         """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
-        Those of heads, and of values, are left out. The first section overwrites what is there.
+        Except of frequent features and real values. The first section overwrites the gradient.
         """
         self._gather_rows(i, gradient, self._tail_chunks)
 
     def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
-        """The same for chunks of rows, whether or not they are heads."""
+        """Do what `gather` does for chunks of feature blocks, frequent or not."""
         space = self.space
         given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
