@@ -215,11 +215,14 @@ class Draft:
         index: arrays that do not grow with the number of tokens; tokens: length and pieces of the
         others.
         """
-        arrays = {name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()}
+        arrays: dict[str, Any] = {
+            name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()
+        }
         values = [*self.pieces("values")]
         if values:
             arrays["values"] = np.concatenate(values)
-        return EncodedCorpus(**arrays, **index, start_label=start_label)
+        arrays |= index
+        return EncodedCorpus(**arrays, start_label=start_label)
 
 
 class CorpusBuilder:
@@ -302,7 +305,7 @@ class CorpusBuilder:
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
         # Real values come after the features of tokens.
         value_tests = np.arange(len(order), len(order) + len(self._value_keys))
-        index = {
+        index: dict[str, Array] = {
             "ctx_indptr": ctx_indptr,
             "ctx_indices": ctx_indices,
             "unigram_keys": np.concatenate((self.tests.rows[order, 0], self._value_keys)),

@@ -123,8 +123,8 @@ class FileDraft(Draft):
                     stream.write(npy_header(dtype, n))
                     for piece in pieces:
                         stream.write(piece.astype(dtype).tobytes())
-            for name, stream in self._streams.items():
-                stream.close()
+            for name, raw in self._streams.items():
+                raw.close()
                 self._path(name).unlink()
             meta = {"version": VERSION, "start_label": start_label}
             (self._unfinished / _META).write_text(json.dumps(meta), encoding="utf8")

@@ -172,52 +172,52 @@ def list_places(
     rows: Ints,
     weight_ptr: Ints,
     places: Ints,
-    ent_ptr: Ints,
+    corr_ptr: Ints,
     bits: Ints,
-    entry_of: Ints,
-    ent_place: Ints,
-    entry_ptr: Ints,
-    entry_weights: Ints,
+    correction_of: Ints,
+    corr_place: Ints,
+    correction_ptr: Ints,
+    correction_weights: Ints,
 ) -> None:
     """List the distinct positions of each context, ascending, and the weights of each.
 
-    row_ptr, rows, weight_ptr, places: see `count_places`; ent_ptr: [C + 1] int64, corrections of a
-    context; bits: [W] uint64, 0, a bit for each position, and entry_of: [64 W] int64, workspaces;
-    ent_place: [E] int32, out; entry_ptr [E + 1] int64 and entry_weights int32: CSR, out, weights of
-    a correction, by block.
+    row_ptr, rows, weight_ptr, places: see `count_places`; corr_ptr: [C + 1] int64, corrections of a
+    context; bits: [W] uint64, 0, a bit for each position, and correction_of: [64 W] int64,
+    workspaces; corr_place: [E] int32, out; correction_ptr [E + 1] int64 and correction_weights
+    int32: CSR, out, weights of a correction, by block.
     """
     one = np.uint64(1)
-    fill(entry_ptr, 0, len(entry_ptr), 0)
+    fill(correction_ptr, 0, len(correction_ptr), 0)
     for c in range(len(row_ptr) - 1):
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
                 place = np.int64(places[k])
                 bits[place >> 6] |= one << np.uint64(place & 63)
-        e = int(ent_ptr[c])
-        if e == ent_ptr[c + 1]:
+        e = int(corr_ptr[c])
+        if e == corr_ptr[c + 1]:
             continue
         for w in range(len(bits)):
             word = bits[w]
             while word != np.uint64(0):
                 lowest = (w << 6) + _low_bit(word)
-                ent_place[e] = lowest
-                entry_of[lowest] = e
+                corr_place[e] = lowest
+                correction_of[lowest] = e
                 e += 1
                 word &= word - one
             bits[w] = np.uint64(0)
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                entry_ptr[entry_of[places[k]] + 1] += 1
-        begin = ent_ptr[c]
-        for e in range(begin, ent_ptr[c + 1]):
-            entry_ptr[e + 1] += entry_ptr[e]
-        # `entry_of` becomes the index of the next weight of the position.
-        for e in range(begin, ent_ptr[c + 1]):
-            entry_of[ent_place[e]] = entry_ptr[e]
+                correction_ptr[correction_of[places[k]] + 1] += 1
+        begin = corr_ptr[c]
+        for e in range(begin, corr_ptr[c + 1]):
+            correction_ptr[e + 1] += correction_ptr[e]
+        # `correction_of` becomes the index of the next weight of the position.
+        for e in range(begin, corr_ptr[c + 1]):
+            correction_of[corr_place[e]] = correction_ptr[e]
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                entry_weights[entry_of[places[k]]] = k
-                entry_of[places[k]] += 1
+                correction_weights[correction_of[places[k]]] = k
+                correction_of[places[k]] += 1
 
 
 @kernel

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .hessian import Turn, add_product
+from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
-from .sgd import Summed, add_gradient, collect_rows, forget
+from .sgd import Summed, add_gradient, collect_blocks, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
     averaging: bool = False
 
 
-class RowMarks(NamedTuple):
+class BlockMarks(NamedTuple):
     """Which rows a minibatch has: weights_of [rows + 1] int64, weights of each row.
 
     Workspaces: marks [rows] int64, all -1 first; touched, done [rows] int64, done all zero first.
@@ -143,7 +143,7 @@ def step_all(eta: float, rule: Rule, gradient: Floats, theta: Floats, extra: Flo
 
 @inner
 def _catch_up(
-    rows: Ints, step: int, eta: float, rule: Rule, marks: RowMarks, theta: Floats, extra: Floats
+    rows: Ints, step: int, eta: float, rule: Rule, marks: BlockMarks, theta: Floats, extra: Floats
 ) -> None:
     """Bring rows up to a step; arguments as in `minibatch_pass`."""
     done = marks.done
@@ -161,7 +161,7 @@ def _step(
     rows: Ints,
     eta: float,
     rule: Rule,
-    marks: RowMarks,
+    marks: BlockMarks,
     gradient: Floats,
     theta: Floats,
     extra: Floats,
@@ -182,11 +182,11 @@ def minibatch_pass(
     etas: Floats,
     rule: Rule,
     tables: Tables,
-    marks: RowMarks,
+    marks: BlockMarks,
     theta: Floats,
     extra: Floats,
     summed: Summed,
-    visit: SequenceWorkspace,
+    workspace: SequenceWorkspace,
 ) -> float:
     """One pass over examples, a minibatch at a time, with a step along each one's gradient.
 
@@ -196,15 +196,15 @@ def minibatch_pass(
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
     loss = 0.0
-    forget(visit)
+    forget(workspace)
     for number in range(len(etas)):
         eta = etas[number]
         members = order[number * batch : (number + 1) * batch]
-        found = collect_rows(members, number, tables, marks.marks, marks.touched)
+        found = collect_blocks(members, number, tables, marks.marks, marks.touched)
         rows = marks.touched[:found]
         _catch_up(rows, number, eta, rule, marks, theta, extra)
         for s in members:
-            loss += add_gradient(s, number, tables, theta, summed, visit)
+            loss += add_gradient(s, number, tables, theta, summed, workspace)
         _step(rows, eta, rule, marks, summed.gradient, theta, extra)
         for row in rows:
             marks.done[row] = number + 1
@@ -223,8 +223,8 @@ def add_gradient_and_product(
     direction: Floats,
     summed: Summed,
     product: Floats,
-    visit: SequenceWorkspace,
-    turn: Turn,
+    workspace: SequenceWorkspace,
+    changes: TangentWorkspace,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
@@ -234,8 +234,8 @@ def add_gradient_and_product(
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, visit)
-        add_product(s, number, tables, direction, product, visit, turn)
+        loss += add_gradient(s, number, tables, theta, summed, workspace)
+        add_product(s, number, tables, direction, product, workspace, changes)
     return loss
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from .compiled import inner, kernel, prefetch
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
-from .pair_counts import entries_of, subtract_gold
-from .sequence import expect_example_pairs, infer_example, settle_example_entries
+from .pair_counts import corrections_of, subtract_gold
+from .sequence import expect_example_pairs, infer_example, settle_example_corrections
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5
@@ -59,39 +59,39 @@ def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float
 
 
 @kernel
-def penalise(row_ptr: Ints, paid: Paid) -> None:
+def penalise(block_ptr: Ints, paid: Paid) -> None:
     """Apply to all weights the penalties that have been due since they were last seen.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
 
-    row_ptr: [R + 1], weights of a row.
+    block_ptr: [R + 1], weights of a row.
     """
     due, shrunk = paid.due, paid.shrunk
     for row in range(len(shrunk)):
         factor = _decay(due[1] - shrunk[row])
         shrunk[row] = due[1]
-        for k in range(row_ptr[row], row_ptr[row + 1]):
+        for k in range(block_ptr[row], block_ptr[row + 1]):
             _penalise(k, factor * paid.theta[k], paid.theta, paid.received, due[0])
 
 
 @inner
-def update_rows(
+def update_blocks(
     t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the unigram weights of token t, then apply the penalties due.
 
     residual: [Yp], gradient by label; paid: `shrunk` is of rows.
     """
-    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
     theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
     for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _AHEAD < len(rows):
-            prefetch(received, row_ptr[rows[j + _AHEAD]])
+            prefetch(received, block_ptr[rows[j + _AHEAD]])
             prefetch(shrunk, rows[j + _AHEAD])
         row = rows[j]
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         factor = _decay(due[1] - shrunk[row])
         shrunk[row] = due[1]
         if end - begin == n_labels:
@@ -100,7 +100,7 @@ def update_rows(
                 _penalise(y, factor * (weights[y] - step * residual[y]), weights, own, due[0])
         else:
             for k in range(begin, end):
-                weight = factor * (theta[k] - step * residual[row_labels[k]])
+                weight = factor * (theta[k] - step * residual[block_labels[k]])
                 _penalise(k, weight, theta, received, due[0])
 
 
@@ -134,8 +134,8 @@ def _update_full(
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
     """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
-    for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
-        begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+    for row in bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
+        begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
         if end - begin == bigrams.n_previous * n_labels:
             earliest = paid.due[1]
             for k in range(begin, end):
@@ -144,15 +144,15 @@ def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: 
                 _update_full(begin, bigrams.n_previous, n_labels, residual, step, paid)
                 continue
         for k in range(begin, end):
-            _update_pair(k, paid.theta[k] - step * flat[bigrams.row_places[k]], paid)
+            _update_pair(k, paid.theta[k] - step * flat[bigrams.block_places[k]], paid)
 
 
 @inner
-def _update_entries(
+def _update_corrections(
     begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
-    ptr, weights = tables.bigrams.ent_weight_ptr, tables.bigrams.ent_weights
+    ptr, weights = tables.bigrams.corr_weight_ptr, tables.bigrams.corr_weights
     for e in range(begin, end):
         for j in range(ptr[e], ptr[e + 1]):
             k: Any = np.int64(weights[j])
@@ -161,7 +161,7 @@ def _update_entries(
 
 @inner
 def _update_pairs(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, paid: Paid
+    s: int, tables: Tables, workspace: SequenceWorkspace, step: float, paid: Paid
 ) -> None:
     """Descend on the bigram weights of example s, a run of tokens at a time.
 
@@ -171,7 +171,7 @@ def _update_pairs(
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_copy, n = sequences.copies[s] >= 0, end - begin
-    contexts, residual = visit.pairs.contexts, visit.pair_sums
+    contexts, residual = workspace.pairs.contexts, workspace.pair_sums
     same_context = same_matrix = end_of_matrix = 0
     for i in range(n):
         c = context[i]
@@ -181,13 +181,13 @@ def _update_pairs(
             while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
                 end_of_matrix += 1
             if not contexts.constant[m]:
-                expect_example_pairs(i, end_of_matrix, m, has_copy, visit)
+                expect_example_pairs(i, end_of_matrix, m, has_copy, workspace)
         # The first token has entries of its own, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
-            first, last = entries_of(same_context, c, contexts)
+            first, last = corrections_of(same_context, c, contexts)
             if first < last:
-                settle_example_entries(same_context, i + 1, c, has_copy, labels, visit)
-                _update_entries(first, last, tables, visit.entry_sums, step, paid)
+                settle_example_corrections(same_context, i + 1, c, has_copy, labels, workspace)
+                _update_corrections(first, last, tables, workspace.correction_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             for t in range(same_matrix, end_of_matrix):
@@ -197,7 +197,7 @@ def _update_pairs(
 
 @inner
 def update_example(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
+    s: int, tables: Tables, workspace: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
     """Descend from the gradient of example s, which was inferred last, then apply penalties.
 
@@ -207,15 +207,15 @@ def update_example(
     sequences = tables.sequences
     begin, n_labels = sequences.offsets[s], sequences.n_labels
     for t in range(begin, sequences.offsets[s + 1]):
-        residual = visit.vectors.marginals[t - begin]
-        update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
-    _update_pairs(s, tables, visit, step, bigram)
+        residual = workspace.vectors.marginals[t - begin]
+        update_blocks(t, n_labels, tables.unigrams, residual, step, unigram)
+    _update_pairs(s, tables, workspace, step, bigram)
 
 
 @inner
-def forget(visit: SequenceWorkspace) -> None:
+def forget(workspace: SequenceWorkspace) -> None:
     """Take all potentials for out of date, as weights have changed since."""
-    stamp = visit.pairs.potentials.stamp
+    stamp = workspace.pairs.potentials.stamp
     for i in range(len(stamp)):
         stamp[i] = -1
 
@@ -230,7 +230,7 @@ def sgd_pass(
     l2_rate: float,
     eta: float,
     decay: float,
-    visit: SequenceWorkspace,
+    workspace: SequenceWorkspace,
 ) -> float:
     """One pass of stochastic gradient descent over examples, in the given order.
 
@@ -240,17 +240,17 @@ def sgd_pass(
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
     due, loss = unigram.due, 0.0
-    forget(visit)
+    forget(workspace)
     for number in range(len(order)):
         s = order[number]
         weight = tables.sequences.weights[s]
-        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, visit)
+        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, workspace)
         if eta == 0.0:
             continue
         # An example's share of the penalty does not depend on its weight.
         due[0] += eta * l1_rate
         due[1] += eta * l2_rate
-        update_example(s, tables, visit, eta * weight, unigram, bigram)
+        update_example(s, tables, workspace, eta * weight, unigram, bigram)
         eta *= decay
     return loss
 
@@ -265,7 +265,7 @@ class Summed(NamedTuple):
 
 @inner
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, workspace: SequenceWorkspace
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
@@ -273,8 +273,8 @@ def add_gradient(
     see `infer_example`. RETURNS: the weighted loss.
     """
     weight, split = tables.sequences.weights[s], tables.unigrams.split
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], workspace)
+    update_example(s, tables, workspace, -weight, summed.unigram, summed.bigram)
     return float(weight * loss)
 
 
@@ -285,7 +285,7 @@ def add_gradients(
     tables: Tables,
     theta: Floats,
     summed: Summed,
-    visit: SequenceWorkspace,
+    workspace: SequenceWorkspace,
 ) -> float:
     """Add the weighted gradients of examples `members`, at the same weights, to gradients.
 
@@ -294,7 +294,7 @@ def add_gradients(
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, visit)
+        loss += add_gradient(s, number, tables, theta, summed, workspace)
     return loss
 
 
@@ -313,19 +313,19 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
 
 
 @inner
-def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
+def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
     """List the rows that sequences have: unigram rows, then bigram rows.
 
     members: [n] sequences; marks: [rows] int64, in and out, the number at which a row was listed
     last; touched: [rows] int64, out. RETURNS: how many they are.
     """
-    sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
-    n, n_unigram = 0, len(unigrams.row_ptr) - 1
+    sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
+    n, n_unigram = 0, len(unigrams.block_ptr) - 1
     for s in members:
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
             n = _collect(rows, 0, number, marks, touched, n)
-            c = context_rows.context[t]
-            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+            c = context_blocks.context[t]
+            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
             n = _collect(rows, n_unigram, number, marks, touched, n)
     return n

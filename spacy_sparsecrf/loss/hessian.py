@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..kernels.hessian import differentiate_chunk, recover_chunk
 from ..kernels.layout import Tangents, TokensBy, Vectors
 from ..kernels.pair_counts import matrix_products, settle_changes
-from ..kernels.pairs import slope_entries, slope_matrices
+from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks
 from .lattice import Floats
 from .pairs import PairPotentials
@@ -26,18 +26,21 @@ class _PairSlopes:
     def __init__(self, pairs: PairPotentials) -> None:
         self._pairs = pairs
         self.slopes = pairs.new_slopes(pairs.space.dtype)
-        shape, n_entries = pairs.potentials.psi.shape, pairs.contexts.n_entries
+        shape, n_corrections = pairs.potentials.psi.shape, pairs.contexts.n_corrections
         self._counts, self._changes = np.zeros(shape), np.zeros(shape)
-        self._entry_counts, self._entry_changes = np.zeros(n_entries), np.zeros(n_entries)
+        self._correction_counts, self._correction_changes = (
+            np.zeros(n_corrections),
+            np.zeros(n_corrections),
+        )
 
-    def turn(self, direction: Floats) -> None:
+    def set_direction(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
         given = pairs.bigrams, direction, self.slopes
         workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
-        workers.map(slope_entries, pairs.context_chunks, pairs.arrays, *given)
+        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *given)
         self._changes[:, :, :] = 0.0
-        self._entry_changes[:] = 0.0
+        self._correction_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
         """Add the products of the vectors of shard i to the sums that are multiplied by slopes.
@@ -46,10 +49,10 @@ class _PairSlopes:
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
-            self._entry_counts[:] = 0.0
+            self._correction_counts[:] = 0.0
         tokens = self._pairs.tokens[i]
         self._add(i, tokens.by_matrix, vectors, self._counts)
-        self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
+        self._pairs.sum_corrections(tokens.by_context, vectors, self._correction_counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
         """Add the products of the vectors of shard i with their changes."""
@@ -59,9 +62,9 @@ class _PairSlopes:
         # Before the first token nothing changes.
         self._add(i, without_starts(tokens.by_matrix), forward, self._changes)
         self._add(i, tokens.by_matrix, backward, self._changes)
-        by_context, changes = tokens.by_context, self._entry_changes
-        self._pairs.sum_entries(without_starts(by_context), forward, changes)
-        self._pairs.sum_entries(by_context, backward, changes)
+        by_context, changes = tokens.by_context, self._correction_changes
+        self._pairs.sum_corrections(without_starts(by_context), forward, changes)
+        self._pairs.sum_corrections(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
@@ -72,7 +75,10 @@ class _PairSlopes:
     def finish(self, product: Floats) -> None:
         """Gather the product [K] of the bigram weights from the sums."""
         pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
-        counts, changes = (self._counts, self._entry_counts), (self._changes, self._entry_changes)
+        counts, changes = (
+            (self._counts, self._correction_counts),
+            (self._changes, self._correction_changes),
+        )
         pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
         pairs.gather(*changes, product)
 
@@ -96,8 +102,8 @@ class HessianProduct:
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
         # The same frequent features, with a table for the weights of directions.
-        self._heads = copy(working.heads)
-        self._heads.table = np.zeros_like(working.heads.table)
+        self._frequent = copy(working.frequent)
+        self._frequent.table = np.zeros_like(working.frequent.table)
         self._values = working.values.with_table_of_its_own()
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
@@ -148,10 +154,10 @@ class HessianProduct:
         contents = space.contents
         if contents is None or not contents.are_of(self, self._theta):
             self.prepare(self._theta)
-        self._heads.fill(vector)
+        self._frequent.fill(vector)
         self._values.fill(vector)
-        self._pairs.turn(vector[working.split :])
-        result, sums = np.zeros(len(vector)), np.zeros(self._heads.table.shape)
+        self._pairs.set_direction(vector[working.split :])
+        result, sums = np.zeros(len(vector)), np.zeros(self._frequent.table.shape)
         for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
             tangents = Tangents(
@@ -165,7 +171,7 @@ class HessianProduct:
             space.lattice.store.release()
         if not space.by_shard:
             working.gather(0, result)
-        result[: self._heads.n_weights] = self._heads.gradient(sums)
+        result[: self._frequent.n_weights] = self._frequent.gradient(sums)
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])
         return result
@@ -215,7 +221,7 @@ class HessianProduct:
         """
         working, space = self._working, self._working.space
         tables, offsets = working.shard(i), space.shards[i].offsets
-        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._heads.table))
+        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._frequent.table))
         pairs, slopes, begin = working.pairs.arrays, self._pairs.slopes, space.shards[i].begin
 
         def run(first: int, last: int) -> Floats:
@@ -226,7 +232,7 @@ class HessianProduct:
                 extra = (tables.sequences.token_weight[slice(*tokens), None] > 0.0) * scores
                 own[:] = own + extra if scored else extra
                 scored = True
-            sums = np.zeros(self._heads.table.shape)
+            sums = np.zeros(self._frequent.table.shape)
             given = first, last, tables, pairs, vector, slopes
             differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
             return sums

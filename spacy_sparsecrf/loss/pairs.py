@@ -30,18 +30,18 @@ from ..kernels.layout import (
     Vectors,
 )
 from ..kernels.pair_counts import (
-    count_entries,
-    entry_sums,
+    correction_sums,
+    count_corrections,
     gather_bigrams,
     matrix_residuals,
     pair_sums,
-    settle_entries,
+    settle_corrections,
 )
-from ..kernels.pairs import build_entries, build_matrices
+from ..kernels.pairs import build_corrections, build_matrices
 from ..parallel import cut
 from .lattice import Csr, Floats, Ints, Longs, Mask
 from .weights import FeatureBlocks
-from .workspace import LARGE_BYTES, MatrixTokens, Workspace, in_waves
+from .workspace import LARGE_BYTES, MatrixTokens, Workspace, interleaved_order
 
 Shorts = NDArray[np.uint16]
 
@@ -59,23 +59,23 @@ class ContextLayout:
     """Matrices and sparse corrections of merged contexts.
 
     active: [C'] int32, merged context of each context of the corpus; context: [N] int32, merged
-    context of a token; matrix_rows: feature blocks of a matrix; arrays: matrix and corrections of a
-    context; entry_context: [E] int32; entry_weights, weight_entries: weights of a correction, and
-    its transpose.
+    context of a token; matrix_blocks: feature blocks of a matrix; arrays: matrix and corrections of
+    a context; correction_context: [E] int32; correction_weights, weight_corrections: weights of a
+    correction, and its transpose.
     """
 
     active: Ints
     context: Ints
-    matrix_rows: Csr
+    matrix_blocks: Csr
     arrays: Contexts
-    entry_context: Ints
-    entry_weights: Csr
-    weight_entries: Csr
+    correction_context: Ints
+    correction_weights: Csr
+    weight_corrections: Csr
 
     @property
-    def n_entries(self) -> int:
+    def n_corrections(self) -> int:
         """Number of sparse corrections E."""
-        return len(self.arrays.ent_place)
+        return len(self.arrays.corr_place)
 
 
 def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) -> ContextLayout:
@@ -88,17 +88,17 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     in_matrix = rule.choose()
     bases = np.where(in_matrix, rule.table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
-    matrix_rows = _csr(bases[first])
-    constant = (np.diff(matrix_rows.indptr) == 0) & (space.lattice.legal is None)
+    matrix_blocks = _csr(bases[first])
+    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.legal is None)
     table = np.where(in_matrix, 0, rule.table)
     entries, weights = _entries(table, rows, space.n_labels, space.padded)
-    ent_ptr = entries[0]
+    corr_ptr = entries[0]
     return ContextLayout(
         rule.active,
         rule.context,
-        matrix_rows,
+        matrix_blocks,
         Contexts(matrix_of, constant, *entries),
-        np.repeat(np.arange(len(table), dtype=np.int32), np.diff(ent_ptr)),
+        np.repeat(np.arange(len(table), dtype=np.int32), np.diff(corr_ptr)),
         weights,
         weights.transposed(int(rows.ptr[-1])),
     )
@@ -172,13 +172,15 @@ class _Rule:
         present = self.table > 0
         mask: Mask = np.logical_and(present, self._share >= least_share)
         own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
-        own = self._entry_cost(mask) > own_cost
+        own = self._correction_cost(mask) > own_cost
         return [mask, np.where(own[:, None], present, mask)] if own.any() else [mask]
 
-    def _entry_cost(self, mask: Mask) -> Floats:
+    def _correction_cost(self, mask: Mask) -> Floats:
         """Operations on the corrections of each context [C]."""
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
-        return entries * (self._limits.entry * self._tokens + self._limits.entry_exp * self._n_exps)
+        return entries * (
+            self._limits.correction * self._tokens + self._limits.correction_exp * self._n_exps
+        )
 
     def _matrices(self, mask: Mask) -> tuple[Longs, Longs]:
         """Return contexts with distinct matrices, [M], and the matrix of each context, [C]."""
@@ -195,11 +197,11 @@ class _Rule:
         first, matrix_of = self._matrices(mask)
         # A matrix and its gradient, in float64.
         n_bytes = 2.0 * 8.0 * self._area * len(first)
-        entry_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
-        if n_bytes > self._limits.matrix_bytes or entry_bytes > self._limits.entry_bytes:
-            return 1e30 * (n_bytes + entry_bytes)
+        correction_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
+        if n_bytes > self._limits.matrix_bytes or correction_bytes > self._limits.correction_bytes:
+            return 1e30 * (n_bytes + correction_bytes)
         cost = self._matrix_cost(np.any(mask[first], axis=1) | self._masked, matrix_of)
-        return cost + float(self._entry_cost(mask).sum())
+        return cost + float(self._correction_cost(mask).sum())
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
         """Return the operations of building matrices, and of products with them, except of ones."""
@@ -234,17 +236,17 @@ def _entries(
     area = (n_labels + 1) * padded
     sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
     count_places(*given, np.full(area, -1, np.int32), sizes, n_weights)
-    ent_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    n_entries = int(ent_ptr[-1])
-    place = np.empty(n_entries, np.int32)
-    weights = Csr(np.empty(n_entries + 1, np.int64), np.empty(n_weights.sum(), np.int32))
+    corr_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    n_corrections = int(corr_ptr[-1])
+    place = np.empty(n_corrections, np.int32)
+    weights = Csr(np.empty(n_corrections + 1, np.int64), np.empty(n_weights.sum(), np.int32))
     n_words = -(-area // 64)
     bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
-    list_places(*given, ent_ptr, bits, counts, place, weights.indptr, weights.indices)
+    list_places(*given, corr_ptr, bits, counts, place, weights.indptr, weights.indices)
     context = np.repeat(np.arange(len(table)), sizes)
     before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
     previous, label = (of_place.astype(np.uint16) for of_place in np.divmod(place, padded))
-    return (ent_ptr, ent_ptr[:-1] + before_start, previous, label, place), weights
+    return (corr_ptr, corr_ptr[:-1] + before_start, previous, label, place), weights
 
 
 class PairPotentials:
@@ -266,18 +268,18 @@ class PairPotentials:
         self.contexts = lay_out_contexts(space, rows, stochastic)
         self.arrays = self.new_arrays(space.dtype)
         self.potentials = self.arrays.potentials
-        matrix_rows, weights = self.contexts.matrix_rows, self.contexts.entry_weights
-        of_matrices = matrix_rows.indptr, matrix_rows.indices, rows.ptr, rows.places
+        matrix_blocks, weights = self.contexts.matrix_blocks, self.contexts.correction_weights
+        of_matrices = matrix_blocks.indptr, matrix_blocks.indices, rows.ptr, rows.places
         self.bigrams = Bigrams(
             space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices, origin
         )
-        self._entry_gold: Floats | None = None
+        self._correction_gold: Floats | None = None
         self._cut_chunks()
 
     def new_arrays(self, dtype: DTypeLike = np.float64) -> Pairs:
         """Return potentials that are not evaluated, except matrices of ones and the mask."""
-        n_matrices, n_labels = len(self.contexts.matrix_rows), self.space.n_labels
-        n_contexts, n_entries = len(self.contexts.arrays.matrix_of), self.contexts.n_entries
+        n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
+        n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
         legal = self.space.lattice.legal
         shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
@@ -285,7 +287,7 @@ class PairPotentials:
         if legal is not None:
             psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
-        of_entries = np.zeros(n_entries), np.zeros(n_entries)
+        of_entries = np.zeros(n_corrections), np.zeros(n_corrections)
         rewritten = np.zeros(n_contexts, dtype=np.bool_)
         stamp = np.zeros(n_matrices + n_contexts, dtype=np.int64)
         potentials = Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
@@ -301,19 +303,19 @@ class PairPotentials:
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, corrections and blocks into chunks of about equal work."""
         contexts, n_chunks = self.contexts, self.space.limits.n_chunks
-        n_entries = np.diff(contexts.arrays.ent_ptr)
-        self.matrix_chunks = cut(np.diff(contexts.matrix_rows.indptr), n_chunks)
-        self.context_chunks = cut(n_entries, n_chunks)
+        n_corrections = np.diff(contexts.arrays.corr_ptr)
+        self.matrix_chunks = cut(np.diff(contexts.matrix_blocks.indptr), n_chunks)
+        self.context_chunks = cut(n_corrections, n_chunks)
         store = self.space.lattice.store
         tokens = store.counts(contexts.context, len(contexts.arrays.matrix_of))
-        self._entry_chunks = cut(tokens[contexts.entry_context], n_chunks)
-        self._row_matrices = contexts.matrix_rows.transposed(len(self.rows))
+        self._correction_chunks = cut(tokens[contexts.correction_context], n_chunks)
+        self._row_matrices = contexts.matrix_blocks.transposed(len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
         by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)
         ctx_ptr = np.searchsorted(contexts.arrays.matrix_of[by_matrix], bounds)
         self.matrix_contexts = ContextsOf(ctx_ptr, by_matrix)
-        per_matrix = np.add.reduceat(n_entries[by_matrix], ctx_ptr[:-1])
+        per_matrix = np.add.reduceat(n_corrections[by_matrix], ctx_ptr[:-1])
         self.settle_chunks = cut(per_matrix, n_chunks)
 
     @cached_property
@@ -326,16 +328,16 @@ class PairPotentials:
         ]
 
     @cached_property
-    def walks(self) -> list[BatchOrder]:
+    def batch_orders(self) -> list[BatchOrder]:
         """For each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
             together = len(shard.offsets) if is_large else space.limits.together
             own = contexts.context[shard.begin : shard.end]
-            walk = in_waves(shard, chunks, together, own, contexts.arrays.matrix_of)
-            (order,) = space.lattice.store.kept((walk.order,))
-            found.append(walk._replace(order=order))
+            batch = interleaved_order(shard, chunks, together, own, contexts.arrays.matrix_of)
+            (order,) = space.lattice.store.kept((batch.order,))
+            found.append(batch._replace(order=order))
             space.lattice.store.release()
         return found
 
@@ -344,11 +346,11 @@ class PairPotentials:
         """[M, Y + 1, Yp], expected minus observed pair counts of a matrix."""
         return np.zeros(self.potentials.psi.shape)
 
-    def _count_entries(self, sequences: Iterable[Sequences]) -> Floats:
+    def _count_corrections(self, sequences: Iterable[Sequences]) -> Floats:
         """Return the weighted gold counts [E] of corrections."""
-        gold = np.zeros(self.contexts.n_entries)
+        gold = np.zeros(self.contexts.n_corrections)
         for own, tokens in zip(sequences, self.tokens, strict=True):
-            count_entries(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
+            count_corrections(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
         return gold
 
     def fill(self, theta: Floats) -> None:
@@ -358,11 +360,11 @@ class PairPotentials:
         """
         workers, given = self.space.workers, (self.arrays, self.bigrams, theta)
         workers.map(build_matrices, self.matrix_chunks, *given)
-        workers.map(build_entries, self.context_chunks, *given)
+        workers.map(build_corrections, self.context_chunks, *given)
 
     def begin_sums(self) -> None:
         """Clear the sums over shards."""
-        self._entry_sums = np.zeros(self.contexts.n_entries)
+        self._correction_sums = np.zeros(self.contexts.n_corrections)
 
     def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
         """Add the pair counts of shard i, given its sequences and vectors."""
@@ -373,7 +375,7 @@ class PairPotentials:
             matrix_residuals(first, last, *given, i == 0, np.zeros(residual.shape[1:]), residual)
 
         self.space.workers.map(add, tokens.chunks)
-        self.sum_entries(tokens.by_context, vectors, self._entry_sums)
+        self.sum_corrections(tokens.by_context, vectors, self._correction_sums)
 
     def with_sums(self, i: int, by_matrix: TokensBy, vectors: Vectors) -> MatrixSums:
         """Return tokens of shard i by matrix, with the sums alpha_{t-1} (x) backward_t of spans."""
@@ -384,26 +386,26 @@ class PairPotentials:
         self.space.workers.map(pair_sums, chunks, *given)
         return MatrixSums(by_matrix, tokens.mat_spans, sums)
 
-    def sum_entries(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
+    def sum_corrections(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
-        given = self.contexts.arrays, self.contexts.entry_context, tokens, vectors, sums
-        self.space.workers.map(entry_sums, self._entry_chunks, *given)
+        given = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
+        self.space.workers.map(correction_sums, self._correction_chunks, *given)
 
     def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
-        if self._entry_gold is None:
-            self._entry_gold = self._count_entries(sequences)
-        given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._entry_sums)
+        if self._correction_gold is None:
+            self._correction_gold = self._count_corrections(sequences)
+        given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
         workers = self.space.workers
-        workers.map(settle_entries, self.settle_chunks, *given, self._entry_gold, *sums)
+        workers.map(settle_corrections, self.settle_chunks, *given, self._correction_gold, *sums)
         self.gather(*sums, gradient)
 
-    def gather(self, residual: Floats, entry_residual: Floats, gradient: Floats) -> None:
+    def gather(self, residual: Floats, correction_residual: Floats, gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights.
 
-        residual: [M, Y + 1, Yp], of matrices; entry_residual: [E].
+        residual: [M, Y + 1, Yp], of matrices; correction_residual: [E].
         """
-        matrices, entries = self._row_matrices, self.contexts.weight_entries
+        matrices, entries = self._row_matrices, self.contexts.weight_corrections
         given = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
-        of_entries = entries.indptr, entries.indices, entry_residual, gradient
+        of_entries = entries.indptr, entries.indices, correction_residual, gradient
         self.space.workers.map(gather_bigrams, self._row_chunks, *given, *of_entries)

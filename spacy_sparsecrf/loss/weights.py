@@ -58,7 +58,7 @@ class FeatureBlocks:
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
 
-class Heads:
+class FrequentFeatures:
     """Frequent features: the first blocks, stored as dense vectors over labels, mostly zeros.
 
     Features are numbered by descending frequency: few features have most occurrences.
@@ -73,11 +73,11 @@ class Heads:
         gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
         most = space.limits.table_bytes // (8 * space.padded)
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
-        self.n_rows = n_heads = int(np.argmax(saved))
-        self.n_weights = int(rows.ptr[n_heads])
-        self.tokens = rows.of(space.lattice.tests, 0, n_heads, space.lattice.store)
-        self.table = np.zeros((n_heads, space.padded), space.dtype)
-        row = np.repeat(np.arange(n_heads), np.diff(rows.ptr[: n_heads + 1]))
+        self.n_rows = n_frequent = int(np.argmax(saved))
+        self.n_weights = int(rows.ptr[n_frequent])
+        self.tokens = rows.of(space.lattice.tests, 0, n_frequent, space.lattice.store)
+        self.table = np.zeros((n_frequent, space.padded), space.dtype)
+        row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
 
     def fill(self, theta: Floats) -> None:
@@ -90,10 +90,10 @@ class Heads:
         return gradient
 
 
-class OriginHeads(Heads):
+class OriginFeatures(FrequentFeatures):
     """Frequent features with the origin of the weights, which solvers do not change.
 
-    space, rows: see `Heads`; origin: [K] float64, of the unigram weights.
+    space, rows: see `FrequentFeatures`; origin: [K] float64, of the unigram weights.
     """
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:

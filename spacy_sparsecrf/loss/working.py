@@ -8,15 +8,15 @@ import numpy as np
 
 from ..kernels.expectations import (
     count_gold,
+    frequent_curvature,
     gather_unigrams,
-    head_curvature,
     infer_chunk,
     unigram_curvature,
 )
 from ..kernels.layout import (
     BatchOrder,
     Columns,
-    ContextRows,
+    ContextBlocks,
     Sequences,
     Tables,
     TokensBy,
@@ -27,8 +27,8 @@ from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .weights import FeatureBlocks, Heads, OriginHeads, ValueWeights
-from .workspace import Contents, Spares, Workspace, in_sequence
+from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
+from .workspace import Contents, Spares, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
 
@@ -81,16 +81,20 @@ class WorkingLoss(Shifted):
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_tests)
         n_tokens = workspace.test_counts[self.unigram.tests]
         # Stochastic descent changes weights too often for a dense copy of them.
-        self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
+        self.frequent = FrequentFeatures(
+            workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens
+        )
         if stochastic and len(self.origin):
-            self.heads = OriginHeads(workspace, self.unigram, self.origin[: self.split])
-        self.token_rows = self.unigram.of(lattice.tests, self.heads.n_rows, store=lattice.store)
+            self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
+        self.token_blocks = self.unigram.of(
+            lattice.tests, self.frequent.n_rows, store=lattice.store
+        )
         self.values = ValueWeights(workspace, self.unigram)
         of_pairs = self.origin[self.split :]
         self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
         n_chunks = workspace.limits.n_chunks
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
-        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.heads.n_rows)
+        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.frequent.n_rows)
 
     @property
     def n_examples(self) -> int:
@@ -120,18 +124,18 @@ class WorkingLoss(Shifted):
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
         rows = self.bigram.of(lattice.ctx_tests)
-        context_rows = ContextRows(lattice.context, rows.indptr, rows.indices)
-        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_rows)
+        context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
+        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
     def _unigrams_of(self, begin: int, end: int) -> Unigrams:
         """Return the index of the unigram weights of tokens begin:end."""
         return Unigrams(
             self.split,
-            self.heads.tokens.indptr[begin : end + 1],
-            self.heads.tokens.indices,
-            self.heads.table,
-            self.token_rows.indptr[begin : end + 1],
-            self.token_rows.indices,
+            self.frequent.tokens.indptr[begin : end + 1],
+            self.frequent.tokens.indices,
+            self.frequent.table,
+            self.token_blocks.indptr[begin : end + 1],
+            self.token_blocks.indices,
             self.unigram.ptr,
             self.unigram.places,
         )
@@ -189,7 +193,7 @@ class WorkingLoss(Shifted):
         space = self.space
         places, counts = self._gold
         weights = self.model_weights(theta)
-        self.heads.fill(weights)
+        self.frequent.fill(weights)
         self.values.fill(weights)
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
@@ -239,27 +243,27 @@ class WorkingLoss(Shifted):
         sections: Iterable[int] = (0,)
         if space.by_shard and space.contents is not None:
             sections = space.contents.visit()
-        sums = np.zeros(self.heads.table.shape)
+        sums = np.zeros(self.frequent.table.shape)
         for i in sections:
             section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
             space.workers.map(unigram_curvature, self._tail_chunks, *section)
             for shard in (i,) if space.by_shard else range(len(space.shards)):
-                for of_chunk in self._head_curvature(shard):
+                for of_chunk in self._frequent_curvature(shard):
                     sums += of_chunk
-        curvature[: self.heads.n_weights] = self.heads.gradient(sums)
+        curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
 
-    def _head_curvature(self, i: int) -> list[Floats]:
+    def _frequent_curvature(self, i: int) -> list[Floats]:
         """Return label variances of each chunk of shard i, summed by frequent feature: [H, Yp]."""
         space, tables = self.space, self.shard(i)
         residual = space.residual_of(space.shards[i])
 
         def run(first: int, last: int) -> Floats:
-            sums, row = np.zeros(self.heads.table.shape), np.zeros(space.padded)
-            head_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
+            sums, row = np.zeros(self.frequent.table.shape), np.zeros(space.padded)
+            frequent_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
             return sums
 
         return space.workers.map(run, space.chunks[i])
@@ -285,13 +289,13 @@ class WorkingLoss(Shifted):
 
         RETURNS: for each chunk, the residuals summed by frequent feature, [H, Yp].
         """
-        return self._infer(theta, i, self.pairs.walks[i], self.space.chunks[i], True)
+        return self._infer(theta, i, self.pairs.batch_orders[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
         """Infer these chunks of the sequences of shard i, and compute marginals."""
         whole = chunks == self.space.chunks[i]
-        walk = self.pairs.walks[i] if whole else in_sequence(self.space.shards[i])
-        self._infer(theta, i, walk, chunks, False)
+        batch = self.pairs.batch_orders[i] if whole else sequential_order(self.space.shards[i])
+        self._infer(theta, i, batch, chunks, False)
 
     def vectors(self, i: int) -> Vectors:
         """Return views of the workspace for the vectors of shard i."""
@@ -315,22 +319,22 @@ class WorkingLoss(Shifted):
         yield tokens, self.vectors(i), True
 
     def _infer(
-        self, theta: Floats, i: int, walk: BatchOrder, chunks: Chunks, residuals: bool
+        self, theta: Floats, i: int, batch: BatchOrder, chunks: Chunks, residuals: bool
     ) -> list[Floats]:
         space, shard = self.space, self.space.shards[i]
         tables, pairs = self.shard(i), self.pairs.arrays
         vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
-        walk = walk._replace(scored=len(self.values) > 0)
+        batch = batch._replace(scored=len(self.values) > 0)
         # For a stochastic solver, the table of frequent features contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
 
         def run(first: int, last: int) -> Floats:
             tokens = int(shard.offsets[first]), int(shard.offsets[last])
             self.values.score(shard.begin, *tokens, space.backward)
-            sums = np.zeros(self.heads.table.shape)
+            sums = np.zeros(self.frequent.table.shape)
             # A new scratch, as chunks run in parallel.
             own = vectors._replace(scratch=np.empty_like(vectors.scratch))
-            run_of = first, last, tables, pairs, theta, own, walk
+            run_of = first, last, tables, pairs, theta, own, batch
             infer_chunk(*run_of, log_z, residuals, sums)
             return sums
 
@@ -339,7 +343,7 @@ class WorkingLoss(Shifted):
     def _infer_all(self, theta: Floats) -> Floats:
         """Infer all shards, and return the gradient [K]."""
         space = self.space
-        gradient, sums = self._gradients.take(), np.zeros(self.heads.table.shape)
+        gradient, sums = self._gradients.take(), np.zeros(self.frequent.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):
@@ -350,7 +354,7 @@ class WorkingLoss(Shifted):
             space.lattice.store.release()
         if not space.by_shard:
             self.gather(0, gradient)
-        gradient[: self.heads.n_weights] = self.heads.gradient(sums)
+        gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.gradient(gradient)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])

@@ -29,12 +29,12 @@ class Limits(NamedTuple):
     do the sums of their gradient. sums_bytes: of the sums of real values of all chunks. held_sums,
     held_pairs: numbers that screening holds at once, if the corpus is in files, and always: 512 MB
     each. merged: keys that are merged at once, at least. least_tokens: of a thread of stochastic
-    descent.
-    shares: shares of the tokens from which a feature can belong to matrices. entry, entry_exp: cost
-    of a sparse correction, and of its exponential, in units of the three products with one matrix
-    element (forward, backward, expectation), 0.35 ns. With one context, corrections win if about
-    97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes: limit for matrices, beyond
-    which features become corrections at any cost; entry_bytes: limit for corrections.
+    descent. shares: shares of the tokens from which a feature can belong to matrices. correction,
+    correction_exp: cost of a sparse correction, and of its exponential, in units of the three
+    products with one matrix element (forward, backward, expectation), 0.35 ns. With one context,
+    corrections win if about 97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes:
+    limit for matrices, beyond which features become corrections at any cost; correction_bytes:
+    limit for corrections.
     """
 
     shard_bytes: int = 1 << 27
@@ -48,10 +48,10 @@ class Limits(NamedTuple):
     merged: int = 1 << 20
     least_tokens: int = 256
     shares: tuple[float, ...] = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
-    entry: float = 20.0
-    entry_exp: float = 40.0
+    correction: float = 20.0
+    correction_exp: float = 40.0
     matrix_bytes: int = 1 << 30
-    entry_bytes: int = 3 << 30
+    correction_bytes: int = 3 << 30
 
 
 LIMITS = Limits()
@@ -238,14 +238,14 @@ def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
-def in_sequence(shard: Shard) -> BatchOrder:
+def sequential_order(shard: Shard) -> BatchOrder:
     """Return the order of one sequence after another."""
     lengths = np.diff(shard.offsets)
     order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
     return BatchOrder(_marked(order, shard.begins), 1, False)
 
 
-def in_waves(
+def interleaved_order(
     shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints
 ) -> BatchOrder:
     """Return the order of interleaved batches: first tokens by matrix, second tokens, and so on.

@@ -74,10 +74,10 @@ def _slowing(loss: WorkingLoss) -> float:
     """f# of the working weights; 1 where there are none, as then nothing moves."""
     space, rows = loss.space, loss.unigram
     tokens = rows.of(space.lattice.tests)
-    # Heads have a table of weights, of which there is none that are 1.
-    no_heads = np.zeros(len(tokens) + 1, np.int64)
+    # Weights that are all 1 have no table of frequent features.
+    no_frequent = np.zeros(len(tokens) + 1, np.int64)
     unigrams = loss.tables.unigrams._replace(
-        head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
+        frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
     )
     most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
     return max(float(most), 1.0)

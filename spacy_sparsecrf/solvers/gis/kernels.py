@@ -24,14 +24,14 @@ _MAX_NEWTON = 100
 class Turns(NamedTuple):
     """Whose turn it is, and the tokens that its weights move.
 
-    row_tests: [R] int32, test of a row, row_ptr [R + 1], row_labels: its weights; col_ptr,
+    row_tests: [R] int32, test of a row, block_ptr [R + 1], block_labels: its weights; col_ptr,
     col_tokens: CSC, tokens of a test; most: [O] int32, of `repetitions`; token_weight: [N]
     float64; observed: [K] float64.
     """
 
     row_tests: Ints
-    row_ptr: Ints
-    row_labels: Ints
+    block_ptr: Ints
+    block_labels: Ints
     col_ptr: Ints
     col_tokens: Ints
     most: Ints
@@ -115,7 +115,7 @@ def scale_weights(
 def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
     """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
-    unigrams: without heads; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
+    unigrams: without frequent; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
     """
     most = 0.0
     for t in range(len(unigrams.tok_ptr) - 1):
@@ -195,15 +195,15 @@ def scale_in_turn(
     their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
     and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
-    row_ptr, col_ptr = turns.row_ptr, turns.col_ptr
+    block_ptr, col_ptr = turns.block_ptr, turns.col_ptr
     factors = np.empty(mass.shape[1])
     for row in range(len(turns.row_tests)):
-        test, end = turns.row_tests[row], row_ptr[row + 1]
+        test, end = turns.row_tests[row], block_ptr[row + 1]
         tokens = turns.col_tokens[col_ptr[test] : col_ptr[test + 1]]
         slowing = np.float64(max(turns.most[test], 1))
-        width = end - row_ptr[row] if by_test else 1
-        for first in range(row_ptr[row], end, width):
-            places = turns.row_labels[first : first + width]
+        width = end - block_ptr[row] if by_test else 1
+        for first in range(block_ptr[row], end, width):
+            places = turns.block_labels[first : first + width]
             _expect(tokens, places, turns.token_weight, mass, total, factors)
             moved = False
             for i in range(width):

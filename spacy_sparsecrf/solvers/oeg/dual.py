@@ -28,13 +28,13 @@ class ChainSpace(NamedTuple):
     """Workspaces of `infer_chain`.
 
     mask: [Y, Yp], 1 for pairs that may follow each other; context: [>= T] int32, the matrix of a
-    token; visit: its pairs have matrices for the mask, and for as many groups as a sequence has,
-    and a context without entries for each.
+    token; workspace: its pairs have matrices for the mask, and for as many groups as a sequence
+    has, and a context without entries for each.
     """
 
     mask: Floats
     context: Ints
-    visit: SequenceWorkspace
+    workspace: SequenceWorkspace
 
 
 class Moves(NamedTuple):
@@ -122,7 +122,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 
     matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
     """
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
     begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
     for i in range(len(nodes)):
@@ -130,9 +130,9 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
         score_token(begin + i, n_labels, tables.unigrams, theta, nodes[i])
     # The start row of the first token's context, then the groups.
     for g in range(-1, len(scores.pairs)):
-        c = context_rows.context[begin] if g < 0 else groups.context[first + g]
+        c = context_blocks.context[begin] if g < 0 else groups.context[first + g]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
-        rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
         score_pairs(matrix, rows, n_labels, tables.bigrams, pair_theta)
         if g < 0:
             for y in range(n_labels):
@@ -146,7 +146,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 @inner
 def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
     """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
-    mask, potentials = space.mask, space.visit.pairs.potentials
+    mask, potentials = space.mask, space.workspace.pairs.potentials
     psi, shift, padded = potentials.psi, potentials.shift, potentials.psi.shape[2]
     for g in range(len(pairs)):
         top = -np.inf
@@ -181,9 +181,9 @@ def infer_chain(
     s: int, grouped: Grouped, theta: Factors, space: ChainSpace, residuals: Factors
 ) -> float:
     """Log Z of sequence s by its log-potentials theta, and its weighted residuals, out."""
-    sequences, groups, visit = grouped.tables.sequences, grouped.groups, space.visit
+    sequences, groups, workspace = grouped.tables.sequences, grouped.groups, space.workspace
     begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
-    gold, vectors = sequences.labels[begin:end], visit.vectors
+    gold, vectors = sequences.labels[begin:end], workspace.vectors
     context = space.context[: end - begin]
     _exponentiate(n_labels, theta.pairs, space)
     _place(s, groups, context)
@@ -192,10 +192,10 @@ def infer_chain(
         for y in range(len(evidence)):
             evidence[y] = theta.nodes[i, y]
         vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[begin + i])
-    log_z = infer(context, visit.pairs, vectors)
+    log_z = infer(context, workspace.pairs, vectors)
     for i in range(end - begin):
         vectors.marginals[i, gold[i]] -= 1.0
-    leave_factors(s, context, grouped, visit, residuals)
+    leave_factors(s, context, grouped, workspace, residuals)
     return log_z
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows, SequenceWorkspace
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
 from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
 from ...kernels.sgd import forget
 from .sag_updates import (
@@ -61,14 +61,14 @@ class GradientExchange(NamedTuple):
 
     See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between visits, the gradient
     and by how much it differs from the one that was stored; trial: [K] float64, weights; pairs:
-    [groups of a sequence, Y, Yp] float64, residuals; visit: with those of labels.
+    [groups of a sequence, Y, Yp] float64, residuals; workspace: with those of labels.
     """
 
     gradient: Floats
     change: Floats
     trial: Floats
     pairs: Floats
-    visit: SequenceWorkspace
+    workspace: SequenceWorkspace
 
 
 @inner
@@ -87,15 +87,15 @@ def _refresh(
 ) -> float:
     """Evaluate a sequence, and store its residuals in place of those stored before.
 
-    number: of the visit; exchange: gradient and change are out. RETURNS: the loss, weighted.
+    number: of the step; exchange: gradient and change are out. RETURNS: the loss, weighted.
     """
-    tables, groups, visit = grouped.tables, grouped.groups, exchange.visit
+    tables, groups, workspace = grouped.tables, grouped.groups, exchange.workspace
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    fresh = Factors(visit.vectors.marginals, exchange.pairs)
-    leave_factors(s, sequences.context[begin:end], grouped, visit, fresh)
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], workspace)
+    fresh = Factors(workspace.vectors.marginals, exchange.pairs)
+    leave_factors(s, sequences.context[begin:end], grouped, workspace, fresh)
     scatter(s, grouped, fresh, exchange.gradient)
     _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
     _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
@@ -118,14 +118,14 @@ def _find_curvature(
 
     f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
 
-    number: of the next visit, others follow, see `build_visited`; loss: f of sequence s; mean: of
+    number: of the next step, others follow, see `build_for_tokens`; loss: f of sequence s; mean: of
     the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
     or the first L; exchange: with g where the sequence has weights.
     RETURNS: L, and the number of evaluations, 0 where there was no search.
     """
     gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
     sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
-    own, weight_ptr = grouped.own_rows, grouped.own_rows.weight_ptr
+    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
     length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
     norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
     searched = norm > rules.least_norm
@@ -140,8 +140,8 @@ def _find_curvature(
         for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
             for k in range(weight_ptr[row], weight_ptr[row + 1]):
                 trial[k] = average.theta[k] - gradient[k] / curvature
-        at, visit = (trial[:split], trial[split:]), exchange.visit
-        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, visit)
+        at, workspace = (trial[:split], trial[split:]), exchange.workspace
+        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, workspace)
         n_trials += 1
         # Nor where the loss is not a number.
         if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
@@ -152,11 +152,15 @@ def _find_curvature(
 
 @inner
 def _apply_change(
-    s: int, own_rows: OwnRows, pull: float, average: Average, exchange: GradientExchange
+    s: int,
+    sequence_blocks: SequenceBlocks,
+    pull: float,
+    average: Average,
+    exchange: GradientExchange,
 ) -> None:
     """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
-    theta, total, weight_ptr = average.theta, average.total, own_rows.weight_ptr
-    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+    theta, total, weight_ptr = average.theta, average.total, sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
             total[k] += exchange.change[k]
             theta[k] -= pull * exchange.change[k]
@@ -213,9 +217,9 @@ def sag_pass(
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
     theta, total, curvatures = average.theta, average.total, average.curvatures
-    sums, own, steps, n_forward = progress.sums, grouped.own_rows, progress.steps, 0
+    sums, own, steps, n_forward = progress.sums, grouped.sequence_blocks, progress.steps, 0
     n_seen = seen_first(curvatures, progress.order)
-    forget(exchange.visit)
+    forget(exchange.workspace)
     for i in range(len(draws)):
         share = curvature_share(rules.mode, n_seen, len(curvatures))
         s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)

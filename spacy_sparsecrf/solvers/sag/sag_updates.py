@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Floats, Ints, OwnRows
+from ...kernels.layout import Floats, Ints, SequenceBlocks
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
@@ -254,7 +254,7 @@ def catch_up(
 
 @inner
 def catch_up_own(
-    s: int, now: int, own: OwnRows, theta: Floats, total: Floats, l1: float, steps: Steps
+    s: int, now: int, own: SequenceBlocks, theta: Floats, total: Floats, l1: float, steps: Steps
 ) -> None:
     """`catch_up` of the rows that sequence s has."""
     for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
