@@ -135,13 +135,13 @@ def _differentiate_part(
     is_copy: bool,
     tables: Tables,
     direction: Floats,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
     """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    own = vectors_of(0, end - begin, workspace.copy if is_copy else workspace.vectors)
+    own = vectors_of(0, end - begin, work.copy if is_copy else work.vectors)
     part = _tangents_of(0, end - begin, changes.copy if is_copy else changes.tangents)
     unigrams = _with_table(tables.unigrams, changes.table)
     for t in range(begin, end):
@@ -149,8 +149,8 @@ def _differentiate_part(
         fill(scores, 0, len(scores), 0.0)
         score_token(t, sequences.n_labels, unigrams, direction, scores)
     context = sequences.context[begin:end]
-    recover_betas(weight, context, workspace.pairs, own, part.beta)
-    differentiate(weight, context, workspace.pairs, changes.slopes, own, part)
+    recover_betas(weight, context, work.pairs, own, part.beta)
+    differentiate(weight, context, work.pairs, changes.slopes, own, part)
 
 
 @inner
@@ -158,17 +158,17 @@ def _add_pair_changes(
     first: int,
     last: int,
     n_labels: int,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
     vectors: Vectors,
     tangents: Tangents,
     counts: Floats,
 ) -> None:
     """Add products of tokens first:last of an example, and of their changes along a direction.
 
-    Products of the vectors to counts [Y + 1, Yp], of their changes to `workspace.pair_sums`.
+    Products of the vectors to counts [Y + 1, Yp], of their changes to `work.pair_sums`.
     """
-    total, middle = workspace.pair_sums, max(first, 1)
-    tokens, starts = workspace.tokens[middle:last], workspace.tokens[first:middle]
+    total, middle = work.pair_sums, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
     alpha, backward = vectors.alpha, vectors.backward
     add_products(tokens, starts, n_labels, alpha, backward, counts)
     # Before the first token nothing changes.
@@ -181,7 +181,7 @@ def _add_correction_changes(
     first: int,
     last: int,
     c: int,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
     vectors: Vectors,
     tangents: Tangents,
     counts: Floats,
@@ -190,15 +190,13 @@ def _add_correction_changes(
 
     All of tokens first:last begin the example, or none does.
     """
-    contexts, tokens, begins = workspace.pairs.contexts, workspace.tokens[first:last], first == 0
+    contexts, tokens, begins = work.pairs.contexts, work.tokens[first:last], first == 0
     e, end = corrections_of(first, c, contexts)
     given, alpha, backward = (tokens, begins, e, end, contexts), vectors.alpha, vectors.backward
     add_correction_products(*given, alpha, backward, counts)
-    add_correction_products(*given, alpha, tangents.backward_change, workspace.correction_sums)
+    add_correction_products(*given, alpha, tangents.backward_change, work.correction_sums)
     if not begins:
-        add_correction_products(
-            *given, tangents.forward_change, backward, workspace.correction_sums
-        )
+        add_correction_products(*given, tangents.forward_change, backward, work.correction_sums)
 
 
 @inner
@@ -207,46 +205,44 @@ def _change_matrix(
     last: int,
     m: int,
     has_copy: bool,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
-    """Write the derivatives of the expected pairs of tokens first:last to `workspace.pair_sums`.
+    """Write the derivatives of the expected pairs of tokens first:last to `work.pair_sums`.
 
     The tokens share matrix m; sparse corrections are not included.
     """
-    total, counts, n_labels = workspace.pair_sums, changes.counts, workspace.pairs.n_labels
+    total, counts, n_labels = work.pair_sums, changes.counts, work.pairs.n_labels
     fill(total.reshape(-1), 0, total.size, 0.0)
     fill(counts.reshape(-1), 0, counts.size, 0.0)
-    given = first, last, n_labels, workspace
-    _add_pair_changes(*given, workspace.vectors, changes.tangents, counts)
+    given = first, last, n_labels, work
+    _add_pair_changes(*given, work.vectors, changes.tangents, counts)
     if has_copy:
-        _add_pair_changes(*given, workspace.copy, changes.copy, counts)
-    settle_matrix_change(workspace.pairs.potentials.psi[m], changes.slopes.psi[m], counts, total)
+        _add_pair_changes(*given, work.copy, changes.copy, counts)
+    settle_matrix_change(work.pairs.potentials.psi[m], changes.slopes.psi[m], counts, total)
 
 
 @inner
 def _change_corrections(
-    t: int, c: int, has_copy: bool, workspace: SequenceWorkspace, changes: TangentWorkspace
+    t: int, c: int, has_copy: bool, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
     """Write derivatives of the corrections of context c at token t to `correction_sums`.
 
     The derivatives of their matrix, in `pair_sums` of the workspace, are corrected.
     """
     contexts, sums, counts = (
-        workspace.pairs.contexts,
-        workspace.correction_sums,
+        work.pairs.contexts,
+        work.correction_sums,
         changes.correction_counts,
     )
     e, end = corrections_of(t, c, contexts)
     fill(sums, 0, end - e, 0.0)
     fill(counts, 0, end - e, 0.0)
-    _add_correction_changes(t, t + 1, c, workspace, workspace.vectors, changes.tangents, counts)
+    _add_correction_changes(t, t + 1, c, work, work.vectors, changes.tangents, counts)
     if has_copy:
-        _add_correction_changes(t, t + 1, c, workspace, workspace.copy, changes.copy, counts)
-    of_entries = counts, workspace.pair_sums, sums
-    settle_context_changes(
-        e, end, contexts.matrix_of[c], workspace.pairs, changes.slopes, *of_entries
-    )
+        _add_correction_changes(t, t + 1, c, work, work.copy, changes.copy, counts)
+    of_entries = counts, work.pair_sums, sums
+    settle_context_changes(e, end, contexts.matrix_of[c], work.pairs, changes.slopes, *of_entries)
 
 
 @inner
@@ -271,7 +267,7 @@ def _scatter_corrections(
 
 @inner
 def _add_pairs(
-    s: int, tables: Tables, workspace: SequenceWorkspace, changes: TangentWorkspace, product: Floats
+    s: int, tables: Tables, work: SequenceWorkspace, changes: TangentWorkspace, product: Floats
 ) -> None:
     """Add derivatives of the pairs of example s, a run of tokens that share a matrix at a time.
 
@@ -285,17 +281,15 @@ def _add_pairs(
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
             continue
         if not contexts.constant[m]:
-            _change_matrix(first, t + 1, m, has_copy, workspace, changes)
+            _change_matrix(first, t + 1, m, has_copy, work, changes)
         for i in range(first, t + 1):
             begin, end = corrections_of(i, context[i], contexts)
             if begin < end:
-                _change_corrections(i, context[i], has_copy, workspace, changes)
-                _scatter_corrections(
-                    begin, end, bigrams, workspace.correction_sums, weight, product
-                )
+                _change_corrections(i, context[i], has_copy, work, changes)
+                _scatter_corrections(begin, end, bigrams, work.correction_sums, weight, product)
         if not contexts.constant[m]:
             rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
-            values = workspace.pair_sums.reshape(-1)
+            values = work.pair_sums.reshape(-1)
             _scatter(rows, bigrams.block_ptr, bigrams.block_places, values, weight, product)
         first = t + 1
 
@@ -307,7 +301,7 @@ def add_product(
     tables: Tables,
     direction: Floats,
     product: Floats,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
     """Add the weight of example s times the Hessian of its loss times a direction to a product.
@@ -318,12 +312,10 @@ def add_product(
     sequences, unigrams = tables.sequences, tables.unigrams
     begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split
     context, tangents, copy = sequences.context[begin:end], changes.tangents, changes.copy
-    slope_for_tokens(
-        number, context, workspace.pairs, tables.bigrams, direction[split:], changes.slopes
-    )
-    _differentiate_part(s, False, tables, direction, workspace, changes)
+    slope_for_tokens(number, context, work.pairs, tables.bigrams, direction[split:], changes.slopes)
+    _differentiate_part(s, False, tables, direction, work, changes)
     if sequences.copies[s] >= 0:
-        _differentiate_part(s, True, tables, direction, workspace, changes)
+        _differentiate_part(s, True, tables, direction, work, changes)
         for t in range(end - begin):
             for y in range(sequences.n_labels):
                 tangents.marginal_change[t, y] += copy.marginal_change[t, y]
@@ -332,4 +324,4 @@ def add_product(
         own = tangents.marginal_change[t - begin]
         weight = sequences.weights[s]
         _scatter(rows, unigrams.block_ptr, unigrams.block_labels, own, weight, product)
-    _add_pairs(s, tables, workspace, changes, product[split:])
+    _add_pairs(s, tables, work, changes, product[split:])

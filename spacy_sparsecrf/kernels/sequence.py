@@ -53,7 +53,7 @@ def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vec
 
 @inner
 def infer_part(
-    s: int, part: int, tables: Tables, theta: Floats, workspace: SequenceWorkspace, vectors: Vectors
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace, vectors: Vectors
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
@@ -63,7 +63,7 @@ def infer_part(
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     _observe_part(s, part, tables, theta, vectors)
-    return infer(context, workspace.pairs, vectors)
+    return infer(context, work.pairs, vectors)
 
 
 @inner
@@ -73,29 +73,29 @@ def infer_example(
     tables: Tables,
     theta: Floats,
     pair_theta: Floats,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its clamped lattice.
 
     number: of the step, see `build_for_tokens`; theta, pair_theta: unigram and bigram weights;
-    workspace: `marginals` become the residuals of the example, expected minus observed labels;
+    work: `marginals` become the residuals of the example, expected minus observed labels;
     `backward` of the clamped lattice is negated. RETURNS: the loss, not weighted.
     """
-    sequences, vectors, copy = tables.sequences, workspace.vectors, workspace.copy
+    sequences, vectors, copy = tables.sequences, work.vectors, work.copy
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     context, twin = sequences.context[begin:end], sequences.copies[s]
-    build_for_tokens(number, context, workspace.pairs, tables.bigrams, pair_theta)
-    log_z = infer_part(s, s, tables, theta, workspace, vectors)
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    log_z = infer_part(s, s, tables, theta, work, vectors)
     residual = vectors.marginals
     if twin >= 0:
-        log_z -= infer_part(s, twin, tables, theta, workspace, copy)
+        log_z -= infer_part(s, twin, tables, theta, work, copy)
         for i in range(end - begin):
             for y in range(residual.shape[1]):
                 residual[i, y] -= copy.marginals[i, y]
                 copy.backward[i, y] = -copy.backward[i, y]
         return log_z
     gold = sequences.labels[begin:end]
-    loss = path_loss(gold, context, workspace.pairs, vectors)
+    loss = path_loss(gold, context, work.pairs, vectors)
     for i in range(end - begin):
         residual[i, gold[i]] -= 1.0
     return loss
@@ -124,7 +124,7 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
 
 @inner
 def forward_loss(
-    s: int, part: int, tables: Tables, theta: Floats, workspace: SequenceWorkspace
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Return -log p(y | x) of the gold labels, or log Z without them, by the forward pass alone.
 
@@ -132,7 +132,7 @@ def forward_loss(
     writes, and of the pair potentials.
     RETURNS: not finite where no path has positive probability within the arrays' range.
     """
-    sequences, vectors, pairs = tables.sequences, workspace.vectors, workspace.pairs
+    sequences, vectors, pairs = tables.sequences, work.vectors, work.pairs
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     n, at = len(context), sequences.offsets[part]
     labels, padded = sequences.labels[at : at + n], vectors.backward.shape[1]
@@ -158,34 +158,34 @@ def example_loss(
     tables: Tables,
     theta: Floats,
     pair_theta: Floats,
-    workspace: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """Return the loss of `infer_example`, with the same arguments, without its residuals."""
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    build_for_tokens(number, context, workspace.pairs, tables.bigrams, pair_theta)
-    loss, twin = forward_loss(s, s, tables, theta, workspace), sequences.copies[s]
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    loss, twin = forward_loss(s, s, tables, theta, work), sequences.copies[s]
     if twin >= 0:
-        loss -= forward_loss(s, twin, tables, theta, workspace)
+        loss -= forward_loss(s, twin, tables, theta, work)
     return loss
 
 
 @inner
 def expect_example_pairs(
-    first: int, last: int, m: int, has_copy: bool, workspace: SequenceWorkspace
+    first: int, last: int, m: int, has_copy: bool, work: SequenceWorkspace
 ) -> None:
     """Write the expected pairs of tokens first:last, which share matrix m, to `pair_sums`.
 
-    Sparse corrections are not included. workspace: after `infer_example`; has_copy: whether the
+    Sparse corrections are not included. work: after `infer_example`; has_copy: whether the
     example has a clamped lattice.
     """
     n_labels, total, psi = (
-        workspace.pairs.n_labels,
-        workspace.pair_sums,
-        workspace.pairs.potentials.psi[m],
+        work.pairs.n_labels,
+        work.pair_sums,
+        work.pairs.potentials.psi[m],
     )
-    vectors, copy, middle = workspace.vectors, workspace.copy, max(first, 1)
-    tokens, starts = workspace.tokens[middle:last], workspace.tokens[first:middle]
+    vectors, copy, middle = work.vectors, work.copy, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
     fill(total.reshape(-1), 0, total.size, 0.0)
     add_products(tokens, starts, n_labels, vectors.alpha, vectors.backward, total)
     if has_copy:
@@ -197,30 +197,30 @@ def expect_example_pairs(
 
 @inner
 def settle_example_corrections(
-    first: int, last: int, c: int, has_copy: bool, labels: Ints, workspace: SequenceWorkspace
+    first: int, last: int, c: int, has_copy: bool, labels: Ints, work: SequenceWorkspace
 ) -> None:
     """Write expected minus observed counts of corrections of context c to `correction_sums`.
 
     Tokens first:last have context c; all of them begin the example, or none does. The counts of
-    their matrix, in `workspace.pair_sums`, are corrected. labels: [T].
+    their matrix, in `work.pair_sums`, are corrected. labels: [T].
     """
     contexts, potentials, sums = (
-        workspace.pairs.contexts,
-        workspace.pairs.potentials,
-        workspace.correction_sums,
+        work.pairs.contexts,
+        work.pairs.potentials,
+        work.correction_sums,
     )
-    tokens, begins, m = workspace.tokens[first:last], first == 0, contexts.matrix_of[c]
+    tokens, begins, m = work.tokens[first:last], first == 0, contexts.matrix_of[c]
     e, end = corrections_of(first, c, contexts)
-    vectors, copy, padded = workspace.vectors, workspace.copy, workspace.pair_sums.shape[1]
+    vectors, copy, padded = work.vectors, work.copy, work.pair_sums.shape[1]
     fill(sums, 0, end - e, 0.0)
     add_correction_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
     if has_copy:
         add_correction_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
     psi, value = potentials.psi[m], potentials.value
-    settle_context(e, end, m, contexts, psi, value, workspace.pair_sums, sums)
+    settle_context(e, end, m, contexts, psi, value, work.pair_sums, sums)
     for t in tokens:
         if labels[t] >= 0:
-            before = workspace.pairs.n_labels if begins else labels[t - 1]
+            before = work.pairs.n_labels if begins else labels[t - 1]
             add_at(contexts.corr_place[e:end], before * padded + labels[t], -1.0, sums)
 
 
@@ -234,18 +234,18 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
 
 @inner
 def leave_factors(
-    s: int, context: Ints, grouped: Grouped, workspace: SequenceWorkspace, residuals: Factors
+    s: int, context: Ints, grouped: Grouped, work: SequenceWorkspace, residuals: Factors
 ) -> None:
     """Write the weighted residuals of example s, which was inferred last, by token and by group.
 
-    context: [T], contexts of `workspace.pairs`; workspace: after `infer_example`; residuals: of the
-    sequence, out; its nodes may be those of `workspace`.
+    context: [T], contexts of `work.pairs`; work: after `infer_example`; residuals: of the
+    sequence, out; its nodes may be those of `work`.
     """
     sequences, groups = grouped.tables.sequences, grouped.groups
-    vectors, copy, products = workspace.vectors, workspace.copy, workspace.pair_sums
+    vectors, copy, products = work.vectors, work.copy, work.pair_sums
     weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
     labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
-    n_labels, contexts, potentials = workspace.pairs
+    n_labels, contexts, potentials = work.pairs
     nodes, first = residuals.nodes, groups.seq_ptr[s]
     for i in range(len(labels)):
         for y in range(nodes.shape[1]):

@@ -23,11 +23,11 @@ from ..progress import progress, track
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
+from .add_ons import PartitionedCorpus
 from .annotating import observed_cut
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
-    from ..distributed.loss import Partition
     from ..features.naming import NameRecord
 
 Gold = Sequence[str | tuple[str, ...] | None]
@@ -100,7 +100,7 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: "Partition | None" = None
+    division: PartitionedCorpus | None = None
 
     @property
     def cut(self) -> str | None:
