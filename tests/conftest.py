@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import hypothesis
@@ -15,8 +16,6 @@ from filelock import FileLock
 from spacy.lang.en import English
 from spacy.language import Language
 from spacy.vocab import Vocab
-
-import spacy_sparsecrf
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
@@ -32,7 +31,7 @@ if hasattr(providers, "is_local_module_file"):
     providers.is_local_module_file = lambda _: False
 
 EXCEPTIONS = English.Defaults.tokenizer_exceptions
-SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
+SHIPPED_CONFIG = Path(str(files("spacy_sparsecrf.configs"))) / "tagger.cfg"
 
 
 @dataclass(frozen=True)

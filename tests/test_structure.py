@@ -60,7 +60,7 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
     "analysis": 2108,
-    "cli": 536,
+    "cli": 738,
     "corpus": 1725,
     "decoding": 1124,
     "distributed": 1359,
@@ -70,7 +70,7 @@ LINES = {
     "kernels": 6852,
     "loss": 3801,
     "model": 889,
-    "others": 2824,
+    "others": 2826,
     "pipeline": 4063,
     "solvers": 4886,
     "targets": 1248,
