@@ -201,7 +201,7 @@ def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
 @pytest.mark.parametrize("start_label", [True, False])
 def test_admission_is_that_of_a_slow_twin(seed, start_label):
     rng = np.random.default_rng(seed)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     # A word has one n-gram, or several: then hashes are not told apart here.
     words = np.array(["a", "b", "c", "ab", "ba"])
     sequences = [rng.choice(words, n).tolist() for n in rng.integers(2, 5, 12)]
@@ -243,7 +243,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     features = Featurizer(templates)
     lineage = lineage_of(templates, Stage((templates[0],)), Stage(("*",)))
     record = TemplateTreeRecord(features, features, lineage)
-    doc = Doc(spacy.blank("en").vocab, words=["ab", "ba", "c"])
+    doc = Doc(spacy.blank("xx").vocab, words=["ab", "ba", "c"])
     builder = CorpusBuilder()
     builder.add(record([doc], "docs"), np.zeros(3, np.int32))
     corpus = builder.build()
@@ -262,7 +262,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
 def test_the_record_gives_the_observations_of_the_features_whatever_the_batches():
     features = Featurizer(TEMPLATES)
     lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [Doc(nlp.vocab, words=list(text)) for text in ("abca", "bb", "cabac", "", "a")]
     kins = []
     for size in (1, 2, 5):

@@ -28,7 +28,7 @@ from ..solvers.test_solvers import ALL_SOLVERS
 SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
 SOLVERS |= {"perceptron": AveragedPerceptron()}
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TAGGED = [
     Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
     Doc(NLP.vocab, words=["it", "rains"], tags=["NN", "VB"]),
