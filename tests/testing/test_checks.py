@@ -112,7 +112,7 @@ def test_features_with_a_fault(features: Any, fact: str):
 
 
 class Swapped(TokenAttribute):
-    """Writes other labels than it is told to."""
+    """Write other labels than those that are given."""
 
     def write(self, docs: Any, label_ids: Any, labels: Any, **named: Any) -> None:
         super().write(docs, label_ids, labels[::-1], **named)
