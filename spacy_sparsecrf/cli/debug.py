@@ -23,7 +23,7 @@ from ..targets.spans import SpanTarget
 from .common import Component, Data, find, print_table, read, reported
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
-N_FEW = 20  # of such labels that are told
+N_FEW = 20  # of such labels that are printed
 N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
 
 

@@ -88,7 +88,7 @@ class EncodedExamples:
     docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
         only where gold labels have to be legal.
     aligned: how many gold labels the predicted tokens have got.
-    division: who has the sequences, where other processes do; the corpus then has its index alone.
+    partition: the workers that have the sequences, if any; the corpus then has only its index.
     """
 
     labels: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: PartitionedCorpus | None = None
+    partition: PartitionedCorpus | None = None
 
     @property
     def cut(self) -> str | None:

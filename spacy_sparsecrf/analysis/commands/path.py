@@ -141,7 +141,7 @@ def _prepare(output: Path) -> None:
 def _follow(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
 ) -> None:
-    """Train, choose, save, and report while that goes on."""
+    """Train, choose and save, and report progress."""
     # Imports numba's users: not at each start of another command.
     from ..regularization_path import choose
 

@@ -33,7 +33,7 @@ def import_model(
     ] = "tag",
     tests: Annotated[
         Path | None,
-        typer.Option(help=f"JSON file that tells what CRFsuite's features are: {_EXAMPLE}"),
+        typer.Option(help=f"JSON file of the meaning of CRFsuite's features: {_EXAMPLE}"),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[
