@@ -162,8 +162,8 @@ def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigra
     )
     part = ReducedPart(corpus, n, Part(corpus, n), np.flatnonzero(admitted))
     assert part.permits is None
-    np.testing.assert_array_equal(part.outer(np.arange(len(expected))), expected)
-    inner = part.inner(np.arange(widths.sum()))
+    np.testing.assert_array_equal(part.to_global(np.arange(len(expected))), expected)
+    inner = part.to_local(np.arange(widths.sum()))
     np.testing.assert_array_equal(inner[expected], np.arange(len(expected)))
     assert (np.delete(inner, expected) == -1).all()
 
