@@ -35,7 +35,7 @@ def debug(
     data: Data,
     component: Component = "",
     steps: Annotated[
-        int, typer.Option(min=0, help="Iterations to do, the last of which is timed; 0: none")
+        int, typer.Option(min=0, help="Number of iterations, the last of which is timed")
     ] = 3,
     code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
 ) -> None:

@@ -94,9 +94,9 @@ def annotate(
     means: Annotated[
         Means, typer.Option("--engine", help="Processes, or a Ray cluster")
     ] = Means.processes,
-    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="How many")] = 1,
+    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="Number of them")] = 1,
     address: Annotated[
-        str | None, typer.Option(help="Of a Ray cluster (default: one that is started here)")
+        str | None, typer.Option(help="Address of a Ray cluster (default: start one)")
     ] = None,
 ) -> None:
     """Annotate files of Docs by a pipeline, into .spacy files of the same names.
