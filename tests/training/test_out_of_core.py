@@ -207,29 +207,14 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
     assert models[-1] == pipe.model.to_bytes()
 
 
-NEEDING_MEMORY = {
-    "maxent": ("SC346", {"model": "maxent"}),
-    "memm": ("SC346", {"model": "memm"}),
-    "constrained": ("SC346", {"learning": {"constrained": True}}),
-    "on batches": (
-        "SC346",
-        {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}},
-    ),
-    "solver": ("SC347", {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}}),
-}
-
-
-@pytest.mark.parametrize("setting", NEEDING_MEMORY)
-def test_settings_that_need_memory_are_refused_first(tmp_path: Path, setting: str):
-    code, config = NEEDING_MEMORY[setting]
-
+def test_settings_that_need_memory_are_refused_first(tmp_path: Path):
     def unread() -> Iterator[Example]:
         raise AssertionError("examples were read")
         yield
 
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config=config)
-    with pytest.raises(SparseCRFError, match=code):
+    pipe = nlp.add_pipe("sparse_crf", config={"model": "memm"})
+    with pytest.raises(SparseCRFError, match="SC346"):
         pipe.initialize(unread, nlp=nlp, cache_dir=tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
 

@@ -108,11 +108,6 @@ def test_accumulating_gradients_makes_one_step_an_update(corpus: Corpus):
     assert [row[2] for row in once] == [row[2] for row in thrice]
 
 
-def test_streaming_the_corpus_is_refused(corpus: Corpus):
-    with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0"):
-        init_nlp(config_for(corpus, max_epochs=-1))
-
-
 def test_other_pipes_may_use_averages(corpus: Corpus, tmp_path: Path):
     config = config_for(corpus, patience=0, max_steps=2)
     config["training"]["optimizer"]["use_averages"] = True
