@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
-from ..kernels.minibatch import Rule, step_all
+from ..kernels.minibatch import Moving, StepRule, step_all
 from ..kernels.sgd import Paid, penalise
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
@@ -204,14 +204,14 @@ class GraphLoss(Shifted):
         return loss
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
         """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
         gradient, loss = np.zeros_like(theta), 0.0
         for number, eta in enumerate(etas):
             members = order[number * batch : (number + 1) * batch]
             loss += self.add(members, theta, gradient)
-            step_all(eta, rule, gradient, theta, extra)
+            step_all(Moving(rule, eta, gradient, theta, extra))
         return loss
 
     def _add(

@@ -1,4 +1,4 @@
-"""Stochastic descent, an example at a time, and sums of gradients of some examples.
+"""Stochastic descent, an example at a time, and sums of the gradients of some examples.
 
 Weights have the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2.
 """
@@ -9,12 +9,13 @@ import numpy as np
 
 from .compiled import inner, kernel, prefetch
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
+from .lazy import advance
 from .pair_counts import entries_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_entries
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5
-# How many rows ahead what a weight has paid is asked for.
+# How many feature blocks ahead the state of a weight is prefetched.
 _AHEAD = 12
 
 
@@ -22,7 +23,7 @@ class Paid(NamedTuple):
     """Weights, and the penalties that they have received.
 
     theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a weight
-    has received; shrunk: [rows or weights] float64, in and out, the l2 rate that each has been
+    has received; shrunk: [blocks or weights] float64, in and out, the l2 rate that each has been
     shrunk by; due: [2] float64, cumulated l1 and l2 rates.
     """
 
@@ -58,22 +59,25 @@ def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float
     theta[k] = kept
 
 
+@inner
+def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None:
+    """Shrink the weights begin:end by the l2 rate past:now, then apply the l1 penalty due."""
+    factor = _decay(now - past)
+    for k in range(begin, end):
+        _penalise(k, factor * paid.theta[k], paid.theta, paid.received, paid.due[0])
+
+
 @kernel
 def penalise(row_ptr: Ints, paid: Paid) -> None:
-    """Apply to all weights the penalties that have been due since they were last seen.
+    """Apply to all weights the penalties that have been due since they were last up to date.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
 
-    row_ptr: [R + 1], weights of a row.
+    row_ptr: [blocks + 1], weights of a feature block.
     """
-    due, shrunk = paid.due, paid.shrunk
-    for row in range(len(shrunk)):
-        factor = _decay(due[1] - shrunk[row])
-        shrunk[row] = due[1]
-        for k in range(row_ptr[row], row_ptr[row + 1]):
-            _penalise(k, factor * paid.theta[k], paid.theta, paid.received, due[0])
+    advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, row_ptr, apply_due, paid)
 
 
 @inner
@@ -82,7 +86,7 @@ def update_rows(
 ) -> None:
     """Descend on the unigram weights of token t, then apply the penalties due.
 
-    residual: [Yp], gradient by label; paid: `shrunk` is of rows.
+    residual: [Yp], gradient by label; paid: `shrunk` is of feature blocks.
     """
     rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
     theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
@@ -108,7 +112,8 @@ def update_rows(
 def _update_pair(k: int, weight: float, paid: Paid) -> None:
     """Set a bigram weight, then apply the penalties due.
 
-    A bigram test may act by a matrix here and by entries there: its weights shrink apart.
+    A bigram feature may act through a matrix here and through entries there: its weights shrink
+    one by one.
     """
     factor = _decay(paid.due[1] - paid.shrunk[k])
     paid.shrunk[k] = paid.due[1]
@@ -119,7 +124,7 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
 def _update_full(
     begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
 ) -> None:
-    """Do `_update_pair` for all pairs of labels, from weight `begin` on, none long in arrears."""
+    """Do `_update_pair` for all label pairs from weight `begin` on, which are nearly up to date."""
     for i in range(n_previous):
         first, last = begin + i * n_labels, begin + (i + 1) * n_labels
         weights, received = paid.theta[first:last], paid.received[first:last]
@@ -132,7 +137,7 @@ def _update_full(
 
 @inner
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
-    """Descend on the weights of the rows of matrix m; residual: [Y + 1, Yp] gradient."""
+    """Descend on the weights of the feature blocks of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
     for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
         begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
@@ -160,18 +165,16 @@ def _update_entries(
 
 
 @inner
-def _update_pairs(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, paid: Paid
-) -> None:
+def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, paid: Paid) -> None:
     """Descend on the bigram weights of example s, a run of tokens at a time.
 
-    Tokens of a run share a context, or a matrix. paid: of bigram weights only.
+    The tokens of a run share a context, or a matrix. paid: of bigram weights only.
     """
     sequences = tables.sequences
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_copy, n = sequences.copies[s] >= 0, end - begin
-    contexts, residual = visit.pairs.contexts, visit.pair_sums
+    contexts, residual = work.pairs.contexts, work.pair_sums
     same_context = same_matrix = end_of_matrix = 0
     for i in range(n):
         c = context[i]
@@ -181,13 +184,13 @@ def _update_pairs(
             while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
                 end_of_matrix += 1
             if not contexts.constant[m]:
-                expect_example_pairs(i, end_of_matrix, m, has_copy, visit)
+                expect_example_pairs(i, end_of_matrix, m, has_copy, work)
         # The first token has entries of its own, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = entries_of(same_context, c, contexts)
             if first < last:
-                settle_example_entries(same_context, i + 1, c, has_copy, labels, visit)
-                _update_entries(first, last, tables, visit.entry_sums, step, paid)
+                settle_example_entries(same_context, i + 1, c, has_copy, labels, work)
+                _update_entries(first, last, tables, work.entry_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             for t in range(same_matrix, end_of_matrix):
@@ -197,25 +200,25 @@ def _update_pairs(
 
 @inner
 def update_example(
-    s: int, tables: Tables, visit: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
+    s: int, tables: Tables, work: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
     """Descend from the gradient of example s, which was inferred last, then apply penalties.
 
-    unigram, bigram: the weights of each kind; `shrunk` is of rows of unigram weights, and of single
-    bigram weights.
+    unigram, bigram: the weights of each kind; `shrunk` is of feature blocks of unigram weights,
+    and of single bigram weights.
     """
     sequences = tables.sequences
     begin, n_labels = sequences.offsets[s], sequences.n_labels
     for t in range(begin, sequences.offsets[s + 1]):
-        residual = visit.vectors.marginals[t - begin]
+        residual = work.vectors.marginals[t - begin]
         update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
-    _update_pairs(s, tables, visit, step, bigram)
+    _update_pairs(s, tables, work, step, bigram)
 
 
 @inner
-def forget(visit: SequenceWorkspace) -> None:
-    """Take all potentials for out of date, as weights have changed since."""
-    stamp = visit.pairs.potentials.stamp
+def forget(work: SequenceWorkspace) -> None:
+    """Mark all potentials as out of date, since weights have changed."""
+    stamp = work.pairs.potentials.stamp
     for i in range(len(stamp)):
         stamp[i] = -1
 
@@ -230,7 +233,7 @@ def sgd_pass(
     l2_rate: float,
     eta: float,
     decay: float,
-    visit: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """One pass of stochastic gradient descent over examples, in the given order.
 
@@ -240,23 +243,23 @@ def sgd_pass(
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
     due, loss = unigram.due, 0.0
-    forget(visit)
+    forget(work)
     for number in range(len(order)):
         s = order[number]
         weight = tables.sequences.weights[s]
-        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, visit)
+        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, work)
         if eta == 0.0:
             continue
         # An example's share of the penalty does not depend on its weight.
         due[0] += eta * l1_rate
         due[1] += eta * l2_rate
-        update_example(s, tables, visit, eta * weight, unigram, bigram)
+        update_example(s, tables, work, eta * weight, unigram, bigram)
         eta *= decay
     return loss
 
 
 class Summed(NamedTuple):
-    """A sum of gradients [K], and its parts as weights on which nothing is due: all else zeros."""
+    """A sum of gradients [K], and its parts as weights on which nothing is due."""
 
     gradient: Floats
     unigram: Paid
@@ -265,7 +268,7 @@ class Summed(NamedTuple):
 
 @inner
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, visit: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, work: SequenceWorkspace
 ) -> float:
     """Add the weighted gradient of example s at theta [K] to that of others.
 
@@ -273,8 +276,8 @@ def add_gradient(
     see `infer_example`. RETURNS: the weighted loss.
     """
     weight, split = tables.sequences.weights[s], tables.unigrams.split
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    update_example(s, tables, visit, -weight, summed.unigram, summed.bigram)
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
+    update_example(s, tables, work, -weight, summed.unigram, summed.bigram)
     return float(weight * loss)
 
 
@@ -285,22 +288,22 @@ def add_gradients(
     tables: Tables,
     theta: Floats,
     summed: Summed,
-    visit: SequenceWorkspace,
+    work: SequenceWorkspace,
 ) -> float:
     """Add the weighted gradients of examples `members`, at the same weights, to gradients.
 
-    number: one of its own for each theta; the rest: see `add_gradient`.
+    number: distinct for each theta; the rest: see `add_gradient`.
     RETURNS: the weighted sum of the losses.
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, visit)
+        loss += add_gradient(s, number, tables, theta, summed, work)
     return loss
 
 
 @inner
 def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
-    """Append first + row to touched[:n] for rows that are not marked with this number.
+    """Append first + row to touched[:n] for feature blocks not marked with this number.
 
     RETURNS: the new n.
     """
@@ -314,10 +317,10 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
 
 @inner
 def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
-    """List the rows that sequences have: unigram rows, then bigram rows.
+    """List the feature blocks of sequences: those of unigram weights, then of bigram weights.
 
-    members: [n] sequences; marks: [rows] int64, in and out, the number at which a row was listed
-    last; touched: [rows] int64, out. RETURNS: how many they are.
+    members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
+    listed last; touched: [blocks] int64, out. RETURNS: their number.
     """
     sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
     n, n_unigram = 0, len(unigrams.row_ptr) - 1

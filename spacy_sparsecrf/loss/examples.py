@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.hessian import Turn
 from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
-from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
+from ..kernels.minibatch import RowMarks, StepRule, add_gradient_and_product, minibatch_pass
 from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
@@ -57,14 +57,14 @@ class ExampleLoss(Protocol):
         ...
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
-        """Pass over examples once; see `Minibatches.run`."""
+        """Pass over examples once; see `MinibatchDescent.run`."""
         ...
 
 
 def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
-    """Workspaces of visits to any sequence of the corpus, in float64."""
+    """Allocate workspaces for any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
     arrays = pairs.new_arrays()
@@ -85,8 +85,7 @@ class ChainExamples:
 
     working: the loss on the weights to learn, [K], laid out for a stochastic solver. An *example*
     is a sequence with gold labels, or one with missing labels and its clamped lattice.
-    tables: the corpus and the weights; visit: workspaces, which a pass writes to and which mean
-    nothing between passes; split: number of unigram weights.
+    tables: the corpus and the weights; split: number of unigram weights.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -94,7 +93,7 @@ class ChainExamples:
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
         self.tables = working.tables
-        self.visit = new_workspace(working)
+        self._work = new_workspace(working)
         self.split, self.row_ptr = working.split, working.unigram.ptr
         self.n_weights = len(working.coordinates)
         self._working = working
@@ -112,14 +111,16 @@ class ChainExamples:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, self.summed(gradient)
-        return float(add_gradients(*call, self.visit))
+        return float(add_gradients(*call, self._work))
 
     @cached_property
     def _turn(self) -> Turn:
-        shape = self.visit.vectors.alpha.shape
+        shape = self._work.vectors.alpha.shape
         own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
         table = np.zeros_like(self._working.heads.table)
-        return Turn(self._working.pairs.new_slopes(np.float64), own, copy, table)
+        slopes, work = self._working.pairs.new_slopes(np.float64), self._work
+        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.entry_sums)
+        return Turn(slopes, own, copy, table, *counts)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
@@ -127,7 +128,7 @@ class ChainExamples:
         """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
-        return float(add_gradient_and_product(*call, product, self.visit, self._turn))
+        return float(add_gradient_and_product(*call, product, self._work, self._turn))
 
     def descend(
         self,
@@ -138,29 +139,29 @@ class ChainExamples:
         decay: float,
     ) -> float:
         """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
-        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self.visit))
+        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self._work))
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
-        """Pass over examples once; see `Minibatches.run`."""
+        """Pass over examples once; see `MinibatchDescent.run`."""
         pass_of = order, batch, etas, rule, self.tables, self._new_marks()
         summed = self.summed(self._gradient)
-        return float(minibatch_pass(*pass_of, theta, extra, summed, self.visit))
+        return float(minibatch_pass(*pass_of, theta, extra, summed, self._work))
 
     @cached_property
     def _gradient(self) -> Floats:
-        """Of a minibatch, [K]: zeros between passes."""
+        """The gradient of a minibatch, [K]: zeros between passes."""
         return np.zeros(self.n_weights)
 
     @cached_property
     def _weights_of(self) -> Longs:
-        """Where the weights of each row begin, those of pairs behind the others."""
+        """Where the weights of each feature block begin, those of pairs behind the others."""
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
     def _new_marks(self) -> RowMarks:
-        """Marks of rows, of which none was visited."""
+        """Return marks of feature blocks, none of which has been listed."""
         n = len(self._weights_of) - 1
         unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
         return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
@@ -262,12 +263,14 @@ class SequenceDescent:
         return self.theta
 
 
-class Minibatches:
-    """Passes of a stochastic solver over minibatches of examples.
+class MinibatchDescent:
+    """Weights under SGD or AdaGrad, a minibatch of examples at a time.
 
     working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
-    time; batch: examples of a minibatch; n_examples: among how many the penalty is shared, 0 for
-    those of the loss.
+    time; batch: examples of a minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K]
+    float64, weights, in and out; extra: [K] float64, in and out, what the rule keeps of each (see
+    `kernels.minibatch.Moving`); n_examples: among how many the penalty is shared, 0 for those of
+    the loss; delta: of AdaGrad.
     sequences: [S] int64, the examples; share: the penalty of a minibatch.
     """
 
@@ -276,33 +279,28 @@ class Minibatches:
         working: Any,
         penalty: ElasticNet,
         batch: int,
+        rule: int,
+        theta: Floats,
+        extra: Floats,
         n_examples: int = 0,
+        delta: float = 1.0,
     ) -> None:
         self._examples = examples_of(working)
         self.sequences: Longs = self._examples.sequences
-        self.batch = batch
+        self._batch, self._rule, self._delta = batch, rule, delta
+        self._theta, self._extra = theta, extra
         share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
-    def n_steps(self, order: Longs) -> int:
-        """How many minibatches an order [n] of examples is cut into."""
-        return -(-len(order) // self.batch)
+    def visited_before(self, order: Longs) -> Longs:
+        """The number of examples of an order [n] before each minibatch."""
+        return np.arange(0, len(order), self._batch)
 
-    def run(
-        self,
-        order: Longs,
-        rule: int,
-        etas: Floats,
-        theta: Floats,
-        extra: Floats,
-        averaging: bool = False,
-        delta: float = 1.0,
-    ) -> float:
+    def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
 
-        order: [n] int64; rule: see `kernels.minibatch`; etas: [n_steps], a step for each
-        minibatch, 0 to measure; theta: [K], in and out; extra: [K], in and out, what the rule
-        keeps of each weight; averaging: whether SGD sums its iterates there; delta: of AdaGrad.
+        order: [n] int64; etas: a step for each minibatch, 0 to measure; averaging: whether SGD
+        sums its iterates.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
         l2 = self.share.l2
@@ -310,5 +308,17 @@ class Minibatches:
         averaged = np.zeros(len(etas) + 1)
         if averaging:
             averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
-        numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
-        return self._examples.descend_in_batches(order, self.batch, etas, numbers, theta, extra)
+        sums = shrinkage, averaged, averaging
+        rule = StepRule(self._rule, self._delta, self.share.l1, l2, *sums)
+        batches = order, self._batch, etas
+        return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
+
+    def loss_after(self, sample: Longs, eta: float) -> float:
+        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        before = self._theta, self._extra
+        self._theta, self._extra = self._theta.copy(), self._extra.copy()
+        etas = np.full(len(self.visited_before(sample)), eta)
+        self.run(sample, etas)
+        loss = self.run(sample, 0.0 * etas)
+        self._theta, self._extra = before
+        return loss

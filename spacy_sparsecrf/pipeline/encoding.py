@@ -15,9 +15,9 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.arrays import MEMORY, Files, Memory
-from ..corpus.encoded import MISSING, EncodedCorpus, Observations
-from ..corpus.files import Builder, check_directory, corpus_builder
-from ..corpus.index import CorpusPart, PartBuilder
+from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.files import check_directory, corpus_builder
+from ..corpus.index import CorpusPart, part_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import Coverage
 from ..progress import progress, track
@@ -368,10 +368,10 @@ def read_part(
     RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
         `label_ids` gave them; None where there is no token.
     """
-    builder = PartBuilder()
+    builder = CorpusBuilder()
     reader = _Reader(read, setup, label_ids, builder)
     reader.read_all(examples)
-    return reader.found, builder.part()
+    return reader.found, part_of(builder)
 
 
 def with_negatives(
@@ -397,7 +397,7 @@ class _Reader:
     """Reads examples a batch at a time; see `encode_corpus`."""
 
     def __init__(
-        self, features: Features, setup: Setup, label_ids: LabelIds, builder: Builder
+        self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
     ) -> None:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder

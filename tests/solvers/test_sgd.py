@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Rule, catch_up_adagrad
+from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
@@ -250,9 +250,8 @@ def test_missed_proximal_steps_in_one(l2, missed):
     expected = weights
     for _ in range(missed):
         expected = penalty.prox(expected, rate)
-    squares = np.ones(5)
-    rule = Rule(ADAGRAD, 0.5, 0.02, l2)
-    compiled(catch_up_adagrad)(0, 5, missed, 0.4, rule, weights, squares)
+    moving = Moving(StepRule(ADAGRAD, 0.5, 0.02, l2), 0.4, np.zeros(0), weights, np.ones(5))
+    compiled(shrink_adagrad)(0, 5, 0, missed, moving)
     np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
 
 

@@ -17,6 +17,7 @@ from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWo
 from ...kernels.pairs import score_pairs
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.sequence import leave_factors
+from ...kernels.small import dot as dot_rows
 
 # By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
 # of two, are then normal numbers.
@@ -27,13 +28,13 @@ class ChainSpace(NamedTuple):
     """Workspaces of `infer_chain`.
 
     mask: [Y, Yp], 1 for pairs that may follow each other; context: [>= T] int32, the matrix of a
-    token; visit: its pairs have matrices for the mask, and for as many groups as a sequence has,
+    token; work: its pairs have matrices for the mask, and for as many groups as a sequence has,
     and a context without entries for each.
     """
 
     mask: Floats
     context: Ints
-    visit: SequenceWorkspace
+    work: SequenceWorkspace
 
 
 class Moves(NamedTuple):
@@ -76,18 +77,10 @@ def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
 
 
 @inner
-def _dot(one: Floats, other: Floats) -> float:
-    total = 0.0
-    for i in range(len(one)):
-        total += one[i] * other[i]
-    return total
-
-
-@inner
 def dot(one: Factors, other: Factors) -> float:
     """Inner product of factors of the same sequence."""
-    nodes = _dot(one.nodes.reshape(-1), other.nodes.reshape(-1))
-    return nodes + _dot(one.pairs.reshape(-1), other.pairs.reshape(-1))
+    nodes = dot_rows(one.nodes.reshape(-1), other.nodes.reshape(-1))
+    return nodes + dot_rows(one.pairs.reshape(-1), other.pairs.reshape(-1))
 
 
 @inner
@@ -153,7 +146,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 @inner
 def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
     """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
-    mask, potentials = space.mask, space.visit.pairs.potentials
+    mask, potentials = space.mask, space.work.pairs.potentials
     psi, shift, padded = potentials.psi, potentials.shift, potentials.psi.shape[2]
     for g in range(len(pairs)):
         top = -np.inf
@@ -188,9 +181,9 @@ def infer_chain(
     s: int, grouped: Grouped, theta: Factors, space: ChainSpace, residuals: Factors
 ) -> float:
     """Log Z of sequence s by its log-potentials theta, and its weighted residuals, out."""
-    sequences, groups, visit = grouped.tables.sequences, grouped.groups, space.visit
+    sequences, groups, work = grouped.tables.sequences, grouped.groups, space.work
     begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
-    gold, vectors = sequences.labels[begin:end], visit.vectors
+    gold, vectors = sequences.labels[begin:end], work.vectors
     context = space.context[: end - begin]
     _exponentiate(n_labels, theta.pairs, space)
     _place(s, groups, context)
@@ -199,10 +192,10 @@ def infer_chain(
         for y in range(len(evidence)):
             evidence[y] = theta.nodes[i, y]
         vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[begin + i])
-    log_z = infer(context, visit.pairs, vectors)
+    log_z = infer(context, work.pairs, vectors)
     for i in range(end - begin):
         vectors.marginals[i, gold[i]] -= 1.0
-    leave_factors(s, context, grouped, visit, residuals)
+    leave_factors(s, context, grouped, work, residuals)
     return log_z
 
 

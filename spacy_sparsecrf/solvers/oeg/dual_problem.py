@@ -71,21 +71,21 @@ class DualProblem(FactorStorage):
     def __init__(self, working: WorkingLoss) -> None:
         super().__init__(working)
         space, most = working.space, self._most_groups
-        visit, legal = new_workspace(working), space.lattice.legal
+        work, legal = new_workspace(working), space.lattice.legal
         n_labels, padded = space.n_labels, space.padded
         mask = np.zeros((n_labels, padded))
         mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
-        potentials, longest = _own_potentials(mask, most + 1), len(visit.tokens)
+        potentials, longest = _own_potentials(mask, most + 1), len(work.tokens)
         contexts = _own_contexts(most + 1, legal is None)
         # No sequence has a constrained copy.
         pairs = Pairs(n_labels, contexts, potentials)
-        visit = visit._replace(pairs=pairs, copy=visit.vectors)
+        work = work._replace(pairs=pairs, copy=work.vectors)
 
         def factors() -> Factors:
             return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))
 
         self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
-        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), visit)
+        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), work)
 
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float

@@ -43,7 +43,7 @@ def _begin_chain(
     """`begin_chains` of sequence s; RETURNS: its entropy, weighted."""
     sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
     residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
-    score_chain(s, grouped, theta, space.visit.pair_sums, scores)
+    score_chain(s, grouped, theta, space.work.pair_sums, scores)
     axpy(1.0, scores, own, own)
     is_wide(sequences.n_labels, own, True)
     log_z = infer_chain(s, grouped, own, space, residuals)
@@ -142,7 +142,7 @@ def _begin_moves(
 ) -> Moves:
     """The workspaces of a step of sequence s from its log-potentials `own`, with its direction."""
     way = first_factors(own, moves.way)
-    score_chain(s, grouped, theta, space.visit.pair_sums, way)
+    score_chain(s, grouped, theta, space.work.pair_sums, way)
     axpy(-1.0, own, way, way)
     trial, fresh = first_factors(own, moves.trial), first_factors(own, moves.fresh)
     return Moves(moves.change, way, trial, fresh)

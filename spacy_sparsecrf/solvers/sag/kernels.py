@@ -6,18 +6,19 @@ import numpy as np
 
 from ...kernels.compiled import inner, kernel
 from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows, SequenceWorkspace
+from ...kernels.lazy import advance
 from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
 from ...kernels.sgd import forget
 from .sag_updates import (
     BALANCED,
     UNIFORM,
+    Pending,
     Rules,
     Steps,
-    catch_up,
-    catch_up_own,
     curvature_share,
     draw,
     first_estimate,
+    repeat_steps,
     seen_first,
     set_leaf,
     step_size,
@@ -57,18 +58,18 @@ class Progress(NamedTuple):
 
 
 class GradientExchange(NamedTuple):
-    """Workspaces in which a sequence's gradient takes the place of the one before.
+    """Workspaces in which a sequence's gradient replaces the stored one.
 
-    See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between visits, the gradient
+    See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between steps, the gradient
     and by how much it differs from the one that was stored; trial: [K] float64, weights; pairs:
-    [groups of a sequence, Y, Yp] float64, residuals; visit: with those of labels.
+    [groups of a sequence, Y, Yp] float64, residuals; work: with those of labels.
     """
 
     gradient: Floats
     change: Floats
     trial: Floats
     pairs: Floats
-    visit: SequenceWorkspace
+    work: SequenceWorkspace
 
 
 @inner
@@ -77,7 +78,7 @@ def _exchange(fresh: Floats, stored: Floats) -> None:
     for i in range(len(stored)):
         old = float(stored[i])
         stored[i] = fresh[i]
-        # What was stored may have been rounded.
+        # The stored number may be rounded.
         fresh[i] = stored[i] - old
 
 
@@ -87,15 +88,15 @@ def _refresh(
 ) -> float:
     """Evaluate a sequence, and store its residuals in place of those stored before.
 
-    number: of the visit; exchange: gradient and change are out. RETURNS: the loss, weighted.
+    number: of the work; exchange: gradient and change are out. RETURNS: the loss, weighted.
     """
-    tables, groups, visit = grouped.tables, grouped.groups, exchange.visit
+    tables, groups, work = grouped.tables, grouped.groups, exchange.work
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
-    loss = infer_example(s, number, tables, theta[:split], theta[split:], visit)
-    fresh = Factors(visit.vectors.marginals, exchange.pairs)
-    leave_factors(s, sequences.context[begin:end], grouped, visit, fresh)
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
+    fresh = Factors(work.vectors.marginals, exchange.pairs)
+    leave_factors(s, sequences.context[begin:end], grouped, work, fresh)
     scatter(s, grouped, fresh, exchange.gradient)
     _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
     _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
@@ -114,11 +115,11 @@ def _find_curvature(
     average: Average,
     exchange: GradientExchange,
 ) -> tuple[float, int]:
-    """Raise an estimate of a sequence's curvature until a step is as good as it foretells.
+    """Raise an estimate of a sequence's curvature until a step lowers the loss as it predicts.
 
     f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
 
-    number: of the next visit, others follow, see `build_visited`; loss: f of sequence s; mean: of
+    number: of the next work, others follow, see `build_visited`; loss: f of sequence s; mean: of
     the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
     or the first L; exchange: with g where the sequence has weights.
     RETURNS: L, and the number of evaluations, 0 where there was no search.
@@ -140,8 +141,8 @@ def _find_curvature(
         for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
             for k in range(weight_ptr[row], weight_ptr[row + 1]):
                 trial[k] = average.theta[k] - gradient[k] / curvature
-        at, visit = (trial[:split], trial[split:]), exchange.visit
-        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, visit)
+        at, work = (trial[:split], trial[split:]), exchange.work
+        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, work)
         n_trials += 1
         # Nor where the loss is not a number.
         if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
@@ -204,22 +205,23 @@ def sag_pass(
 ) -> int:
     """Steps over len(draws) sequences that are drawn with replacement.
 
-    Of each: do the steps that its weights have missed (see `rules`); evaluate it and exchange its
-    residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
-    lambda) w - (alpha / m) d, proximal for l1, which its weights and all others do when next seen.
+    Of each: do the steps that its weights have missed (see `sag_updates`); evaluate it and exchange
+    its residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
+    lambda) w - (alpha / m) d, proximal for l1, which weights do when they are needed next.
 
     draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures; average:
     in and out.
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
-    theta, total, curvatures = average.theta, average.total, average.curvatures
-    sums, own, steps, n_forward = progress.sums, grouped.own_rows, progress.steps, 0
-    n_seen = seen_first(curvatures, progress.order)
-    forget(exchange.visit)
+    curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
+    own, n_forward, n_seen = grouped.own_rows, 0, seen_first(curvatures, progress.order)
+    pending = Pending(average.theta, average.total, rules.l1, steps)
+    forget(exchange.work)
     for i in range(len(draws)):
         share = curvature_share(rules.mode, n_seen, len(curvatures))
         s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)
-        catch_up_own(s, i, own, theta, total, rules.l1, steps)
+        rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
+        advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
         loss = _refresh(s, i + n_forward, grouped, average, exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature, n_trials = _find_curvature(
@@ -235,6 +237,6 @@ def sag_pass(
         # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
         pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
         _apply_change(s, own, pull, average, exchange)
-    for row in range(len(steps.reached)):
-        catch_up(row, len(draws), own.weight_ptr, theta, total, rules.l1, steps)
+    blocks = range(len(steps.reached))
+    advance(blocks, len(draws), steps.reached, own.weight_ptr, repeat_steps, pending)
     return n_forward

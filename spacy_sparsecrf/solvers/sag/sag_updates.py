@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Floats, Ints, OwnRows
+from ...kernels.layout import Floats, Ints
 
 # How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
@@ -54,13 +54,22 @@ class Rules(NamedTuple):
 class Steps(NamedTuple):
     """Steps of a pass, and which of them weights have done.
 
-    reached: [rows] int64, zeros at first, steps that a row has done; shrunk, moved: [steps + 1],
-    of which the first are 0 (see above).
+    reached: [blocks] int64, zeros at first, steps that a feature block has done; shrunk, moved:
+    [steps + 1], of which the first are 0 (see above).
     """
 
     reached: Ints
     shrunk: Floats
     moved: Floats
+
+
+class Pending(NamedTuple):
+    """What steps weights have missed: theta, total: [K], weights w and sums d; l1: penalty."""
+
+    theta: Floats
+    total: Floats
+    l1: float
+    steps: Steps
 
 
 @inner
@@ -221,21 +230,13 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
 
 
 @inner
-def catch_up(
-    row: int, now: int, weight_ptr: Ints, theta: Floats, total: Floats, l1: float, steps: Steps
-) -> None:
-    """Do the steps reached[row]:now of the weights of a row.
-
-    weight_ptr: [rows + 1], weights of a row; theta, total: [K], weights w and sums d; steps:
-    `reached` is in and out.
-    """
-    past = steps.reached[row]
+def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) -> None:
+    """Do the steps past:now of the weights begin:end; see `kernels.lazy.advance`."""
     if past == now:
         return
-    steps.reached[row] = now
+    theta, total, l1, steps = pending
     ratio = np.exp(steps.shrunk[now] - steps.shrunk[past])
     move = steps.moved[now] - ratio * steps.moved[past]
-    begin, end = weight_ptr[row], weight_ptr[row + 1]
     if l1 == 0.0:
         for k in range(begin, end):
             theta[k] = ratio * theta[k] - move * total[k]
@@ -250,12 +251,3 @@ def catch_up(
             theta[k] = drawn
         else:
             theta[k] = _cross(w, d, l1, past, now, steps)
-
-
-@inner
-def catch_up_own(
-    s: int, now: int, own: OwnRows, theta: Floats, total: Floats, l1: float, steps: Steps
-) -> None:
-    """`catch_up` of the rows that sequence s has."""
-    for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
-        catch_up(row, now, own.weight_ptr, theta, total, l1, steps)
