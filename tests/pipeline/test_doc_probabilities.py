@@ -21,7 +21,7 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
-from ..toy import docs_of, examples_of, run_steps, tags_of
+from ..toy import docs_of, examples_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {
@@ -293,8 +293,7 @@ def test_settings_and_training(corpus: Corpus):
     decoding = {"scores": True, "method": "posterior", "forbidden": [["VB", "VB"]]}
     nlp.add_pipe("sparse_crf", config={"decoding": decoding, "n_threads": 1})
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 3)
+    train(nlp, examples, 3)
     assert nlp.evaluate(examples_of(nlp, corpus.dev))["tag_acc"] > 0.9
 
 

@@ -19,7 +19,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
-from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+from ..toy import accuracy, docs_of, examples_of, tags_of, train
 
 N_LABELS = 7
 OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
@@ -295,8 +295,7 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, solver
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config=config)
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    losses = run_steps(nlp, examples, 4)
+    losses = train(nlp, examples, 4)
     assert losses[-1] < losses[0]
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)

@@ -27,7 +27,7 @@ from spacy_sparsecrf.training.training import Training
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..corpus.file_cases import SMALL_PARTS, cut_small, full_disk, train
 from ..reference import Problem, random_problem
-from ..toy import examples_of, make_sentences, run_steps
+from ..toy import blank_with, examples_of, make_sentences, run_steps
 from .learning_cases import partial_problem
 
 PROBLEMS = {
@@ -221,8 +221,8 @@ def test_settings_that_need_memory_are_refused_first(tmp_path: Path):
 
 def test_a_full_disk_keeps_the_trained_model(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     nlp.initialize(lambda: examples)
     run_steps(nlp, examples, 2)
     before = pipe.to_bytes()
@@ -257,8 +257,8 @@ def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
 
 def test_pickles_and_copies_have_no_files(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path)
     run_steps(nlp, examples, 1)
     assert copy.deepcopy(pipe).to_bytes() == pipe.to_bytes()
