@@ -60,20 +60,20 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
-    "analysis": 2108,
+    "analysis": 2110,
     "cli": 738,
     "corpus": 1725,
     "decoding": 1124,
-    "distributed": 1359,
+    "distributed": 1356,
     "features": 3565,
     "graphs": 1778,
-    "interop": 3266,
+    "interop": 3269,
     "kernels": 6947,
     "loss": 3811,
     "model": 889,
-    "others": 2826,
-    "pipeline": 4063,
-    "solvers": 4855,
+    "others": 2850,
+    "pipeline": 4042,
+    "solvers": 4861,
     "targets": 1248,
     "training": 1857,
 }

@@ -1,7 +1,6 @@
 """Reading of a corpus by the workers of a pool, and merging of their indices."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +17,7 @@ from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.annotating import annotating
-from ..pipeline.batchers import is_on_batches
+from ..pipeline.batchers import is_online
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
@@ -63,7 +62,7 @@ def divide(
     nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
-    own = replace(setup.settings, n_threads=n_threads)
+    own = setup.settings.model_copy(update={"n_threads": n_threads})
     assert nlp is not None
     brief = Brief(
         language=type(nlp),
@@ -93,9 +92,9 @@ def check_divisible(job: Job) -> None:
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
-        f"[initialize.{block}] corpus_dir": job.store.on_disk,
+        f"[initialize.{block}] cache_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
-        f"[{block}.solver] on_batches, or [training] max_epochs": is_on_batches(setup, job.nlp),
+        f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(lacking),
     }
     for key in _UNSHARED:

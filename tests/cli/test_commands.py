@@ -274,9 +274,13 @@ def test_converting_other_formats(tmp_path: Path):
     assert (tmp_path / "a.txt").read_text() == "The DT\ncat NN\n\n"
     (tmp_path / "a.iob").write_text("a I-X\nb I-X\n")
     iob1 = ["--columns", "orth, ner", "--scheme", "iob1"]
-    run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1)
+    shown = run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1).stdout
+    assert "taken for" not in shown
     run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
     assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
+    (tmp_path / "c.iob").write_text("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n")
+    shown = run("convert", tmp_path / "c.iob", tmp_path / "c.spacy").stdout
+    assert "taken for orth,_,_,ner" in shown
 
 
 def test_multiword_tokens_are_told(tmp_path: Path):

@@ -34,7 +34,7 @@ from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
 
 from ..conftest import Corpus
 from ..features.reference_features import hash_values
-from ..toy import docs_of, examples_of, run_steps
+from ..toy import blank_with, docs_of, examples_of, run_steps, train
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1)
 tricky = st.text(st.sampled_from("\\\t\n\r|=^$01 a"), min_size=1)
@@ -202,7 +202,7 @@ def test_a_trained_pipeline_has_the_names_of_its_active_tests(trained: Language,
 def test_names_survive_bytes_disk_copies_and_pickles(trained: Language, tmp_path: Path):
     pipe = trained.get_pipe("sparse_crf")
     expected = names_of(pipe)
-    other = spacy.blank("en").add_pipe("sparse_crf")
+    other = blank_with().get_pipe("sparse_crf")
     assert names_of(other.from_bytes(pipe.to_bytes())) == expected
     assert names_of(copy.deepcopy(pipe)) == expected
     trained.to_disk(tmp_path / "a")
@@ -228,14 +228,11 @@ def test_a_pipeline_without_names_loads_and_saves_without(trained_dir: Path, tmp
 
 
 def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False, "n_threads": 1})
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    nlp = blank_with(store_feature_names=False)
+    train(nlp, examples_of(nlp, corpus.train), 2)
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "sparse_crf" / "names").exists()
-    assert pipe.model.n_active
+    assert nlp.get_pipe("sparse_crf").model.n_active
 
 
 def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpus, tmp_path: Path):
@@ -250,9 +247,9 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
 
 
 def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
-    nlp = spacy.blank("en")
     # Without names of its own, and without a corpus that has a gold label.
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False})
+    nlp = blank_with(store_feature_names=False)
+    pipe = nlp.get_pipe("sparse_crf")
     docs = docs_of(nlp, [(["a"], ["DT"])])
     examples = [spacy.training.Example(doc, doc.copy()) for doc in docs]
     pipe.initialize(lambda: examples, nlp=nlp, init_weights=trained_dir)
@@ -270,9 +267,9 @@ def test_loading_names_imports_no_numba(trained_dir: Path):
 
 
 def test_features_of_another_kind_have_no_names(corpus: Corpus):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     config = {key: value for key, value in COMMON.items() if not isinstance(value, dict)}
-    default = spacy.blank("en").add_pipe("sparse_crf")
+    default = blank_with().get_pipe("sparse_crf")
     features = Featurizer(["u:lower[0]", "b:"])
     pipe = make_sparse_crf(
         nlp,

@@ -171,7 +171,7 @@ def test_former_names_of_configs_have_the_same_settings(name: str):
 def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
     config = load_config(path)
     [name] = config["nlp"]["pipeline"]
-    keys = "init_weights", "checkpoint", "corpus_dir"
+    keys = "init_weights", "checkpoint", "cache_dir"
     assert config["initialize"]["components"] == {name: dict.fromkeys(keys)}
     overrides = {f"initialize.components.{name}.{key}": f"a/{key}" for key in keys}
     block = load_config(path, overrides=overrides)["initialize"]["components"][name]

@@ -24,7 +24,7 @@ from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..decoding.span_cases import span_examples, training_sentences
-from ..toy import docs_of, examples_of, make_sentences, run_steps
+from ..toy import docs_of, examples_of, make_sentences, run_steps, train
 from ..training.test_training_loop import run_training
 
 READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
@@ -307,7 +307,6 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
     assert found[0].predicted.spans["other"][0].id_ == "7"
 
 
-@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
@@ -428,9 +427,12 @@ def tagged(examples: list[Example]) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_training_warns_of_an_attribute_that_no_token_has(names: bool):
-    nlp = pipeline([*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"], names=names)
+@pytest.mark.parametrize("named", [True, False])
+def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
+    nlp = pipeline(
+        [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
+        store_feature_names=named,
+    )
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:
         nlp.initialize(lambda: examples)
@@ -465,8 +467,7 @@ def learnt() -> Language:
     """A pipeline that learnt with tags."""
     nlp = pipeline(overwrite=True)
     examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     return nlp
 
 
@@ -497,8 +498,7 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     examples = examples_of(nlp, make_sentences(30, seed=1))
     for example in examples:
         example.predicted[0]._.set(EXTENSION, True)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 1)
+    train(nlp, examples, 1)
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
