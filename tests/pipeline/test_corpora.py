@@ -24,7 +24,7 @@ from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..decoding.span_cases import span_examples, training_sentences
-from ..toy import docs_of, examples_of, make_sentences, run_steps
+from ..toy import docs_of, examples_of, make_sentences, run_steps, train
 from ..training.test_training_loop import run_training
 
 READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
@@ -467,8 +467,7 @@ def learnt() -> Language:
     """A pipeline that learnt with tags."""
     nlp = pipeline(overwrite=True)
     examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     return nlp
 
 
@@ -499,8 +498,7 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     examples = examples_of(nlp, make_sentences(30, seed=1))
     for example in examples:
         example.predicted[0]._.set(EXTENSION, True)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 1)
+    train(nlp, examples, 1)
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))

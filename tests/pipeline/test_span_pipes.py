@@ -236,14 +236,3 @@ def test_debug_data_runs(fitted: Language, tmp_path: Path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert "Traceback" not in done.stderr, done.stderr
     assert name in done.stdout
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.5])
-def test_a_threshold_is_a_probability(value: float):
-    with pytest.raises(SparseCRFError, match=r"SC205.*threshold = .*from 0 to 1"):
-        spacy.blank("en").add_pipe("sparse_crf_ner", config={"threshold": value})
-
-
-def test_a_threshold_needs_spans():
-    with pytest.raises(SparseCRFError, match=r"SC504.*threshold = 0\.5.*sparse_crf_ner"):
-        spacy.blank("en").add_pipe("sparse_crf", config={"threshold": 0.5})

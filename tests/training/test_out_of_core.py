@@ -27,7 +27,7 @@ from spacy_sparsecrf.training.training import Training
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..corpus.file_cases import SMALL_PARTS, cut_small, full_disk, train
 from ..reference import Problem, random_problem
-from ..toy import examples_of, make_sentences, run_steps
+from ..toy import blank_with, examples_of, make_sentences, run_steps
 from .learning_cases import partial_problem
 
 PROBLEMS = {
@@ -207,37 +207,22 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
     assert models[-1] == pipe.model.to_bytes()
 
 
-NEEDING_MEMORY = {
-    "maxent": ("SC346", {"model": "maxent"}),
-    "memm": ("SC346", {"model": "memm"}),
-    "constrained": ("SC346", {"learning": {"constrained": True}}),
-    "on batches": (
-        "SC346",
-        {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}},
-    ),
-    "solver": ("SC347", {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}}),
-}
-
-
-@pytest.mark.parametrize("setting", NEEDING_MEMORY)
-def test_settings_that_need_memory_are_refused_first(tmp_path: Path, setting: str):
-    code, config = NEEDING_MEMORY[setting]
-
+def test_settings_that_need_memory_are_refused_first(tmp_path: Path):
     def unread() -> Iterator[Example]:
         raise AssertionError("examples were read")
         yield
 
     nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config=config)
-    with pytest.raises(SparseCRFError, match=code):
+    pipe = nlp.add_pipe("sparse_crf", config={"model": "memm"})
+    with pytest.raises(SparseCRFError, match="SC346"):
         pipe.initialize(unread, nlp=nlp, cache_dir=tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
 
 
 def test_a_full_disk_keeps_the_trained_model(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     nlp.initialize(lambda: examples)
     run_steps(nlp, examples, 2)
     before = pipe.to_bytes()
@@ -272,8 +257,8 @@ def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
 
 def test_pickles_and_copies_have_no_files(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path)
     run_steps(nlp, examples, 1)
     assert copy.deepcopy(pipe).to_bytes() == pipe.to_bytes()

@@ -20,7 +20,7 @@ from spacy_sparsecrf.training.training import Training
 from ..corpus.file_cases import cut_small, train
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem
-from ..toy import examples_of, make_sentences, run_steps
+from ..toy import blank_with, examples_of, make_sentences, run_steps
 from .learning_cases import admitted_alone
 
 SCHEDULE = [
@@ -196,8 +196,8 @@ def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, examples, monke
 
 
 def test_a_directory_that_is_gone_loses_no_model(tmp_path: Path, examples):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path / "corpus")
     run_steps(nlp, examples, 1)
     pipe.predict([examples[0].predicted])
