@@ -813,6 +813,8 @@ class Errors(metaclass=_Coded):
         "other, as in orth,ner."
     )
     SC607 = "There is no config {name!r}. Choose one of: {known}."
+    SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
+    SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f latin1 -t utf-8`."
     )

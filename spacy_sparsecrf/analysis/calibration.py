@@ -1,4 +1,4 @@
-"""How far probabilities can be relied on: reliability, a temperature, thresholds by label.
+"""Calibration of probabilities: reliability, a temperature, thresholds by label.
 
 What is judged are predicted spans, or labels of tokens: with what probability each was predicted,
 and whether it is right. Of a calibrated component, of those with probability p a share p is right.
@@ -79,7 +79,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Calibration(Page):
-    """What was found: see above.
+    """The result of a calibration, see above.
 
     precision: that is wanted; n: predictions that were judged; temperature: 1 where none helps;
     before, after: reliability without and with it; thresholds: by label, none for tokens.

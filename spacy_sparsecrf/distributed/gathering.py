@@ -36,10 +36,10 @@ _UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):
-    """What members have read; the corpus has the index, and no sequence."""
+    """A corpus that workers have read; here it has the index, and no sequence."""
 
     def record_of(self, own: Any) -> Any:
-        """What knows the names of tests: the members do."""
+        """Return the source of feature names: the workers."""
         return self
 
     def names(self, keys: Hashes) -> dict[int, str]:
@@ -106,7 +106,7 @@ def check_divisible(job: Job) -> None:
 
 
 def _is_annotated(name: str, nlp: Language | None) -> bool:
-    """Whether a component before this one annotates what it learns from."""
+    """Return whether an earlier component annotates the training Docs."""
     if nlp is None or name not in nlp.component_names:
         return False
     return bool(annotating(nlp, dict(nlp.components)[name]))
