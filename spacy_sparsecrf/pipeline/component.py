@@ -401,7 +401,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         Nothing changes if a line is refused.
 
         path: of the lines' file, for messages; replace: whether weights that no line is about are
-        removed. RETURNS: number of changes. A training run that goes on knows nothing of them.
+        removed. RETURNS: number of changes. They do not reach a training run that continues.
         RAISES: SparseCRFError that names file and line.
         """
         names = self._named()

@@ -1,4 +1,4 @@
-"""What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
+"""Probabilities, n-best labels and explanations of Docs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -13,7 +13,7 @@ from ..model.names import Names
 from ..targets.spans import SpanTarget
 from .add_ons import explanation
 from .prediction import Predictions, Reader, by_doc
-from .stacking import texts_said
+from .stacking import texts_of_predictions
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
@@ -144,7 +144,7 @@ class Probabilities:
         target, known = reader.setup.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
-        spans, runs, told = list(spans), [], []
+        spans, runs, encoded = list(spans), [], []
         for number, (start, end, name) in enumerate(spans):
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
@@ -154,10 +154,10 @@ class Probabilities:
                 raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
             labels = target.scheme.labels_for(end - start, name)
             if set(labels) <= set(known):
-                told.append(number)
+                encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
         found = np.zeros(len(spans))
-        found[told] = self.span_probabilities(doc, runs, forced=forced)
+        found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
@@ -196,12 +196,12 @@ class Probabilities:
         record = NameRecord.of(setup.features)
         observations = (record or setup.features)([doc], setup.settings.sequences)
         if record is not None and reader.first is not None:
-            say, known = reader.first, texts_said(setup, reader.labels)
-            record.refill(lambda part, _: next(iter(say([part], [doc]))), known)
+            add, predicted = reader.first, texts_of_predictions(setup, reader.labels)
+            record.refill(lambda part, _: next(iter(add([part], [doc]))), predicted)
             observations = record.observe()
         names, places = self._names, sorted(rivals)
         if record is not None:
-            # What a Doc itself tells needs no stored names.
+            # Names that the Doc itself yields need not be stored.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
             near = sorted({min(t + step, len(doc) - 1) for t in places for step in (0, 1)})
             read = observations.unigram_hashes[near], observations.bigram_hashes[near]
@@ -226,7 +226,7 @@ class Probabilities:
         return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
-        """Positions of labels among those that are known."""
+        """The ids of labels."""
         ids = {label: i for i, label in enumerate(known)}
         labels = list(labels)
         for label in labels:
