@@ -6,6 +6,8 @@ What users name in Python can be imported from here, and is only imported when i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import old_paths
+
 if TYPE_CHECKING:
     from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
@@ -48,6 +50,8 @@ _HOMES = {
     "crf_solvers": "registry",
     "crf_targets": "registry",
 }
+
+old_paths.install()
 
 # A type checker that saw this would take any name for one that is here.
 if not TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_house import ADD_ONS, BASE, MAY_IMPORT, modules
+from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spacy_sparsecrf"

@@ -1,7 +1,7 @@
 """What a model's weights say: of its labels, and of the labels of tokens."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -371,3 +371,11 @@ def explain_tokens(
         if rival is not None:
             other = model.labels[rival], float(marginals[t, rival])
         yield TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival)))
+
+
+def explain_doc(
+    tokens: tuple[TokenExplanation, ...], spans: Iterable[tuple[int, int, str, float]] | None
+) -> DocExplanation:
+    """Explain a Doc by its tokens, and by the spans that `LabelledSpan` has as tuples."""
+    found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
+    return DocExplanation(tokens, found)

@@ -21,9 +21,9 @@ from ..features.class_learning import (
     vector_classes,
     write_classes,
 )
-from ..interop.columns import read_lines
 from ..progress import track
 from .common import reported
+from .files import read_lines
 
 Texts = Annotated[
     list[Path] | None, typer.Argument(help="Texts, a sentence or paragraph a line; .gz too")

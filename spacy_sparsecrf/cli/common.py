@@ -1,6 +1,6 @@
 """What commands share: how errors are reported, and how components are found."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -10,6 +10,7 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.component import SparseCRFPipe
@@ -25,6 +26,8 @@ Component: TypeAlias = Annotated[
 Data: TypeAlias = Annotated[
     Path, typer.Argument(help="Gold Docs: a .spacy file, or a directory of them", exists=True)
 ]
+
+WIDTH = 60  # of a column; longer names stick out
 
 
 @contextmanager
@@ -79,3 +82,10 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
         name = nlp.config["training"][corpus]
         raise SparseCRFError(Errors.SC641.format(block=name, data=data))
     return list(read_files(nlp, block, [data]))
+
+
+def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
+    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
+    rows = list(rows)
+    if rows:
+        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)

@@ -14,14 +14,13 @@ from spacy.training.initialize import init_vocab
 from spacy.util import load_config, load_model_from_config, registry
 from wasabi import msg
 
-from ..analysis.commands.tables import print_table
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
 from ..pipeline.batchers import is_on_batches
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..targets.spans import SpanTarget
-from .common import Component, Data, find, read, reported
+from .common import Component, Data, find, print_table, read, reported
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
 N_FEW = 20  # of such labels that are told

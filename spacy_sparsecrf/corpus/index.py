@@ -18,7 +18,6 @@ from .numbering import (
     Hashes,
     Ints,
     Longs,
-    distinct,
     distinct_rows,
     find_keys,
     inverted,
@@ -198,32 +197,27 @@ def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
     )
 
 
-class PartBuilder(CorpusBuilder):
-    """Collects batches of observations into a part of a corpus."""
+def part_of(builder: CorpusBuilder) -> CorpusPart | None:
+    """The part of a corpus that a builder has collected in memory; None for nothing.
 
-    def part(self) -> CorpusPart | None:
-        """Number the tests and rows of everything that was added; None where nothing was.
-
-        RAISES: SparseCRFError for real values.
-        """
-        if not self._labels:
-            return None
-        if self._values:
-            raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
-        unigram, bigram = np.concatenate(self._unigram), np.concatenate(self._bigram)
-        present = unigram != 0
-        keys, ids, counts = distinct(unigram[present])
-        order = np.argsort(keys)
-        representatives, context = distinct_rows(bigram)
-        n_tokens = np.bincount(context, minlength=len(representatives))
-        return CorpusPart(
-            offsets=np.append(0, np.cumsum(np.concatenate(self._lengths))),
-            labels=np.concatenate(self._labels),
-            weights=np.concatenate(self._weights).astype(np.float64),
-            uni_indptr=np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64))),
-            uni_indices=inverted(order)[ids],
-            context=context,
-            tests=Tests(keys[order], counts[order], order),
-            rows=ConjoinedRows(bigram[representatives], n_tokens),
-            start_label=self._start_label,
-        )
+    RAISES: SparseCRFError for real values.
+    """
+    if builder.rows is None:
+        return None
+    if builder.has_values:
+        raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
+    keys, arrived = builder.tests.rows[:, 0], builder.arrived
+    order = np.argsort(keys)
+    representatives, number = distinct_rows(builder.rows.rows)
+    hashes, n_tokens = builder.rows.rows[representatives], builder.rows.counts[representatives]
+    return CorpusPart(
+        offsets=arrived("offsets"),
+        labels=arrived("labels"),
+        weights=arrived("weights"),
+        uni_indptr=np.append(0, np.cumsum(arrived("n_tests"), dtype=np.int64)),
+        uni_indices=inverted(order)[arrived("tests")],
+        context=number[arrived("context")],
+        tests=Tests(keys[order], builder.tests.counts[order], order),
+        rows=ConjoinedRows(hashes, n_tokens),
+        start_label=builder.start_label,
+    )

@@ -43,21 +43,27 @@ class RowIndex:
 
     def add(self, queries: Hashes) -> Ints:
         """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
+        numbers = np.empty(len(queries), np.int32)
+        for first in range(0, len(queries), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            self._add(np.ascontiguousarray(queries[chunk]), numbers[chunk])
+        return numbers
+
+    def _add(self, queries: Hashes, numbers: Ints) -> None:
+        """Number a few rows. numbers: [n], out."""
         from ..kernels.indexing import enter_all, number_rows
 
         most = self._n + len(queries)
+        if most > np.iinfo(np.int32).max:
+            raise SparseCRFError(Errors.SC301.format(n=most))
         if most > len(self._rows):
             capacity = max(most, 2 * self._n)
             self._rows = _longer(self._rows, capacity)
             self._counts = _longer(self._counts, capacity)
             self._slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
             enter_all(self._slots, self._rows, self._n)
-        if self._n > np.iinfo(np.int32).max - len(queries):
-            raise SparseCRFError(Errors.SC301.format(n=most))
-        numbers = np.empty(len(queries), np.int32)
         arguments = self._slots, self._rows, self._counts, self._n
-        self._n = number_rows(*arguments, np.ascontiguousarray(queries), numbers)
-        return numbers
+        self._n = number_rows(*arguments, queries, numbers)
 
 
 def _longer(array: Array, n: int) -> Array:
@@ -72,10 +78,8 @@ def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
     hashes: [n] uint64. RETURNS: keys [O] uint64, by arrival; the position among them of each hash,
     [n] int32; how often each key is there, [O] int64. RAISES: SparseCRFError for too many keys.
     """
-    index, numbers = RowIndex(1), np.empty(len(hashes), np.int32)
-    for first in range(0, len(hashes), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        numbers[chunk] = index.add(hashes[chunk, None])
+    index = RowIndex(1)
+    numbers = index.add(hashes[:, None])
     return index.rows[:, 0], numbers, index.counts
 
 

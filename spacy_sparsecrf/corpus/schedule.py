@@ -47,7 +47,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Descent:
+class FeatureAncestry:
     """Tests of some templates, and their parents.
 
     stage: of the templates; kinds: "u", "b" or "ub", what the tests are conjoined with; hashes: [n]
@@ -75,7 +75,7 @@ class TemplateTree:
     counterpart: NDArray[np.int32]
 
     @classmethod
-    def of(cls, corpus: EncodedCorpus, descents: list[Descent]) -> "TemplateTree":
+    def of(cls, corpus: EncodedCorpus, descents: list[FeatureAncestry]) -> "TemplateTree":
         """Number the tests and parents of a corpus; tests that have no descent are of stage 0."""
         n_unigram = len(corpus.unigram_keys)
         n_tests = n_unigram + len(corpus.bigram_keys)

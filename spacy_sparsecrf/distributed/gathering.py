@@ -23,8 +23,7 @@ from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
 from ..progress import progress
-from .loss import Partition
-from .training import BEGINNING
+from .training import BEGINNING, TrainingPartition
 from .worker import Brief, EncodingPlan, Survey, Worker
 
 # Tests of all members whose hashes are merged at once.
@@ -46,7 +45,7 @@ class Gathered(EncodedExamples):
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """The names of tests, by hash; see `NameRecord`."""
-        assert self.division is not None
+        assert isinstance(self.division, TrainingPartition)
         told = self.division.ask("names", keys)
         return {key: name for each in told for key, name in each.items()}
 
@@ -148,7 +147,7 @@ def gather(team: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     found.n_missing = sum(n_missing for _, n_missing in told)
     if found.n_missing < found.n_tokens:
         found.corpus = without_sequences(index, surveys[0].start_label)
-        found.division = Partition(team, leaf_ptr, bounds)
+        found.division = TrainingPartition(team, leaf_ptr, bounds)
     return found
 
 

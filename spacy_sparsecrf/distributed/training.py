@@ -1,6 +1,7 @@
 """A training run on a corpus of which each member of a team has a part; see `distributed.loss`."""
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -148,3 +149,11 @@ class PartitionedTraining(Training):
         of_leaves = [each for told in self.division.ask("digests") for each in told]
         leaves = np.frombuffer("".join(of_leaves).encode(), np.uint8)
         return digest(leaves, *self._corpus.arrays.values())
+
+
+class TrainingPartition(Partition):
+    """A partition that a component trains on, see `add_ons.PartitionedCorpus`."""
+
+    def training(self) -> Callable[..., PartitionedTraining]:
+        """Return what makes a training run on the corpus."""
+        return partial(PartitionedTraining, division=self)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from spacy.vocab import Vocab
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
+from ..model.names import ALWAYS
 from ..registry import crf_features
 from .attributes import CLUSTER, PHRASE, WORD
 from .class_sources import check_sources, read_classes
@@ -22,11 +23,30 @@ from .defaults import DEFAULT_TEMPLATES
 from .parsing import Read
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
 from .plan import TemplatePlan, make_plan
-from .templates import parse_templates
+from .templates import Template, parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 
 if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
+
+
+class Conjunction(Protocol):
+    """A template or pattern as names need it; see `Template`."""
+
+    @property
+    def key(self) -> str:
+        """Text that the hash depends on."""
+
+    @property
+    def kinds(self) -> str:
+        """What it is conjoined with: "u", "b" or "ub"."""
+
+
+class NamesOfCells(Protocol):
+    """Names features by the cells that they were hashed from; see `CellNames`."""
+
+    def names(self, readings: Readings, p: int, at: NDArray[np.int64], /) -> Sequence[str | None]:
+        """Name the features of column p at tokens [n]; None where a value is not known."""
 
 
 class PlanFeaturizer(ABC):
@@ -49,6 +69,21 @@ class PlanFeaturizer(ABC):
     @abstractmethod
     def plan(self) -> TemplatePlan:
         """What is read and hashed, as it is laid out now."""
+
+    @property
+    @abstractmethod
+    def parsed(self) -> Sequence[Conjunction]:
+        """The templates or patterns, in order."""
+
+    @property
+    def constant_names(self) -> list[str]:
+        """The names of the features that are on at every token."""
+        return [ALWAYS]
+
+    @property
+    def names_of_cells(self) -> Callable[..., NamesOfCells] | None:
+        """What makes the names of features; None for `CellNames`, whose arguments it gets."""
+        return None
 
     @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -184,7 +219,7 @@ class Featurizer(PlanFeaturizer):
         check_sources(clusters)
         self.clusters = undoubled(clusters)
         self.boundaries = boundaries
-        self.parsed = parse_templates(templates)
+        self._parsed = parse_templates(templates)
         self._learn(None, 0, None)
         self._check_names()
 
@@ -197,6 +232,11 @@ class Featurizer(PlanFeaturizer):
                 where = {"number": first + 1, "template": self.templates[first]}
                 known = ", ".join(map(repr, named)) or "none"
                 raise SparseCRFError(message.format(**where, name=read.argument, known=known))
+
+    @property
+    def parsed(self) -> Sequence[Template]:
+        """The templates, in order."""
+        return self._parsed
 
     @property
     def plan(self) -> TemplatePlan:

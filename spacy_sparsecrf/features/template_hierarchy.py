@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import EncodedCorpus, Observations
-from ..corpus.schedule import Descent, Stage, TemplateTree
+from ..corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from .featurizer import Featurizer
 from .plan import TemplatePlan
@@ -172,7 +172,7 @@ class TemplateTreeRecord:
         """Stages and parents of the tests of a corpus that was built of what was called for."""
         templates = self._features.parsed
         descents = [
-            Descent(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
+            FeatureAncestry(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
             for t, pairs in self._found.items()
         ]
         return TemplateTree.of(corpus, descents)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..kernels.compiled import inner, kernel
 from ..kernels.layout import Floats, Ints
+from ..kernels.small import normalise, reciprocal
 
 # Messages are not below, so that what is divided by them stays a number.
 _LEAST = 1e-300
@@ -153,24 +154,6 @@ def order_trees(
                 place += 1
 
 
-@inner
-def _reciprocal(number: Any) -> Any:
-    """1 / a number, NaN where it is 0: numba raises an error there for complex numbers."""
-    return number * np.nan if number == 0.0 else 1.0 / number
-
-
-@inner(forceinline=True)
-def _normalise(n: int, row: Floats) -> Any:
-    """Divide n numbers by their sum, and return that."""
-    total = row[0]
-    for y in range(1, n):
-        total += row[y]
-    factor = _reciprocal(total)
-    for y in range(n):
-        row[y] *= factor
-    return total
-
-
 @inner(forceinline=True)
 def _believe(
     i: int,
@@ -191,7 +174,7 @@ def _believe(
     begin, end = graphs.half_ptr[i], graphs.half_ptr[i + 1]
     for k in range(begin, end + 1):
         if k == end or (k - begin) % _TOGETHER == _TOGETHER - 1:
-            total = _normalise(n_labels, belief)
+            total = normalise(n_labels, belief)
             if measured:
                 scale += np.log(total)
         if k < end:
@@ -232,7 +215,7 @@ def _send(
         new[b] = total
         sum_of_new += total
     kept = schedule.damping
-    factor = (1.0 - kept) * _reciprocal(sum_of_new)
+    factor = (1.0 - kept) * reciprocal(sum_of_new)
     for y in range(n_labels):
         new[y] = factor * new[y] + kept * old[h, y]
         if new[y].real < _LEAST:
@@ -396,7 +379,7 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
         shift = max(shift, scores[y].real)
     for y in range(len(scores)):
         belief[y] = np.exp(scores[y] - shift)
-    return shift + np.log(_normalise(len(scores), belief))
+    return shift + np.log(normalise(len(scores), belief))
 
 
 @inner
@@ -522,7 +505,7 @@ def add_pairs(
                     total[a, b] += weight * nodes[i, a] * nodes[j, b]
         else:
             total_belief = pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair)
-            scale = weight * _reciprocal(total_belief)
+            scale = weight * reciprocal(total_belief)
             for a in range(len(total)):
                 for b in range(len(total)):
                     total[a, b] += scale * pair[a, b]

@@ -12,7 +12,8 @@ from ..decoding.rows import dense_rows
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..parallel import Workers
-from .encoded import Inference, Linked
+from ..pipeline.graph_settings import Inference
+from .encoded import Linked
 from .graph_inference import NEVER, Network
 
 

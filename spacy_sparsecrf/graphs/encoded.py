@@ -10,9 +10,6 @@ from ..corpus.encoded import MISSING, Floats, Mask
 from ..corpus.numbering import Hashes, Ints, Longs, distinct_rows, number_tests
 from ..errors import Errors, SparseCRFError
 
-METHODS = ("lbp", "mean_field", "pseudo_likelihood")
-_SCHEDULES = ("sweep", "parallel")
-
 
 class Observed(NamedTuple):
     """What is observed of n nodes, or of n edges.
@@ -230,35 +227,3 @@ def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, TestRows]:
     """Keys of the tests, and the rows."""
     keys, indptr, tests = number_tests(hashes)
     return keys, TestRows(indptr, tests, values[hashes != 0])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inference:
-    """How log Z and marginals of graphs are found.
-
-    method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
-        "pseudo_likelihood".
-    schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
-    damping: share of an old message that stays, 0 <= damping < 1.
-    limit: iterations at most; a warning tells what has not converged by then.
-    tolerance: the largest change of a message, or of a belief of the mean field, that is none.
-    RAISES: SparseCRFError for what is not known or out of range.
-    """
-
-    method: str = "lbp"
-    schedule: str = "sweep"
-    damping: float = 0.0
-    limit: int = 200
-    tolerance: float = 1e-8
-
-    def __post_init__(self) -> None:
-        for key, valid, expected in (
-            ("method", self.method in METHODS, f"one of {', '.join(METHODS)}"),
-            ("schedule", self.schedule in _SCHEDULES, f"one of {', '.join(_SCHEDULES)}"),
-            ("damping", 0 <= self.damping < 1, "at least 0 and below 1"),
-            ("limit", self.limit >= 1, "at least 1"),
-            ("tolerance", self.tolerance >= 0, "at least 0"),
-        ):
-            if not valid:
-                value = getattr(self, key)
-                raise SparseCRFError(Errors.SC373.format(key=key, value=value, expected=expected))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from ..errors import Warnings, warn
 from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
 from ..parallel import Chunks, Workers, cut
+from ..pipeline.graph_settings import METHODS, Inference
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
-from .encoded import METHODS, EncodedGraph, Inference, TestRows
+from .encoded import EncodedGraph, TestRows
 
 # By method: how kernels call it, and what infers beliefs by it.
 _KERNELS = dict(

@@ -20,7 +20,8 @@ from ..kernels.sgd import Paid, penalise
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
 from ..parallel import Workers
-from .encoded import EncodedGraph, Inference
+from ..pipeline.graph_settings import Inference
+from .encoded import EncodedGraph
 from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 
 LBP = Inference()

@@ -11,11 +11,12 @@ from ..errors import Errors, SparseCRFError
 from ..loss.lattice import Csr, Floats, Longs
 from ..loss.size import Size, available_memory, check_fits
 from ..loss.subproblems import Part
+from ..pipeline.graph_settings import Inference
 from ..solvers.base import BatchSolver, Need
 from ..training.checkpoint import digest
 from ..training.training import Training
 from ..training.working_set import Run
-from .encoded import EncodedGraph, Inference, Links, TestRows
+from .encoded import EncodedGraph, Links, TestRows
 from .loss import GraphLoss
 
 # What a solver needs that works on chains only.

@@ -3,19 +3,17 @@
 A line is a token; its columns are separated by tabs or by blanks, as Wapiti and CRF++ read them.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .attributes import DOCSTART, guess_columns
 
-BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # sentences by which columns are guessed
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
@@ -48,30 +46,6 @@ class Source:
     sentences: Iterator[Sentence]
     has_marks: bool = True
     n_multiword: int = 0
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file, numbered from 1, without their ends.
-
-    path: compressed by gzip if it ends in .gz. Lines end with LF, or CR and LF; a byte-order mark
-    is passed over.
-    RAISES: SparseCRFError where the file is not UTF-8 or cannot be decompressed.
-    """
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
-                yield number, text.removeprefix(BOM) if number == 1 else text
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
-
-
-def _decode(path: Path, number: int, line: bytes) -> str:
-    try:
-        return line.decode("utf8")
-    except UnicodeDecodeError as error:
-        message = Errors.SC610.format(path=path, line=number, reason=error.reason)
-        raise SparseCRFError(message) from error
 
 
 def sentences(lines: Iterable[tuple[int, str]], split: Split) -> Iterator[Sentence]:

@@ -1,13 +1,13 @@
 """Sentences in columns -> Docs, and back."""
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spacy.tokens import Doc, DocBin, Span, Token
+from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
 from .attributes import (
     ARGUMENTS,
@@ -21,7 +21,7 @@ from .attributes import (
     span_key,
     why_not,
 )
-from .columns import BOM, TAB, Row, Sentence, Source, write_sentence
+from .columns import TAB, Row, Sentence, Source, write_sentence
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
@@ -147,14 +147,6 @@ class _DocMaker:
                 known=", ".join(known.value for known in ColumnScheme),
             )
             raise SparseCRFError(message) from error
-
-
-def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Read the Docs of a .spacy file. RAISES: SparseCRFError if it is none."""
-    try:
-        yield from DocBin().from_disk(path).get_docs(vocab)
-    except (zlib.error, ValueError, KeyError, TypeError, IndexError) as error:
-        raise SparseCRFError(Errors.SC621.format(path=path, reason=error)) from error
 
 
 def write_docs(

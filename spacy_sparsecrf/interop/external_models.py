@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .columns import read_lines
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
+from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .attributes import IGNORED, UNSET, WORDS
 from .columns import (
@@ -18,7 +19,6 @@ from .columns import (
     Sentence,
     Source,
     read_columns,
-    read_lines,
     sentences,
     wrong_width,
 )

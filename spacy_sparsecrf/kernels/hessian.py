@@ -1,7 +1,7 @@
 """Hessian-vector products of the loss: expected minus observed counts, along a direction.
 
-The gradient is made of residuals of tokens and of pairs, the Hessian times a direction of their
-derivatives (see `tangents`), which are gathered or scattered as residuals are.
+The gradient is a sum of residuals of tokens and of pairs. The Hessian times a direction is the same
+sum of their derivatives (see `tangents`).
 """
 
 from typing import NamedTuple
@@ -22,7 +22,13 @@ from .layout import (
     Unigrams,
     Vectors,
 )
-from .pair_counts import entries_of
+from .pair_counts import (
+    add_entry_products,
+    add_products,
+    entries_of,
+    settle_context_changes,
+    settle_matrix_change,
+)
 from .pairs import slope_visited
 from .scores import score_token
 from .tangents import differentiate, recover_betas
@@ -31,19 +37,23 @@ from .tangents import differentiate, recover_betas
 class Turn(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
-    slopes: of the contexts that were visited last; tangents, copy: of the example and of its
-    constrained copy; table: [H, Yp], zeros, what heads have of a direction.
+    slopes: of the contexts that were evaluated last; tangents, copy: of the example and of its
+    clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
+    [Y + 1, Yp], entry_counts: [largest number of corrections of a context] float64, sums of
+    products of vectors.
     """
 
     slopes: Slopes
     tangents: Tangents
     copy: Tangents
     table: Floats
+    counts: Floats
+    entry_counts: Floats
 
 
 @inner
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
-    """The tangents of tokens begin:end."""
+    """Return views of the tangents of tokens begin:end."""
     return Tangents(
         tangents.beta[begin:end],
         tangents.forward_change[begin:end],
@@ -58,8 +68,8 @@ def recover_chunk(
 ) -> None:
     """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
-    pairs: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
-    Yp], out.
+    pairs: of the weights; vectors: [N, Yp], in, with a scratch that no other chunk uses; beta:
+    [N, Yp], out.
     """
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
@@ -81,12 +91,12 @@ def differentiate_chunk(
     scored: bool,
     head_sums: Floats,
 ) -> None:
-    """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
+    """Process sequences first:last along a direction: scores, tangents, frequent features.
 
-    tables: with the direction's table of heads; pairs: of the weights; direction: [K] float64;
-    slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
-    of the chunk's own; tangents: [N, Yp], with `beta`, else out; scored: whether `marginal_change`
-    has scores of the tokens before; head_sums: [H, Yp] float64, added to.
+    tables: with the direction's table of frequent features; pairs: of the weights; direction: [K]
+    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them, with a scratch
+    that no other chunk uses; tangents: [N, Yp], `beta` in, others out; scored: whether
+    `marginal_change` contains scores of the tokens already; head_sums: [H, Yp] float64, added to.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     for s in range(first, last):
@@ -105,7 +115,7 @@ def differentiate_chunk(
 
 @inner
 def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
-    """The same weights, with another table of heads."""
+    """Return the same index of weights with another table of frequent features."""
     return Unigrams(
         unigrams.split,
         unigrams.head_ptr,
@@ -122,7 +132,7 @@ def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
 def _differentiate_part(
     s: int, is_copy: bool, tables: Tables, direction: Floats, visit: SequenceWorkspace, turn: Turn
 ) -> None:
-    """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
+    """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
@@ -137,93 +147,92 @@ def _differentiate_part(
     differentiate(weight, context, visit.pairs, turn.slopes, own, part)
 
 
-@inner(fastmath={"contract"})
+@inner
 def _add_pair_changes(
     first: int,
     last: int,
     n_labels: int,
-    slope: Floats,
+    visit: SequenceWorkspace,
     vectors: Vectors,
     tangents: Tangents,
-    total: Floats,
+    counts: Floats,
 ) -> None:
-    """Add to total[y', y] the derivatives of p(y', y) of tokens first:last, over Psi[y', y].
+    """Add products of tokens first:last of an example, and of their changes along a direction.
 
-    slope: [Y + 1, Yp], of the matrix that they share.
+    Products of the vectors to counts [Y + 1, Yp], of their changes to `visit.pair_sums`.
     """
-    for t in range(first, last):
-        backward, change = vectors.backward[t], tangents.backward_change[t]
-        if t == 0:
-            # Before the first token nothing changes.
-            for y in range(total.shape[1]):
-                total[n_labels, y] += change[y] + slope[n_labels, y] * backward[y]
-            continue
-        for i in range(n_labels):
-            a, b = vectors.alpha[t - 1, i], tangents.forward_change[t - 1, i]
-            for y in range(total.shape[1]):
-                own = change[y] + slope[i, y] * backward[y]
-                total[i, y] += b * backward[y] + a * own
+    total, middle = visit.pair_sums, max(first, 1)
+    tokens, starts = visit.tokens[middle:last], visit.tokens[first:middle]
+    alpha, backward = vectors.alpha, vectors.backward
+    add_products(tokens, starts, n_labels, alpha, backward, counts)
+    # Before the first token nothing changes.
+    add_products(tokens, starts[:0], n_labels, tangents.forward_change, backward, total)
+    add_products(tokens, starts, n_labels, alpha, tangents.backward_change, total)
 
 
 @inner
 def _add_entry_changes(
-    t: int, c: int, vectors: Vectors, tangents: Tangents, visit: SequenceWorkspace, slopes: Slopes
+    first: int,
+    last: int,
+    c: int,
+    visit: SequenceWorkspace,
+    vectors: Vectors,
+    tangents: Tangents,
+    counts: Floats,
 ) -> None:
-    """Add the derivatives of the entries of context c at token t to `visit.entry_sums`.
+    """Do for the corrections of context c what `_add_pair_changes` does: to `visit.entry_sums`.
 
-    Those that were taken of the pairs in its matrix are mended, in `visit.pair_sums`.
+    All of tokens first:last begin the example, or none does.
     """
-    contexts, value = visit.pairs.contexts, visit.pairs.potentials.value
-    m, (begin, end) = contexts.matrix_of[c], entries_of(t, c, contexts)
-    psi, slope = visit.pairs.potentials.psi[m], slopes.psi[m]
-    backward, change = vectors.backward[t], tangents.backward_change[t]
-    for e in range(begin, end):
-        i, y = contexts.ent_previous[e], contexts.ent_label[e]
-        count, own = backward[y], change[y]
-        if t > 0:
-            a = vectors.alpha[t - 1, i]
-            own = tangents.forward_change[t - 1, i] * count + a * own
-            count *= a
-        changed = value[e] * (own + slopes.score[e] * count)
-        visit.entry_sums[e - begin] += changed
-        # Of a matrix of ones, which no weight is in, this is not used.
-        visit.pair_sums[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+    contexts, tokens, begins = visit.pairs.contexts, visit.tokens[first:last], first == 0
+    e, end = entries_of(first, c, contexts)
+    given, alpha, backward = (tokens, begins, e, end, contexts), vectors.alpha, vectors.backward
+    add_entry_products(*given, alpha, backward, counts)
+    add_entry_products(*given, alpha, tangents.backward_change, visit.entry_sums)
+    if not begins:
+        add_entry_products(*given, tangents.forward_change, backward, visit.entry_sums)
 
 
 @inner
 def _change_matrix(
     first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn
 ) -> None:
-    """Derivatives of pair counts of tokens first:last of an example, as if there were no entries.
+    """Write the derivatives of the expected pairs of tokens first:last to `visit.pair_sums`.
 
-    They share matrix m. visit: its `pair_sums` are the result.
+    The tokens share matrix m; sparse corrections are not included.
     """
-    total, psi, slope = visit.pair_sums, visit.pairs.potentials.psi[m], turn.slopes.psi[m]
-    n_labels = visit.pairs.n_labels
+    total, counts, n_labels = visit.pair_sums, turn.counts, visit.pairs.n_labels
     fill(total.reshape(-1), 0, total.size, 0.0)
-    _add_pair_changes(first, last, n_labels, slope, visit.vectors, turn.tangents, total)
+    fill(counts.reshape(-1), 0, counts.size, 0.0)
+    given = first, last, n_labels, visit
+    _add_pair_changes(*given, visit.vectors, turn.tangents, counts)
     if has_copy:
-        _add_pair_changes(first, last, n_labels, slope, visit.copy, turn.copy, total)
-    for i in range(total.shape[0]):
-        for y in range(total.shape[1]):
-            total[i, y] *= psi[i, y]
+        _add_pair_changes(*given, visit.copy, turn.copy, counts)
+    settle_matrix_change(visit.pairs.potentials.psi[m], turn.slopes.psi[m], counts, total)
 
 
 @inner
 def _change_entries(t: int, c: int, has_copy: bool, visit: SequenceWorkspace, turn: Turn) -> None:
-    """Derivatives of counts of the entries of context c at an example's token t: `entry_sums`."""
-    begin, end = entries_of(t, c, visit.pairs.contexts)
-    fill(visit.entry_sums, 0, end - begin, 0.0)
-    _add_entry_changes(t, c, visit.vectors, turn.tangents, visit, turn.slopes)
+    """Write the derivatives of the corrections of context c at token t to `visit.entry_sums`.
+
+    The derivatives of their matrix, in `visit.pair_sums`, are corrected.
+    """
+    contexts, sums, counts = visit.pairs.contexts, visit.entry_sums, turn.entry_counts
+    e, end = entries_of(t, c, contexts)
+    fill(sums, 0, end - e, 0.0)
+    fill(counts, 0, end - e, 0.0)
+    _add_entry_changes(t, t + 1, c, visit, visit.vectors, turn.tangents, counts)
     if has_copy:
-        _add_entry_changes(t, c, visit.copy, turn.copy, visit, turn.slopes)
+        _add_entry_changes(t, t + 1, c, visit, visit.copy, turn.copy, counts)
+    of_entries = counts, visit.pair_sums, sums
+    settle_context_changes(e, end, contexts.matrix_of[c], visit.pairs, turn.slopes, *of_entries)
 
 
 @inner
 def _scatter(
     rows: Ints, row_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[place of k] for the weights k of rows."""
+    """product[k] += weight * values[position of k] for the weights k of feature blocks."""
     for row in rows:
         for k in range(row_ptr[row], row_ptr[row + 1]):
             product[k] += weight * values[places[k]]
@@ -233,7 +242,7 @@ def _scatter(
 def _scatter_entries(
     begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[e - begin] for the weights k of entries begin:end."""
+    """product[k] += weight * values[e - begin] for the weights k of corrections begin:end."""
     for e in range(begin, end):
         for j in range(bigrams.ent_weight_ptr[e], bigrams.ent_weight_ptr[e + 1]):
             product[bigrams.ent_weights[j]] += weight * values[e - begin]
@@ -243,7 +252,7 @@ def _scatter_entries(
 def _add_pairs(
     s: int, tables: Tables, visit: SequenceWorkspace, turn: Turn, product: Floats
 ) -> None:
-    """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
+    """Add derivatives of the pairs of example s, a run of tokens that share a matrix at a time.
 
     product: of bigram weights.
     """
@@ -278,9 +287,9 @@ def add_product(
     visit: SequenceWorkspace,
     turn: Turn,
 ) -> None:
-    """Add example s's weight times the Hessian of its loss times a direction to a product.
+    """Add the weight of example s times the Hessian of its loss times a direction to a product.
 
-    The example was inferred last, on the visit of this number (see `infer_example`). direction,
+    The example was inferred last, in the step of this number (see `infer_example`). direction,
     product: [K] float64.
     """
     sequences, unigrams = tables.sequences, tables.unigrams

@@ -2,17 +2,17 @@
 
     sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over tokens that share Psi
 
-(Lavergne 2010, section 4.1). Every count takes the same steps, over the tokens of a shard or over
-a run of tokens of one example:
+(Lavergne 2010, section 4.1). All counts are computed in the same steps, over the tokens of a shard
+or over a run of tokens of one example:
 
-1. `add_products`, `add_entry_products`: sum outer products, for a matrix and for its entries;
-2. multiply the sums by the potentials;
-3. `settle_context`: correct the counts of the matrix where the entries of a context differ;
-4. `subtract_gold`.
+1. `add_products`, `add_entry_products`: sum outer products, for a matrix and for corrections;
+2. multiply the sums by the potentials of the matrix;
+3. `settle_context`: replace the counts of the matrix where a context has sparse corrections;
+4. `subtract_gold`: subtract the observed pairs.
 
-Derivatives of counts along a direction (see `tangents`) are made of the same sums: of products of
-the vectors, and of products with their changes. `settle_changes` and `change_example_pairs` put
-them together.
+Derivatives of counts along a direction (see `tangents`) are made of the same sums, of products of
+the vectors and of products with their changes: `settle_matrix_change` and `settle_context_changes`
+put them together.
 """
 
 from .compiled import add_at, fill, inner, kernel
@@ -60,9 +60,9 @@ def add_entry_products(
     backward: Floats,
     sums: Floats,
 ) -> None:
-    """sums[e - first] += alpha[t - 1, y'] backward[t, y] for the pairs of entries first:last.
+    """sums[e - first] += alpha[t - 1, y'] backward[t, y] for the pairs of corrections first:last.
 
-    tokens: [n], which all begin a sequence, whose sums are of backward[t, y] alone, or none does.
+    tokens: [n]; all of them begin a sequence, then only backward[t, y] is summed, or none does.
     """
     previous, label = contexts.ent_previous, contexts.ent_label
     for t in tokens:
@@ -75,7 +75,7 @@ def add_entry_products(
 
 @inner
 def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
-    """Entries of context c that a sequence's token t can use: the start row's, or the others."""
+    """Return the corrections of context c at token t of a sequence: of the start row, or others."""
     if t == 0:
         return contexts.ent_start[c], contexts.ent_ptr[c + 1]
     return contexts.ent_ptr[c], contexts.ent_start[c]
@@ -92,7 +92,7 @@ def settle_context(
     residual: Floats,
     sums: Floats,
 ) -> None:
-    """Multiply sums of entries first:last by their potentials, and correct the counts of a matrix.
+    """Multiply sums of corrections first:last by potentials, and correct the counts of a matrix.
 
     residual[y', y] += (value[e] - psi[y', y]) sums, unless the matrix m is constant; then
     sums[e - first] *= value[e]. psi, residual: [Y + 1, Yp], of matrix m.
@@ -120,10 +120,10 @@ def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floa
 def pair_sums(
     first: int, last: int, n_labels: int, spans: Ints, tokens: Ints, vectors: Vectors, sums: Floats
 ) -> None:
-    """Outer-product sums of token spans first:last, each into a matrix of its own.
+    """Sum outer products over token spans first:last, each into its own matrix.
 
-    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of
-    which begins a sequence; sums: [P, Y + 1, Yp] float64, out (start row 0).
+    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of which begins a sequence;
+    sums: [P, Y + 1, Yp] float64, out (start row 0).
     """
     for p in range(first, last):
         fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
@@ -173,10 +173,10 @@ def matrix_residuals(
     total: Floats,
     residual: Floats,
 ) -> None:
-    """Add expected minus observed pair counts of a shard's tokens, as if no context had entries.
+    """Add expected minus observed pair counts of the tokens of a shard, without corrections.
 
-    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, of matrices
-    first:last, but constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
+    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, for matrices
+    first:last, except constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
     float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
     by others.
     """
@@ -208,9 +208,9 @@ def entry_sums(
     vectors: Vectors,
     sums: Floats,
 ) -> None:
-    """Add to sums[e] alpha_{t-1}[y'] backward_t[y] of the tokens of the entry's context.
+    """Add alpha_{t-1}[y'] backward_t[y] to sums[e], over the tokens of the context of e.
 
-    Entries first:last, which may be a part of a context's; ent_context: [E] int32, of an entry;
+    Of corrections first:last, which may be a part of those of a context; ent_context: [E] int32;
     tokens: of each context; sums: [E] float64, added to.
     """
     e, of_products = first, (contexts, vectors.alpha, vectors.backward)
@@ -235,11 +235,11 @@ def settle_entries(
     residual: Floats,
     sums: Floats,
 ) -> None:
-    """Turn sums of entries into expected minus observed counts, and mend their matrices' counts.
+    """Turn sums of corrections into expected minus observed counts; correct those of matrices.
 
-    Of the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
+    For the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
     sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64, weighted gold counts of
-    an entry's pair in its context.
+    the pair in its context.
     """
     contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
     for m in range(first, last):
@@ -248,6 +248,44 @@ def settle_entries(
             settle_context(e, end, m, contexts, psi[m], value, residual[m], sums[e:end])
             for i in range(e, end):
                 sums[i] -= gold[i]
+
+
+@inner
+def settle_matrix_change(psi: Floats, slope: Floats, counts: Floats, total: Floats) -> None:
+    """total[y', y] := psi (total + slope counts), all [Y + 1, Yp]; see `settle_changes`."""
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] = psi[i, y] * (total[i, y] + slope[i, y] * counts[i, y])
+
+
+@inner
+def settle_context_changes(
+    first: int,
+    last: int,
+    m: int,
+    pairs: Pairs,
+    slopes: Slopes,
+    counts: Floats,
+    total: Floats,
+    sums: Floats,
+) -> None:
+    """Do for corrections first:last what `settle_matrix_change` does, and correct the total.
+
+    counts, sums: [last - first]; total: [Y + 1, Yp], of matrix m.
+    """
+    contexts, value, score = pairs.contexts, pairs.potentials.value, slopes.score
+    psi, slope = pairs.potentials.psi[m], slopes.psi[m]
+    for e in range(first, last):
+        i, y, count, own = (
+            contexts.ent_previous[e],
+            contexts.ent_label[e],
+            counts[e - first],
+            sums[e - first],
+        )
+        changed = value[e] * (own + score[e] * count)
+        if not contexts.constant[m]:
+            total[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+        sums[e - first] = changed
 
 
 @kernel
@@ -264,36 +302,26 @@ def settle_changes(
 ) -> None:
     """Turn sums of products into derivatives of expected pair counts along a direction, in place.
 
-    total[m] := psi[m] (total[m] + slope[m] counts[m]), and likewise sums[e] of entries, by which
-    their matrices are mended. Of matrices first:last, and their contexts; counts, total: [M, Y + 1,
-    Yp] sums of products of the vectors, and of their changes (see `tangents`); ent_counts, sums:
-    [E], the same of entries.
+    total[m] := psi[m] (total[m] + slope[m] counts[m]) for matrices first:last, and the same for
+    sums[e] of the corrections of their contexts, by which the totals are corrected. counts, total:
+    [M, Y + 1, Yp], sums of products of the vectors, and of their changes (see `tangents`);
+    ent_counts, sums: [E], the same for corrections.
     """
-    contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
-    slope = slopes.psi
+    contexts, psi, slope = pairs.contexts, pairs.potentials.psi, slopes.psi
     for m in range(first, last):
         if not contexts.constant[m]:
-            for i in range(total.shape[1]):
-                for y in range(total.shape[2]):
-                    total[m, i, y] = psi[m, i, y] * (
-                        total[m, i, y] + slope[m, i, y] * counts[m, i, y]
-                    )
+            settle_matrix_change(psi[m], slope[m], counts[m], total[m])
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
-            for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
-                i, y = contexts.ent_previous[e], contexts.ent_label[e]
-                changed = value[e] * (sums[e] + slopes.score[e] * ent_counts[e])
-                if not contexts.constant[m]:
-                    total[m, i, y] += changed - psi[m, i, y] * (
-                        sums[e] + slope[m, i, y] * ent_counts[e]
-                    )
-                sums[e] = changed
+            e, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            of_entries = ent_counts[e:end], total[m], sums[e:end]
+            settle_context_changes(e, end, m, pairs, slopes, *of_entries)
 
 
 @kernel
 def count_entries(
     sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
 ) -> None:
-    """Add to gold[e] the weights of the tokens of a context whose gold pair is the entry's.
+    """Add to gold[e] the weights of the tokens of a context whose gold pair is that of e.
 
     tokens: of each context; padded: Yp; gold: [E] float64.
     """
@@ -328,11 +356,11 @@ def gather_bigrams(
     entry_residual: Floats,
     gradient: Floats,
 ) -> None:
-    """Gradient of the bigram weights of rows first:last, over matrices and entries.
+    """Gather the gradient of the bigram weights of blocks first:last from matrices and corrections.
 
-    col_ptr, col_matrices: CSC, matrices that contain a row; residual: [M, Y + 1, Yp] as
-    `matrix_residuals` leaves it; weight_ptr, weight_entries: CSR, entries of a weight;
-    entry_residual: [E]; gradient: [K] float64, out.
+    col_ptr, col_matrices: CSC, matrices that contain a block; residual: [M, Y + 1, Yp], of
+    `matrix_residuals`; weight_ptr, weight_entries: CSR, corrections of a weight; entry_residual:
+    [E]; gradient: [K] float64, out.
     """
     row_ptr = bigrams.row_ptr
     for row in range(first, last):
@@ -358,7 +386,7 @@ def gather_bigrams(
 
 @kernel
 def count_gold_pairs(tables: Tables, padded: int, counts: Floats) -> None:
-    """Add to the counts [K] of bigram weights the weights of tokens with their pair of labels.
+    """Add the weights of tokens to the counts [K] of the bigram weights of their gold pairs.
 
     padded: Yp.
     """

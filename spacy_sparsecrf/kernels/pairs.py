@@ -1,11 +1,11 @@
-"""Potentials of pairs, by context: a matrix that contexts share, and the entries that differ.
+"""Pair potentials by context: a matrix that contexts share, and sparse corrections.
 
     psi_c(y', y) = exp(sum_{o in c} lam[o, y', y])                      (Lavergne 2010, section 4.1)
 
-Their *slopes* are the derivatives of log psi along a direction: the same sums of its weights.
-Section 4.1 has a matrix of ones and entries where weights are; here matrices may hold weights too.
-Where some labels may not follow others, a *mask* comes after the last matrix: 1 for pairs that may,
-0 for others; its start row is 1.
+The *slopes* are the derivatives of log psi along a direction: the same sums over its weights.
+Section 4.1 has a matrix of ones, and corrections where weights are; here matrices can contain
+weights too. If some transitions are invalid, a *mask* follows the last matrix: 1 for valid
+transitions, 0 for others; its start row is 1.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ from .compiled import fill, inner, kernel, position, prefetch
 from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 
-# Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
+# Below this factor, the difference from the matrix loses more than three of sixteen digits.
 _LEAST_FACTOR = 1e-3
 
 
 @inner
 def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, theta: Floats) -> None:
-    """Add to a matrix [Y + 1, Yp] of log-potentials the weights of its rows."""
+    """Add the weights of feature blocks to a matrix [Y + 1, Yp] of log-potentials."""
     flat, row_ptr = matrix.reshape(-1), bigrams.row_ptr
     for row in rows:
         begin, end = row_ptr[row], row_ptr[row + 1]
@@ -45,10 +45,10 @@ def _pad(matrix: Floats, n_previous: int, n_labels: int, value: float) -> None:
 
 @kernel
 def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Build and exponentiate matrices first:last, relative to their largest log-potential.
+    """Evaluate matrices first:last, relative to their largest log-potential.
 
-    theta: [K] float64, bigram weights; pairs: psi and shift are written. Without pairs with a start
-    label the start row is 1.
+    theta: [K] float64, bigram weights; pairs: psi and shift are written. Without a start label the
+    start row is 1.
     """
     n_previous, n_labels = bigrams.n_previous, pairs.n_labels
     psi, shift = pairs.potentials.psi, pairs.potentials.shift
@@ -60,7 +60,7 @@ def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta:
         if len(bigrams.origin) > 0:
             score_pairs(matrix, rows, n_labels, bigrams, bigrams.origin)
         used = matrix[:n_previous].reshape(-1)
-        # The padding, which may lie above all potentials, is not to be the largest.
+        # The padding must not be the maximum.
         _pad(matrix, n_previous, n_labels, matrix[0, 0])
         shift[m] = largest(used)
         exp_shifted(used, len(used), shift[m])
@@ -76,12 +76,12 @@ def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta:
 
 @kernel
 def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Evaluate the entries in which contexts first:last differ from their matrices.
+    """Evaluate the sparse corrections of contexts first:last.
 
-    value[e] = psi[m, y', y] exp(sum of theta over the entry's weights), m the context's matrix.
-    Products with the matrix are mended by change[e] = value[e] - psi[m, y', y], which cancels where
-    value is much smaller: such a context is *rewritten*, with change[e] = value[e]. In the start
-    row change[e] is always value[e].
+    value[e] = psi[m, y', y] exp(sum of theta over the weights of e), m the matrix of the context.
+    Products with the matrix are corrected by change[e] = value[e] - psi[m, y', y]. The difference
+    cancels where value is much smaller: such a context is *rewritten*, with change[e] = value[e].
+    In the start row, change[e] is always value[e].
     """
     weight_ptr, weights, origin = bigrams.ent_weight_ptr, bigrams.ent_weights, bigrams.origin
     contexts, potentials = pairs.contexts, pairs.potentials
@@ -112,7 +112,7 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
 
 @inner
 def _ask_for_entries(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
-    """Ask for the entries of a context, which is visited next."""
+    """Prefetch the corrections of a context that is evaluated next."""
     contexts, potentials = pairs.contexts, pairs.potentials
     first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
     for e in range(first, last, 8):
@@ -126,9 +126,9 @@ def _ask_for_entries(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
 
 @inner
 def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Evaluate the matrices and entries of the contexts of some tokens, once each.
+    """Evaluate the matrices and corrections of the contexts of some tokens, once each.
 
-    visit: number of this visit, or of a run of visits at the same weights; context: [T], of the
+    visit: number of this step, or of several steps at the same weights; context: [T], of the
     tokens; theta: [K] float64, bigram weights.
     """
     contexts, stamp = pairs.contexts, pairs.potentials.stamp
@@ -136,10 +136,10 @@ def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, the
     for i in range(len(context)):
         if i + 1 < len(context):
             _ask_for_entries(context[i + 1], pairs, bigrams)
-        # Of the type that these kernels are called with elsewhere.
+        # The type of the other calls, so that one specialisation is compiled.
         c: Any = np.int64(context[i])
         m: Any = np.int64(contexts.matrix_of[c])
-        # Matrices of ones were built before, and stay.
+        # Matrices of ones do not change.
         if stamp[m] != visit and not contexts.constant[m]:
             stamp[m] = visit
             build_matrices(m, m + 1, pairs, bigrams, theta)
@@ -150,7 +150,7 @@ def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, the
 
 @inner
 def potential(c: int, place: int, pairs: Pairs) -> float:
-    """Potential of the pair at a place y' * Yp + y in context c."""
+    """Return the potential of the pair at position y' * Yp + y in context c."""
     contexts, potentials = pairs.contexts, pairs.potentials
     first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
     e = first + position(contexts.ent_place[first:last], place)
@@ -163,7 +163,7 @@ def potential(c: int, place: int, pairs: Pairs) -> float:
 def slope_matrices(
     first: int, last: int, n_labels: int, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Slopes of matrices first:last: slope[m, y', y] = sum of the weights of a direction.
+    """Evaluate the slopes of matrices first:last: sums of the weights of a direction.
 
     direction: [K] float64, of the bigram weights; slopes: psi is written.
     """
@@ -178,11 +178,11 @@ def slope_matrices(
 def slope_entries(
     first: int, last: int, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Slopes of the entries of contexts first:last, whose matrices have theirs.
+    """Evaluate the slopes of the corrections of contexts first:last, after those of matrices.
 
-    score[e]: the direction's score of the pair, the matrix's part included; change[e]: the
-    derivative of the potential less what products with the matrix as it is used have of it (the
-    matrix itself, or rewritten, with its slope; nothing in the start row).
+    score[e]: score of the pair along the direction, including the part of the matrix; change[e]:
+    derivative of the potential, minus the part that products with the matrix contain: that of the
+    matrix, or of the rewritten matrix with its slope; nothing in the start row.
     """
     weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
     contexts, potentials = pairs.contexts, pairs.potentials
@@ -208,7 +208,7 @@ def slope_visited(
     for token_context in context:
         c: Any = np.int64(token_context)
         m: Any = np.int64(contexts.matrix_of[c])
-        # Of matrices of ones they are zeros, and stay.
+        # Slopes of matrices of ones are zero.
         if stamp[m] != visit and not contexts.constant[m]:
             stamp[m] = visit
             slope_matrices(m, m + 1, pairs.n_labels, bigrams, direction, slopes)

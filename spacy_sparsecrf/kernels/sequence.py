@@ -1,7 +1,7 @@
-"""One sequence: inference, its loss, residuals, and the gradient that they are scattered to.
+"""One sequence: inference, loss, residuals, and the gradient to which they are scattered.
 
-An *example* is a sequence with gold labels, or one with missing labels and its constrained copy, of
-which the loss is log Z less the copy's log Z.
+An *example* is a sequence with gold labels, or one with missing labels and its clamped lattice. The
+loss of the latter is log Z minus log Z of the clamped lattice.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ from .pair_counts import (
 from .pairs import build_visited, potential
 from .scores import evidence_of, score_token
 
-# What logarithms are taken of is at least this.
+# Arguments of logarithms are at least this.
 _LEAST = 1e-300
 # Outside of these bounds a product is added as a logarithm.
 _SMALL = 1e-8
@@ -40,7 +40,7 @@ _LARGE = 1e8
 
 @inner
 def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vectors) -> None:
-    """Leave in `vectors` the evidence of `infer_part`."""
+    """Write the evidence of `infer_part` to `vectors`."""
     sequences = tables.sequences
     begin, at = sequences.offsets[s], sequences.offsets[part]
     length, n_labels = sequences.offsets[s + 1] - begin, sequences.n_labels
@@ -57,8 +57,8 @@ def infer_part(
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
-    part: s, or its constrained copy, which has the same tests; theta: unigram weights; visit: with
-    the potentials of the bigram weights; vectors: out. RETURNS: log Z.
+    part: s, or its clamped lattice, which has the same features; theta: unigram weights; visit:
+    with the potentials of the bigram weights; vectors: out. RETURNS: log Z.
     """
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
@@ -70,11 +70,11 @@ def infer_part(
 def infer_example(
     s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
 ) -> float:
-    """Run forward-backward on sequence s and, if it has one, on its constrained copy.
+    """Run forward-backward on sequence s and, if it has one, on its clamped lattice.
 
-    number: of the visit, see `build_visited`; theta, pair_theta: unigram and bigram weights; visit:
-    in `vectors` marginals are turned into the residuals of the example, expected minus observed
-    labels; `backward` of the copy is left negative. RETURNS: the loss, not weighted.
+    number: of the step, see `build_visited`; theta, pair_theta: unigram and bigram weights; visit:
+    `marginals` become the residuals of the example, expected minus observed labels; `backward` of
+    the clamped lattice is negated. RETURNS: the loss, not weighted.
     """
     sequences, vectors, copy = tables.sequences, visit.vectors, visit.copy
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
@@ -98,7 +98,7 @@ def infer_example(
 
 @inner
 def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
-    """-log p(y | x) of a sequence's gold labels [T], as the product of p(y_t | y_{t-1})."""
+    """Return -log p(y | x) of gold labels [T], as the product of p(y_t | y_{t-1})."""
     padded, start = vectors.backward.shape[1], pairs.n_labels
     loss, product = 0.0, 1.0
     for i in range(len(labels)):
@@ -121,10 +121,10 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
 def forward_loss(
     s: int, part: int, tables: Tables, theta: Floats, visit: SequenceWorkspace
 ) -> float:
-    """-log p(y | x) of a sequence's gold labels, or log Z without any, by going forward alone.
+    """Return -log p(y | x) of the gold labels, or log Z without them, by the forward pass alone.
 
-    Arguments: see `infer_part`. With evidence E_t / n_t as it is left, p(y | x) is the product of
-    E_t(y_t) / n_t and the potentials of pairs.
+    Arguments: see `infer_part`. p(y | x) is the product of E_t(y_t) / n_t, which the forward pass
+    writes, and of the pair potentials.
     RETURNS: not finite where no path has positive probability within the arrays' range.
     """
     sequences, vectors, pairs = tables.sequences, visit.vectors, visit.pairs
@@ -150,7 +150,7 @@ def forward_loss(
 def example_loss(
     s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
 ) -> float:
-    """The loss of `infer_example`, which see for the arguments, without its residuals."""
+    """Return the loss of `infer_example`, with the same arguments, without its residuals."""
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     build_visited(number, context, visit.pairs, tables.bigrams, pair_theta)
@@ -164,10 +164,10 @@ def example_loss(
 def expect_example_pairs(
     first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace
 ) -> None:
-    """Leave in `visit.pair_sums` the expected pairs of tokens first:last, which share matrix m.
+    """Write the expected pairs of tokens first:last, which share matrix m, to `visit.pair_sums`.
 
-    As if no context had entries. visit: of `infer_example`; has_copy: whether the example has a
-    clamped lattice.
+    Sparse corrections are not included. visit: after `infer_example`; has_copy: whether the example
+    has a clamped lattice.
     """
     n_labels, total, psi = visit.pairs.n_labels, visit.pair_sums, visit.pairs.potentials.psi[m]
     vectors, copy, middle = visit.vectors, visit.copy, max(first, 1)
@@ -185,10 +185,10 @@ def expect_example_pairs(
 def settle_example_entries(
     first: int, last: int, c: int, has_copy: bool, labels: Ints, visit: SequenceWorkspace
 ) -> None:
-    """Leave in `visit.entry_sums` expected minus observed entries of tokens first:last.
+    """Write expected minus observed counts of the corrections of context c to `visit.entry_sums`.
 
-    The tokens have context c; all of them begin the example, or none does. The counts of their
-    matrix, in `visit.pair_sums`, are corrected. labels: [T].
+    Tokens first:last have context c; all of them begin the example, or none does. The counts of
+    their matrix, in `visit.pair_sums`, are corrected. labels: [T].
     """
     contexts, potentials, sums = visit.pairs.contexts, visit.pairs.potentials, visit.entry_sums
     tokens, begins, m = visit.tokens[first:last], first == 0, contexts.matrix_of[c]
@@ -208,7 +208,7 @@ def settle_example_entries(
 
 @inner
 def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
-    """Leave weight * matrix * products in `residual` [Y, Yp]; the others have a row more."""
+    """Write weight * matrix * products to `residual` [Y, Yp]; the others have one row more."""
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
             residual[i, y] = weight * matrix[i, y] * products[i, y]
@@ -218,10 +218,10 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
 def leave_factors(
     s: int, context: Ints, grouped: Grouped, visit: SequenceWorkspace, residuals: Factors
 ) -> None:
-    """The weighted residuals of example s, which was inferred last, by token and by group.
+    """Write the weighted residuals of example s, which was inferred last, by token and by group.
 
-    context: [T], by which `visit` has potentials; visit: of `infer_example`; residuals: of the
-    sequence, out; its nodes may be the residuals of the visit.
+    context: [T], contexts of `visit.pairs`; visit: after `infer_example`; residuals: of the
+    sequence, out; its nodes may be those of `visit`.
     """
     sequences, groups = grouped.tables.sequences, grouped.groups
     vectors, copy, products = visit.vectors, visit.copy, visit.pair_sums
@@ -232,7 +232,7 @@ def leave_factors(
     for i in range(len(labels)):
         for y in range(nodes.shape[1]):
             nodes[i, y] = weight * vectors.marginals[i, y]
-    # A function of its own, called for each group, would be handed dozens of arrays each time.
+    # A separate function, called for each group, would receive dozens of arrays each time.
     for g in range(first, groups.seq_ptr[s + 1]):
         tokens = groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]
         c, pairs = context[tokens[0]], residuals.pairs[g - first]
@@ -271,7 +271,7 @@ def _scatter_nodes(
 def _scatter_pairs(
     rows: Ints, n_labels: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
-    """Add residuals [Y, Yp] to the sums of the weights of bigram rows, but of start pairs."""
+    """Add residuals [Y, Yp] to the sums of the weights of bigram blocks, except start pairs."""
     flat, row_ptr, places = residual.reshape(-1), bigrams.row_ptr, bigrams.row_places
     for row in rows:
         begin, end = row_ptr[row], row_ptr[row + 1]
@@ -290,9 +290,9 @@ def _scatter_pairs(
 def _scatter_starts(
     rows: Ints, base: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
-    """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start.
+    """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start label.
 
-    base: Y * Yp, place of the first of these pairs.
+    base: Y * Yp, position of the first of these pairs.
     """
     row_ptr, places = bigrams.row_ptr, bigrams.row_places
     for row in rows:
@@ -322,7 +322,7 @@ def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
 
 @inner
 def square_norm(s: int, own_rows: OwnRows, vector: Floats) -> float:
-    """Sum of the squares of a vector [K] over the weights that sequence s has."""
+    """Return the sum of squares of a vector [K] over the weights of sequence s."""
     norm, weight_ptr = 0.0, own_rows.weight_ptr
     for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):

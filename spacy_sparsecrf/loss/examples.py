@@ -118,7 +118,9 @@ class ChainExamples:
         shape = self._work.vectors.alpha.shape
         own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
         table = np.zeros_like(self._working.heads.table)
-        return Turn(self._working.pairs.new_slopes(np.float64), own, copy, table)
+        slopes, work = self._working.pairs.new_slopes(np.float64), self._work
+        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.entry_sums)
+        return Turn(slopes, own, copy, table, *counts)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats

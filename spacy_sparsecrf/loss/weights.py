@@ -175,8 +175,8 @@ class ValueWeights:
         def add(first: int, last: int) -> Floats:
             sums = np.zeros(self.table.shape)
             features = Values(lattice.values, lattice.value_rows, self.columns)
-            gold = lattice.labels, lattice.token_weight
-            value_curvatures(first, last, features, *gold, space.residual, sums)
+            given = features, lattice.token_weight, space.residual
+            value_curvatures(first, last, *given, sums)
             return sums
 
         of_chunks = space.workers.map(add, _chunks(space, self.table.size))

@@ -2,6 +2,6 @@
 
 from spacy.util import registry
 
-from ..registry import hang_on
+from ..registry import attach_to
 
-hang_on(registry)
+attach_to(registry)

@@ -20,7 +20,6 @@ from ..corpus.files import check_directory
 from ..corpus.gold import IllegalGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
-from ..graphs.edges import LinkRecord
 from ..model.model import CRFModel
 from ..solvers.base import check_supported
 from ..targets.scheme import OUTSIDE
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ..loss.ratio import EntityRatio
     from ..solvers.streaming import StreamSolver
     from ..training.training import Training
+    from .add_ons import LinkedFeatures
 
 # The first step of a solver that goes on from given weights, where no other is set.
 RESUMED_STEP = 0.1
@@ -225,15 +225,10 @@ def _kind_of_training(
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.schedule
         return partial(StagedTraining, kin=read.kin(corpus), stages=stages, report=report)
-    if isinstance(read, LinkRecord):
-        from ..graphs.training import GraphTraining
-
-        inference = setup.settings.inference
-        return partial(GraphTraining, links=read.links, inference=inference)
+    if setup.settings.model == "graph":
+        return cast("LinkedFeatures", read).training(setup.settings.inference)
     if compiled.division is not None:
-        from ..distributed.training import PartitionedTraining
-
-        return partial(PartitionedTraining, division=compiled.division)
+        return compiled.division.training()
     return Training
 
 

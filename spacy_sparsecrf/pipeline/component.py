@@ -19,15 +19,13 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..analysis import edit_weights as patching
-from ..analysis.explanation import ModelExplanation, explain_model
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
-from ..graphs.edges import LinkRecord
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
+from . import add_ons
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import is_quiet
@@ -132,8 +130,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         record = NameRecord.of(self.features, store) if named else None
         read = with_kin(setup, record or self.features)
         if self.settings.model == "graph":
-            read = LinkRecord(read, self.settings.edges)
-            names.add(read.names)
+            read = linked = add_ons.graphs().record_links(read, self.settings.edges)
+            names.add(linked.names)
         seen = Seen()
         examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
@@ -368,18 +366,24 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Weights
 
-    def explain(self, n: int = 10) -> ModelExplanation:
-        """Explain the model: its transitions, and the n strongest tests for and against labels."""
+    def explain(self, n: int = 10) -> Any:
+        """Explain the model: its transitions, and the n strongest tests for and against labels.
+
+        RETURNS: a `ModelExplanation`.
+        """
         names = self._named()  # which brings the model up to date
-        return explain_model(self.model, names, constant_tests(self.features), n)
+        constant = constant_tests(self.features)
+        return add_ons.explanation().explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:
-        """Write the weights as lines of text, see `patching`."""
+        """Write the weights as lines of text, see `analysis.edit_weights`."""
         names = self._named()
-        return patching.dump(self.model, names)
+        return add_ons.edit_weights().dump(self.model, names)
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
-        """Change weights by lines of text, see `patching`; nothing changes if one is refused.
+        """Change weights by lines of text, see `analysis.edit_weights`.
+
+        Nothing changes if a line is refused.
 
         path: of the lines' file, for messages; replace: whether weights that no line is about are
         removed. RETURNS: number of changes. A training run that goes on knows nothing of them.
@@ -387,10 +391,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         names = self._named()
         known = hash_names, templates_by_kind(self.features)
-        patched = patching.patch(self.model, lines, path, *known, replace=replace)
+        patch = add_ons.edit_weights().patch
+        patched = patch(self.model, lines, path, *known, replace=replace)
         self.model = patched.model
         names.add(patched.names)
-        return patched.n_changes
+        return int(patched.n_changes)
 
     def _named(self) -> Names:
         """The names of tests, with those that training has made active."""

@@ -14,20 +14,20 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.arrays import MEMORY, Memory
-from ..corpus.encoded import MISSING, EncodedCorpus, Observations
-from ..corpus.files import Builder, corpus_builder
-from ..corpus.index import CorpusPart, PartBuilder
+from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.files import corpus_builder
+from ..corpus.index import CorpusPart, part_of
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..progress import progress, track
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
+from .add_ons import PartitionedCorpus
 from .annotating import observed_cut
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
-    from ..distributed.loss import Partition
     from ..features.naming import NameRecord
 
 Gold = Sequence[str | tuple[str, ...] | None]
@@ -100,7 +100,7 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: "Partition | None" = None
+    division: PartitionedCorpus | None = None
 
     @property
     def cut(self) -> str | None:
@@ -297,10 +297,10 @@ def read_part(
     RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
         `label_ids` gave them; None where there is no token.
     """
-    builder = PartBuilder()
+    builder = CorpusBuilder()
     reader = _Reader(read, setup, label_ids, builder)
     reader.read_all(examples)
-    return reader.found, builder.part()
+    return reader.found, part_of(builder)
 
 
 def with_negatives(
@@ -326,7 +326,7 @@ class _Reader:
     """Reads examples a batch at a time; see `compile_corpus`."""
 
     def __init__(
-        self, features: Features, setup: Setup, label_ids: LabelIds, builder: Builder
+        self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
     ) -> None:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder

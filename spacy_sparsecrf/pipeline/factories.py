@@ -152,8 +152,8 @@ def make_sparse_crf(
 
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
-    from ..graphs.edges import parse
     from .component import SparseCRFPipe
+    from .graph_settings import parse_edges
     from .settings import (
         ComponentSettings,
         DecodingSettings,
@@ -165,7 +165,7 @@ def make_sparse_crf(
     settings = ComponentSettings(
         model=model,
         clusters=clusters,
-        edges=parse(name, edges),
+        edges=parse_edges(name, edges),
         inference=read_inference(name, inference),
         l1=l1,
         l2=l2,

@@ -13,12 +13,12 @@ from spacy.tokens import Doc, Token
 
 from ..corpus.readings import Readings
 from ..decoding.chains import SpanEvents as LabelRuns
-from ..graphs.edges import read_links
-from ..graphs.encoded import Inference, Linked
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
+from .add_ons import graphs
 from .annotating import Expected
+from .graph_settings import Inference
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -76,13 +76,7 @@ class Reader(NamedTuple):
             parts = [*self.first(parts, docs)]
         if self.setup.settings.model != "graph":
             return parts
-        starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
-        begins = [part.offsets[:-1] + n for part, n in zip(parts, starts, strict=False)]
-        offsets = np.append(np.concatenate(begins), starts[-1])
-        links = read_links(self.setup.settings.edges, docs, offsets)
-        ends = zip(parts, pairwise(starts.tolist()), strict=True)
-        linked: list[Any] = [Linked(part, links.within(*own)) for part, own in ends]
-        return linked
+        return graphs().with_links(parts, docs, self.setup.settings.edges)
 
     def sources(
         self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
@@ -118,9 +112,7 @@ def make_decoder(
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
         return Decoder(model, legal, temperature)
-    from ..graphs.decoder import GraphDecoder
-
-    return GraphDecoder(model, legal, inference)
+    return graphs().make_decoder(model, legal, inference)
 
 
 def predict(

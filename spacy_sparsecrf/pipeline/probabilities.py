@@ -1,7 +1,7 @@
 """What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ from ..decoding.chains import SpanEvents
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.spans import SpanTarget
+from .add_ons import explanation
 from .prediction import Predictions, Reader, by_doc
 from .stacking import texts_said
 
 if TYPE_CHECKING:
-    from ..analysis.explanation import DocExplanation, LabelledSpan, TokenExplanation
     from ..decoding.decoder import Decoder
     from ..model.model import CRFModel
 
@@ -160,33 +160,29 @@ class Probabilities:
         found[told] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
-    def explain_doc(self, doc: Doc) -> "DocExplanation":
+    def explain_doc(self, doc: Doc) -> Any:
         """Explain the label that each token of a Doc gets: what spoke for it, what for another.
 
         Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
         that is set and is not replaced.
-        RETURNS: what `render` shows as a page, as notebooks do.
+        RETURNS: a `DocExplanation`, which `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        from ..analysis.explanation import DocExplanation
-
         if not len(doc):
-            return DocExplanation(())
+            return explanation().explain_doc((), None)
         tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))))
-        return DocExplanation(tokens, self._told(doc, [token.label for token in tokens]))
+        spans = self._predicted_spans(doc, [token.label for token in tokens])
+        return explanation().explain_doc(tokens, spans)
 
-    def explain_tokens(
-        self, doc: Doc, rivals: Mapping[int, str | None]
-    ) -> "tuple[TokenExplanation, ...]":
+    def explain_tokens(self, doc: Doc, rivals: Mapping[int, str | None]) -> tuple[Any, ...]:
         """Explain the labels that some tokens of a Doc get, compared to other labels.
 
         rivals: other labels by position, None for the most probable one. In a chain what speaks for
             the labels of tokens in a row sums to the gap between the scores with all of them and
             with all of their rivals.
-        RETURNS: the explanations, in order of the positions.
+        RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.
         """
-        from ..analysis.explanation import explain_tokens
         from ..features.naming import NameRecord
 
         [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
@@ -211,18 +207,18 @@ class Probabilities:
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [token.text for token in doc]
         given = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
-        return tuple(explain_tokens(self.model, observations, *given))
+        return tuple(explanation().explain_tokens(self.model, observations, *given))
 
-    def _told(self, doc: Doc, labels: Sequence[str]) -> "tuple[LabelledSpan, ...] | None":
-        """The spans that labels of a Doc's tokens tell; None where they tell none."""
-        from ..analysis.explanation import LabelledSpan
-
+    def _predicted_spans(
+        self, doc: Doc, labels: Sequence[str]
+    ) -> list[tuple[int, int, str, float]] | None:
+        """The spans of labels of a Doc's tokens, with probabilities; None without a span target."""
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
         spans = target.spans([np.array(self._ids(labels, known))], known).named()
         probabilities = self.entity_probabilities(doc, spans, forced=True).tolist()
-        return tuple(LabelledSpan(*s, p) for s, p in zip(spans, probabilities, strict=True))
+        return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
         """Positions of labels among those that are known."""

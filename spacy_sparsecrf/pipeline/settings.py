@@ -50,11 +50,11 @@ from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
-from ..graphs.edges import CHAIN, Edge
-from ..graphs.encoded import Inference
 from ..model.model import KINDS, check_clusters
+from ..old_paths import serve_old_names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
+from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
@@ -248,7 +248,7 @@ class ComponentSettings:
     clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
         is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
         Clusters are runs of labels in their order.
-    edges: with model = "graph", see `links`; inference: of it, in training and prediction.
+    edges: with model = "graph", see `graph_settings`; inference: of it, in training and prediction.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -544,3 +544,6 @@ def _refuse(name: str, key: str, value: object, expected: str) -> NoReturn:
     """Raise SparseCRFError for a setting of the block `learning`."""
     message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
     raise SparseCRFError(message)
+
+
+serve_old_names(__name__)

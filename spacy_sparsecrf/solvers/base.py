@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
+from ..old_paths import serve_old_names
 from ..penalty import ElasticNet
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -320,3 +321,6 @@ def take(array: Floats, source: Longs, first: float = 0.0) -> Floats:
 def fields_of(state: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name."""
     return {field.name: getattr(state, field.name) for field in fields(state)}
+
+
+serve_old_names(__name__)

@@ -25,7 +25,6 @@ def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "CHUNK", 13)
     monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
-    monkeypatch.setattr("spacy_sparsecrf.corpus.files._CHUNK", 64)
 
 
 @contextmanager

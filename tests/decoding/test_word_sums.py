@@ -26,9 +26,6 @@ from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from ..features.feature_cases import EVERY_TEMPLATE
 from .decoding_reference import random_mask
 
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
 VOCABS = [spacy.blank("en").vocab, spacy.blank("en").vocab, spacy.blank("fr").vocab]
 

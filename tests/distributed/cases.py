@@ -10,10 +10,10 @@ from typing import Any
 import spacy
 from spacy.language import Language
 
-from spacy_sparsecrf.distributed.engines import Engine
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.parallel import Given, LocalWorkerPool, WorkerPool
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
+from spacy_sparsecrf.pipeline.engines import Engine
 
 from ..toy import make_sentences, write_corpus
 

@@ -10,7 +10,6 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.corpus.index import joined
-from spacy_sparsecrf.distributed.engines import Engine, Threads
 from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.distributed.worker import Brief, Worker
@@ -19,6 +18,7 @@ from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
 from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
+from spacy_sparsecrf.pipeline.engines import Engine, Threads
 
 from .cases import Forgetful, Here, begun, learnt, steps, write_parts
 

@@ -13,10 +13,11 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
+from spacy_sparsecrf.cli.files import unpack
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.attributes import parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
-from spacy_sparsecrf.interop.docs import STORED, read_docs, unpack, write_docs
+from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
 

@@ -32,9 +32,6 @@ from ..model.names_cases import names_of
 from .reference_patterns import crfpp_outside, expand, lines_of
 from .test_patterns import COLUMNS, EVERYTHING, SENTENCES, docs_of
 
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
 texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\r|=^$01{} au"))
 
 

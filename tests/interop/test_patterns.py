@@ -35,9 +35,6 @@ from ..decoding.test_word_sums import random_model
 from ..reference import Problem
 from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
 
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
 VOCAB = spacy.blank("en").vocab
 COLUMNS = ["orth", "tag"]
 SENTENCES = [

@@ -33,7 +33,6 @@ from spacy_sparsecrf.model.names import (
 from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
 
 from ..conftest import Corpus
-from ..features.feature_cases import EVERY_TEMPLATE, SENTENCE
 from ..features.reference_features import hash_values
 from ..toy import docs_of, examples_of, run_steps
 
@@ -114,38 +113,6 @@ def test_names_hash_to_their_tests():
     assert hash_names([]).tolist() == []
     first = Featurizer(["u:orth[-2]"])([Doc(Vocab(), words=["a", "b", "c"])]).hashes[:, 0]
     assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
-
-
-def annotated(vocab: Vocab) -> Doc:
-    n = len(SENTENCE)
-    return Doc(
-        vocab,
-        words=SENTENCE,
-        spaces=[i % 2 == 0 for i in range(n)],
-        tags=[f"T{i}" for i in range(n)],
-        pos=["NOUN", "PROPN", "VERB", "NUM", "NOUN", "PUNCT"],
-        morphs=["Case=Nom|Number=Sing"] * n,
-        lemmas=[word.lower() for word in SENTENCE],
-        deps=["ROOT"] * n,
-        heads=[0] * n,
-        ents=["B-PER", "I-PER", "O", "O", "O", "O"],
-    )
-
-
-def test_every_test_of_every_attribute_is_named(vocab: Vocab):
-    features = Featurizer(EVERY_TEMPLATE)
-    record = NameRecord(features)
-    docs = [annotated(vocab), Doc(vocab, words=["x|y", "a=b", "\t", "7", "^1"]), Doc(vocab)]
-    observations = record(docs)
-    assert np.array_equal(observations.hashes, features(docs).hashes)
-    keys = np.unique(observations.hashes)[1:]
-    names = record.names(keys)
-    assert sorted(names) == keys.tolist()
-    assert hash_names([*names.values()]).tolist() == [*names]
-    found = set(names.values())
-    assert {"pos[0]=NOUN", "glued[0]=1", r"morph[0]=Case\=Nom\|Number\=Sing"} <= found
-    assert {r"orth[0]=x\|y", r"orth[0]=\7", "length[0]=1", r"orth[0]=\t", r"orth[0]=\^1"} <= found
-    assert {"is_title[0]=1", "suffix(2)[-1]=^1", ALWAYS} <= found
 
 
 def test_names_of_many_batches_and_vocabs():

@@ -11,13 +11,14 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.graphs.edges import Edge, parse, read_links
-from spacy_sparsecrf.graphs.encoded import Inference, Links
+from spacy_sparsecrf.graphs.edges import read_links
+from spacy_sparsecrf.graphs.encoded import Links
 from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.graphs.training import GraphTraining, linked
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -35,7 +36,7 @@ def doc_of(*words: str) -> Doc:
 
 
 def pairs_of(text: str, doc: Doc, offsets: list[int] | None = None) -> list[list[int]]:
-    edges = parse("x", [text])
+    edges = parse_edges("x", [text])
     found = read_links(edges, [doc], np.array(offsets or [0, len(doc)]))
     return found.ends.tolist()
 
@@ -86,10 +87,10 @@ def test_links_of_extensions_and_places(places: None) -> None:
 def test_bad_edges_are_refused(text: str) -> None:
     others = ["link(head)", "same(orth, if=nothing)", "same(glued)", 3]
     with pytest.raises(SparseCRFError, match=r"SC233.*components\.here"):
-        parse("here", [text])
+        parse_edges("here", [text])
     for other in others:
         with pytest.raises(SparseCRFError, match="SC233"):
-            parse("here", [other])
+            parse_edges("here", [other])
 
 
 def test_very_many_equal_words_have_few_edges() -> None:

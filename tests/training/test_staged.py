@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.corpus.schedule import Descent, Stage, TemplateTree
+from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subproblems import Part, ReducedPart
@@ -44,7 +44,7 @@ def make_kin(observations: Observations, corpus) -> TemplateTree:
         hashes, first = np.unique(observations.hashes[:, column], return_index=True)
         kept = hashes != 0
         of_tests = observations.hashes[first[kept]][:, parents]
-        descents.append(Descent(stage, "u" if column < 3 else "b", hashes[kept], of_tests))
+        descents.append(FeatureAncestry(stage, "u" if column < 3 else "b", hashes[kept], of_tests))
     return TemplateTree.of(corpus, descents)
 
 
@@ -162,8 +162,8 @@ def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigra
     )
     part = ReducedPart(corpus, n, Part(corpus, n), np.flatnonzero(admitted))
     assert part.permits is None
-    np.testing.assert_array_equal(part.outer(np.arange(len(expected))), expected)
-    inner = part.inner(np.arange(widths.sum()))
+    np.testing.assert_array_equal(part.to_global(np.arange(len(expected))), expected)
+    inner = part.to_local(np.arange(widths.sum()))
     np.testing.assert_array_equal(inner[expected], np.arange(len(expected)))
     assert (np.delete(inner, expected) == -1).all()
 
@@ -201,8 +201,8 @@ def test_real_values_enter_in_stages(admit):
     # The second and the third; the parent of the third is not there, and it never enters.
     keys, unknown = observations.value_keys[1:], np.array([[7]], np.uint64)
     descents = [
-        Descent(1, "u", keys[:1], np.empty((1, 0), np.uint64)),
-        Descent(1, "u", keys[1:], unknown),
+        FeatureAncestry(1, "u", keys[:1], np.empty((1, 0), np.uint64)),
+        FeatureAncestry(1, "u", keys[1:], unknown),
     ]
     kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)

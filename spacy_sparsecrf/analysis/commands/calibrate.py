@@ -7,14 +7,13 @@ import typer
 from spacy.training import Example
 from wasabi import msg
 
-from ...cli.common import Component, Data, Model, load, read, reported, up_to
+from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
 from ...errors import Errors, SparseCRFError
 from ...model.names import escape
 from ...pages.rendering import render
 from ...pipeline.settings import as_section
 from .. import calibration
 from ..calibration import Calibration, Reliability
-from .tables import print_table
 
 
 def calibrate(

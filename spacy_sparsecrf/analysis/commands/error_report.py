@@ -8,12 +8,12 @@ import typer
 from spacy.training import Example
 from wasabi import msg
 
-from ...cli.common import Component, Data, Model, load, read, reported, up_to
+from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
 from ...model.names import escape
 from ...pages.rendering import render
 from ...targets.matching import Rates, Score
 from ..error_analysis import Confusion, Mistake, Report, find_mistakes
-from .tables import contribution_row, print_table
+from .tables import contribution_row
 
 N_PRINTED, N_ON_PAGE = 10, 200  # mistakes explained
 N_CONFUSIONS = 15  # printed

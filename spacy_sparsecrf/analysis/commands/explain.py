@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ...cli.common import Component, Model, load, reported, up_to
+from ...cli.common import Component, Model, load, print_table, reported, up_to
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN, render
 from ..explanation import DocExplanation, ModelExplanation
-from .tables import before, contribution_row, print_table, signed, strongest_pairs
+from .tables import before, contribution_row, signed, strongest_pairs
 
 
 def explain(

@@ -1,21 +1,10 @@
 """Explanations as tables of text."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-
-from wasabi import msg
+from collections.abc import Sequence
 
 from ...model.names import escape
 from ..explanation import START, Contribution, Transition
-
-WIDTH = 60  # of a column; longer names stick out
-
-
-def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
-    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
-    rows = list(rows)
-    if rows:
-        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)
 
 
 def contribution_row(found: Contribution) -> tuple[str, str, str, str]:

@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 from ...cli.common import Component, Model, load, reported
-from ...interop.columns import read_lines
+from ...cli.files import read_lines
 from ...progress import track
 
 

@@ -13,8 +13,8 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import Model, reported
+from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
-from ...interop.docs import unpack
 from ...parallel import LocalWorkerPool, WorkerPool
 from ..ray_engine import Ray
 

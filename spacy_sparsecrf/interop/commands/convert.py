@@ -13,11 +13,12 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import reported
+from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
 from ...progress import track
 from ..attributes import parse_columns
 from ..columns import TAB
-from ..docs import STORED, read_docs, unpack, write_docs
+from ..docs import STORED, read_docs, write_docs
 from ..formats import SEPARATORS, Format, guess_format, open_source
 from ..schemes import ColumnScheme
 

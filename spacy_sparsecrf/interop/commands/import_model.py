@@ -11,7 +11,7 @@ from wasabi import msg
 from ...cli.common import reported
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
-from ...pipeline.from_weights import fill
+from ..from_weights import set_weights
 from ..importing import import_model as read
 
 _EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
@@ -55,7 +55,7 @@ def import_model(
         config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
         config["model"] = imported.model.kind
         pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
-        fill(pipe, imported.model, imported.names, str(source))
+        set_weights(pipe, imported.model, imported.names, str(source))
         nlp.to_disk(output)
         if imported.n_never:
             msg.warn(f"{imported.n_never} features that no pattern makes are left out")

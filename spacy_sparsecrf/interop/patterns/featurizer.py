@@ -5,6 +5,7 @@ needs no pattern file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -20,9 +21,12 @@ from ...features.attributes import Value
 from ...features.featurizer import PlanFeaturizer
 from ...features.parsing import LIMIT
 from ...features.plan import TemplatePlan
+from ...features.tokens import texts_of
+from ...model.names import write_pattern_name
 from ...registry import crf_features
-from .macros import Dialect, parse_patterns
-from .plan import PatternPlan, Shown, parse_columns, plan_patterns, texts_of
+from .macros import Dialect, Pattern, parse_patterns
+from .naming import PatternCellNames
+from .plan import PatternPlan, Shown, parse_columns, plan_patterns
 
 if TYPE_CHECKING:
     from ...features.lexemes import LexemeTable, Reader
@@ -101,6 +105,21 @@ class PatternFeaturizer(PlanFeaturizer):
             self.initialize()
         assert self._patterns is not None
         return self._patterns
+
+    @property
+    def parsed(self) -> tuple[Pattern, ...]:
+        """The patterns, in order; see `patterns`."""
+        return self.patterns.patterns
+
+    @property
+    def constant_names(self) -> list[str]:
+        """The names of the features that read nothing; see `patterns`."""
+        return [write_pattern_name(p.literals, ()) for p in self.parsed if not p.tests]
+
+    @property
+    def names_of_cells(self) -> Callable[..., PatternCellNames]:
+        """Return the class that names features, see `PlanFeaturizer`."""
+        return partial(PatternCellNames, plan=self.patterns)
 
     @property
     def plan(self) -> TemplatePlan:

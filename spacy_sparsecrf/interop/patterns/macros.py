@@ -18,16 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from spacy.strings import get_string_id
-
 from ...errors import Errors, SparseCRFError
-from ...features.attributes import Value
 from ...features.expressions import SECONDS, searcher
 from ...features.parsing import HALF
 from ...model.names import pattern_key
-
-EMPTY = 0x27D4EB2F165667C5
-"""Value of a text without characters: a test of it is on, unlike that of a missing value."""
 
 CLASSES = {
     "a": r"\p{Alphabetic}",
@@ -67,16 +61,6 @@ class ColumnView(NamedTuple):
         """
         see = _SEE[self.command](self.expression)
         return (lambda text: see(text).lower()) if self.lowered else see
-
-
-def value_of(text: str) -> int:
-    """Number a text, as spaCy does; the empty one too has a number that is not 0."""
-    return int(get_string_id(text)) if text else EMPTY
-
-
-def text_of(value: Value) -> str:
-    """The text of an attribute's value: numbers and truth values by digits."""
-    return value if isinstance(value, str) else str(int(value))
 
 
 def translate(expression: str) -> str:

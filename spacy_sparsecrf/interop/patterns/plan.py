@@ -1,20 +1,17 @@
 """Columns of other programs' data, one text a token, and patterns of them laid out as arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import get_string_id
-from spacy.tokens import Doc
 
 from ...corpus.readings import Templates
 from ...errors import Errors, SparseCRFError
 from ...features.attributes import (
     ANNOTATION,
     CLUSTER,
-    EXTENSION,
     NGRAMS,
     NUMBERS,
     PHRASE,
@@ -27,8 +24,8 @@ from ...features.attributes import (
 from ...features.parsing import Read
 from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
 from ...features.templates import parse_template
-from ...features.tokens import number_of
-from .macros import ColumnView, Dialect, Macro, Pattern, text_of, value_of
+from ...features.tokens import text_of, value_of
+from .macros import ColumnView, Dialect, Macro, Pattern
 
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, ColumnView]
@@ -58,22 +55,6 @@ def _parse_column(number: int, column: str) -> Read:
     if reason:
         raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
     return tests[0].read
-
-
-def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
-    """Texts of the values that an attribute which is read in Python has in Docs.
-
-    RETURNS: the texts by their numbers, see `tokens`; "" for 0.
-    """
-    if read.name == EXTENSION:
-        values = {token._.get(read.argument) for doc in docs for token in doc}
-        texts = {number_of(value): text_of(value) for value in values if value is not None}
-    else:
-        spans = (span for doc in docs for span in doc.spans.get(read.argument, ()))
-        labels = {span.label_ for span in spans}
-        marked = (f"{mark}-{label}" for label in labels for mark in "BI")
-        texts = {int(get_string_id(text)): text for text in marked}
-    return {**texts, 0: ""}
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ...errors import Errors, SparseCRFError
 from ...features.naming import NameRecord
 from ...model.model import CRFModel, WeightTable
 from ...model.names import ALWAYS, read_hash
-from ...pipeline.from_weights import fill
 from ..external_features import names_of, templates_of
+from ..from_weights import set_weights
 from . import encoding
 
 _NUMBERS = ("vector[", "value(")  # begin names of real-valued features
@@ -39,7 +39,7 @@ def make_pipe(
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
     features = {"templates": templates_of(model, names), **config.get("features", {})}
     pipe = nlp.add_pipe(factory, config={**config, "features": features})
-    fill(pipe, model, names, "the estimator")
+    set_weights(pipe, model, names, "the estimator")
     return pipe
 
 

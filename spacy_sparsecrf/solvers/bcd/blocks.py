@@ -22,6 +22,7 @@ from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
 from ...kernels.pairs import build_entries, build_matrices
 from ...kernels.scores import evidence_of, score_token
+from ...kernels.small import dot, normalise
 
 
 class Blocks(NamedTuple):
@@ -165,17 +166,6 @@ def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
 
 
 @inner
-def _normalise(row: Floats) -> None:
-    """Divide a row by its sum."""
-    total = 0.0
-    for value in row:
-        total += value
-    inverse = 1.0 / total
-    for y in range(len(row)):
-        row[y] *= inverse
-
-
-@inner
 def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
 
@@ -191,17 +181,8 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
         for y in range(len(product)):
             product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
         backward_product(sequences.context[t + 1], product, pairs, kept.vectors.scratch, beta[t])
-        _normalise(beta[t])
+        normalise(len(product), beta[t])
     kept.beta_begin[s] = first
-
-
-@inner
-def _overlap(alpha: Floats, beta: Floats) -> float:
-    """Sum alpha_t(y) beta_t(y): Z, up to the factors taken out, from any token t."""
-    total = 0.0
-    for y in range(len(alpha)):
-        total += float(alpha[y]) * float(beta[y])
-    return total
 
 
 @inner
@@ -211,8 +192,9 @@ def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     It is log Z but for a summand that alpha before `first` and beta from `last` on determine.
     """
     context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
+    # The sum of alpha_t(y) beta_t(y) is Z, up to the factors taken out, at any token t.
     rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
-    return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
+    return rest + float(np.log(dot(vectors.alpha[last], vectors.marginals[last])))
 
 
 @inner
@@ -282,7 +264,7 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
     weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
     for t in own:
         alpha, beta = vectors.alpha[t], vectors.marginals[t]
-        inverse = 1.0 / _overlap(alpha, beta)
+        inverse = 1.0 / dot(alpha, beta)
         _count_labels(block.unigram, block.labels, alpha, beta, inverse, weight, *sums)
         if t == sequences.offsets[s]:
             first = block.bigram + len(block.places)

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import fill, inner, kernel
-from ...kernels.exp import exp_shifted, largest
+from ...kernels.exp import exp_relative, largest
 from ...kernels.layout import Floats, Ints, Unigrams
 from ...kernels.scores import score_token
+from ...kernels.small import normalise
 
 # Stands for an expectation that has underflowed to zero.
 _TINY = 1e-300
@@ -139,16 +140,6 @@ def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
         most[test] = longest
 
 
-@inner
-def _normalise(row: Floats) -> None:
-    """Divide a row by its sum."""
-    total = 0.0
-    for y in range(len(row)):
-        total += row[y]
-    for y in range(len(row)):
-        row[y] /= total
-
-
 @kernel
 def token_masses(
     first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, mass: Floats
@@ -162,10 +153,8 @@ def token_masses(
         row = mass[t]
         fill(row, 0, padded, 0.0)
         score_token(t, n_labels, unigrams, theta, row)
-        fill(row, n_labels, padded, row[0])
-        exp_shifted(row, padded, largest(row))
-        fill(row, n_labels, padded, 0.0)
-        _normalise(row)
+        exp_relative(row, n_labels)
+        normalise(padded, row)
 
 
 @inner
@@ -192,7 +181,7 @@ def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: F
             change += after - before
         total[t] += change
         if not _LOW < total[t] < _HIGH:
-            _normalise(mass[t])
+            normalise(mass.shape[1], mass[t])
             total[t] = 1.0
 
 

@@ -17,6 +17,7 @@ from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWo
 from ...kernels.pairs import score_pairs
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.sequence import leave_factors
+from ...kernels.small import dot as dot_rows
 
 # By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
 # of two, are then normal numbers.
@@ -76,18 +77,10 @@ def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
 
 
 @inner
-def _dot(one: Floats, other: Floats) -> float:
-    total = 0.0
-    for i in range(len(one)):
-        total += one[i] * other[i]
-    return total
-
-
-@inner
 def dot(one: Factors, other: Factors) -> float:
     """Inner product of factors of the same sequence."""
-    nodes = _dot(one.nodes.reshape(-1), other.nodes.reshape(-1))
-    return nodes + _dot(one.pairs.reshape(-1), other.pairs.reshape(-1))
+    nodes = dot_rows(one.nodes.reshape(-1), other.nodes.reshape(-1))
+    return nodes + dot_rows(one.pairs.reshape(-1), other.pairs.reshape(-1))
 
 
 @inner

@@ -1,7 +1,9 @@
-"""The rules of the house, held by reading the package's source: rooms, circles, sizes, privacy."""
+"""Rules of the package's structure, checked on its source: imports, sizes, names and privacy."""
 
 import ast
+import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -9,14 +11,17 @@ from typing import NamedTuple
 
 import pytest
 
+from spacy_sparsecrf.pipeline import add_ons
+
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
 # Packages, and modules at the top, with those that each may import; its own package always is.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
-BASE |= {"atomic_write"}
+BASE |= {"atomic_write", "old_paths"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
+    "old_paths": set(),
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},
@@ -50,46 +55,55 @@ MAY_IMPORT["__init__"] = CORE | {"analysis"}  # when a name is asked for
 SEE_DOCS = {"pipeline", "targets", "features", "testing", "cli"} | ADD_ONS
 KERNELS_IMPORT = {"numba", "numpy"}
 
+NUMBA_PUBLIC = {"numba", "numba.extending"}
+
+# Lines of Python in each package, which may grow by 3 % before the test fails.
+LINES = {
+    "analysis": 2108,
+    "cli": 536,
+    "corpus": 1725,
+    "decoding": 1124,
+    "distributed": 1359,
+    "features": 3565,
+    "graphs": 1795,
+    "interop": 3266,
+    "kernels": 6852,
+    "loss": 3801,
+    "model": 889,
+    "others": 2824,
+    "pipeline": 4063,
+    "solvers": 4886,
+    "targets": 1248,
+    "training": 1857,
+}
+
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
-MOST_TOP_MODULES = 9
+MOST_TOP_MODULES = 10
 # What a name with an underscore is public under: methods of named tuples, spaCy's extensions.
 PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
 
 # Offenders that stay, and why.
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "rooms": {
+    "imports": {
         "kernels.compiled imports llvmlite": "numba's intrinsics are written in it",
         "kernels.groups imports llvmlite": "so is how numba has a type",
         "kernels.lowering imports llvmlite": "and the code of an operation",
         "kernels.products imports llvmlite": "and what stays in registers",
-        "analysis.commands.weights imports interop.columns": "to be inverted",
-        "cli.clusters imports interop.columns": "to be inverted",
-        "cli.debug imports analysis.commands.tables": "to be inverted",
-        "distributed.commands.annotate imports interop.docs": "to be inverted",
-        "features.naming imports interop.patterns.featurizer": "to be inverted",
-        "features.naming imports interop.patterns.macros": "to be inverted",
-        "features.naming imports interop.patterns.plan": "to be inverted",
-        "pipeline.build_training imports distributed.training": "to be inverted",
-        "pipeline.build_training imports graphs.edges": "to be inverted",
-        "pipeline.build_training imports graphs.training": "to be inverted",
-        "pipeline.component imports analysis.edit_weights": "to be inverted",
-        "pipeline.component imports analysis.explanation": "to be inverted",
-        "pipeline.component imports graphs.edges": "to be inverted",
-        "pipeline.encoding imports distributed.loss": "to be inverted",
-        "pipeline.factories imports graphs.edges": "to be inverted",
-        "pipeline.from_weights imports analysis.edit_weights": "to be inverted",
-        "pipeline.prediction imports graphs.decoder": "to be inverted",
-        "pipeline.prediction imports graphs.edges": "to be inverted",
-        "pipeline.prediction imports graphs.encoded": "to be inverted",
-        "pipeline.probabilities imports analysis.explanation": "to be inverted",
-        "pipeline.settings imports graphs.edges": "to be inverted",
-        "pipeline.settings imports graphs.encoded": "to be inverted",
     },
     "privacy": {
         "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",
         "kernels.compiled: compiled._cache": "numba has no public place for a cache of one's own",
         "kernels.linking: self._codegen._module_pass_manager": "numba makes passes there only",
+    },
+    "numba": {
+        "progress": "events are documented, in this module",
+        "kernels.caching": "to be moved to numba_support",
+        "kernels.compiled": "to be moved to numba_support",
+        "kernels.groups": "to be moved to numba_support",
+        "kernels.linking": "to be moved to numba_support",
+        "kernels.lowering": "to be moved to numba_support",
+        "kernels.products": "to be moved to numba_support",
     },
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
@@ -105,7 +119,7 @@ class Module(NamedTuple):
     tree: ast.Module
 
     @property
-    def room(self) -> str:
+    def package(self) -> str:
         return self.name.split(".")[0]
 
 
@@ -189,7 +203,7 @@ def private_reads(module: Module) -> Iterator[str]:
             yield f"{module.name}: {owner}.{node.attr}"
 
 
-def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
     """The groups of two or more nodes that reach each other, and nodes that point to themselves."""
     reach = {node: _reached(node, edges) for node in edges}
     groups = {
@@ -211,27 +225,27 @@ def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
 
 
 def hold(rule: str, offenders: set[str]) -> None:
-    """Hold a rule but for exceptions, each of which must still be one."""
+    """Check a rule except for known exceptions, each of which must still be needed."""
     stay = set(EXCEPTIONS.get(rule, ()))
     gone = sorted(stay - offenders)
-    assert not gone, f"need no exception from the rule of {rule}:\n" + "\n".join(gone)
+    assert not gone, f"need no exception from the rule on {rule}:\n" + "\n".join(gone)
     new = sorted(offenders - stay)
-    assert not new, f"break the rule of {rule}:\n" + "\n".join(new)
+    assert not new, f"break the rule on {rule}:\n" + "\n".join(new)
 
 
-def test_rooms_import_from_the_rooms_before_them():
+def test_packages_import_only_lower_packages():
     offenders = set()
     for module in modules().values():
-        allowed = MAY_IMPORT[module.room] | {module.room}
+        allowed = MAY_IMPORT[module.package] | {module.package}
         for name in imported(module):
             if name.split(".")[0] not in allowed | {"__init__"}:
                 offenders.add(f"{module.name} imports {name}")
-        if module.room == "kernels":
+        if module.package == "kernels":
             others = set(libraries(module)) - KERNELS_IMPORT
             offenders |= {f"{module.name} imports {name}" for name in others}
-        if module.room not in SEE_DOCS and "spacy" in libraries(module):
+        if module.package not in SEE_DOCS and "spacy" in libraries(module):
             offenders.add(f"{module.name} imports spacy")
-    hold("rooms", offenders)
+    hold("imports", offenders)
 
 
 def test_solvers_see_neither_corpus_nor_model_nor_training():
@@ -251,25 +265,42 @@ def test_a_solver_folder_is_imported_only_by_itself():
     hold("folders", offenders)
 
 
-def test_only_what_stands_on_the_component_imports_it():
-    """What it is made of takes values, and does not know of it."""
+def test_only_users_of_the_component_import_it():
+    """Its parts get values, and are independent of it."""
     importers = {m.name for m in modules().values() if "pipeline.component" in imported(m)}
     assert importers == {
         "__init__",
         "pipeline.factories",
-        "pipeline.from_weights",
         "analysis.calibration",
         "analysis.error_analysis",
         "analysis.path",
         "cli.common",
         "cli.debug",
         "interop.commands.import_model",
+        "interop.from_weights",
     }
 
 
-def test_no_module_imports_itself_in_a_circle():
+@pytest.mark.parametrize(
+    ("add_on", "protocol"),
+    [
+        (add_ons.graphs, add_ons.GraphAddOn),
+        (add_ons.explanation, add_ons.ExplanationAddOn),
+        (add_ons.edit_weights, add_ons.WeightEditingAddOn),
+        (add_ons.partitioning, add_ons.PartitioningAddOn),
+    ],
+)
+def test_add_ons_have_the_functions_that_the_core_calls(add_on, protocol):
+    module = add_on()
+    for name, method in vars(protocol).items():
+        if not name.startswith("_"):
+            expected = [*inspect.signature(method).parameters][1:]
+            assert [*inspect.signature(getattr(module, name)).parameters] == expected, name
+
+
+def test_no_modules_import_each_other():
     edges = {module.name: set(imported(module)) for module in modules().values()}
-    hold("circles", {" ".join(group) for group in circles(edges)})
+    hold("cycles", {" ".join(group) for group in cycles(edges)})
 
 
 def test_functions_have_few_arguments():
@@ -290,6 +321,50 @@ def test_functions_are_short():
         if n_lines(function) > MOST_LINES
     }
     hold("lines", found)
+
+
+def test_packages_stay_within_their_budgets_of_lines():
+    counts = Counter[str]()
+    for path in PACKAGE.rglob("*.py"):
+        package = path.relative_to(PACKAGE).parts[0]
+        counts[package if package in LINES else "others"] += len(path.read_text().splitlines())
+    over = {name: n for name, n in counts.items() if n > 1.03 * LINES[name]}
+    assert not over, f"have more lines than {LINES}: {over}"
+
+
+def test_class_names_are_unique():
+    names = Counter(
+        node.name
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_solver_folders_do_not_import_each_other():
+    folders = {name for name, module in modules().items() if name.startswith("solvers.")}
+    folders = {name.split(".")[1] for name in folders if name.count(".") > 1}
+    offenders = set()
+    for module in modules().values():
+        own = module.name.split(".")[1:2]
+        if module.package == "solvers" and own and own[0] in folders:
+            names = [name.split(".") for name in imported(module)]
+            others = {n[1] for n in names if n[0] == "solvers" and len(n) > 1} & folders - {*own}
+            offenders |= {f"{module.name} imports solvers.{name}" for name in others}
+    hold("solver folders", offenders)
+
+
+def test_only_numba_support_imports_private_modules_of_numba():
+    offenders = set()
+    for module in modules().values():
+        if module.name.startswith("kernels.numba_support"):
+            continue
+        for node in ast.walk(module.tree):
+            name = node.module if isinstance(node, ast.ImportFrom) and not node.level else ""
+            if name and name.split(".")[0] in ("numba", "llvmlite") and name not in NUMBA_PUBLIC:
+                offenders.add(module.name)
+    hold("numba", offenders)
 
 
 def test_the_top_of_the_package_is_small():
@@ -361,6 +436,6 @@ def test_private_names_of_others_are_seen():
     assert sorted(found) == ["self.y._b", "super()._c._d", "x._a"]
 
 
-def test_circles_are_found():
+def test_cycles_are_found():
     edges = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a", "outside"}}
-    assert circles(edges) == [["b", "c"], ["d"]]
+    assert cycles(edges) == [["b", "c"], ["d"]]

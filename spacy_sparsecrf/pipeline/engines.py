@@ -8,8 +8,9 @@ from typing import Protocol
 from spacy.training import Example
 
 from ..parallel import LocalWorkerPool
-from ..pipeline.encoding import EncodedExamples, Job, encode_corpus
 from ..registry import crf_engines
+from .add_ons import partitioning
+from .encoding import EncodedExamples, Job, encode_corpus
 
 
 class Engine(Protocol):
@@ -26,17 +27,16 @@ class Threads:
     """The threads of this process, as many as the component's `n_threads` says."""
 
     def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Read the examples (see `compile_corpus`), or divide the corpus that is in shards.
+        """Read the examples (see `encode_corpus`), or divide the corpus that is in shards.
 
         RAISES: SparseCRFError also for settings with which no corpus can be divided.
         """
         if not job.shards:
             return encode_corpus(examples, job.read, job.setup, job.label_ids, job.store)
-        # Imports numba.
-        from .gathering import divide
-
         # A vocab of its own, as others have: ours learns no words, so that all that is saved is
         # the same bytes.
-        return divide(
-            job, job.setup.settings.n_threads, lambda make: LocalWorkerPool(1, deepcopy(make))
+        n_threads = job.setup.settings.n_threads
+        found: EncodedExamples = partitioning().divide(
+            job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make))
         )
+        return found
