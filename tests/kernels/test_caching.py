@@ -176,12 +176,13 @@ def test_code_of_another_source_is_not_taken_for_compiled(package, empty_home):
     run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
 
 
-@pytest.mark.parametrize(
-    "changed", ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
-)
+SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
+
+
+@pytest.mark.parametrize("changed", SOURCES)
 def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeypatch, tmp_path):
     # A solver's kernels are compiled with functions of `kernels/`.
-    for name in ("kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"):
+    for name in SOURCES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
     monkeypatch.setattr(caching, "_KERNELS", tmp_path / "kernels")
