@@ -189,7 +189,7 @@ def test_the_last_steps_converge_quadratically():
     ],
 )
 def test_no_step_ascends_on_the_way_to_a_minimum(options, l2, scale):
-    problem, _ = random_problem(88, 3, [9, 8, 10, 3] * 3, n_bigram=3, **options)
+    problem, _ = random_problem(88, 3, [6, 4, 7, 5, 8], n_bigram=3, **options)
     start = np.where(np.arange(len(problem.theta)) % 2, 30.0, -30.0)
     start = start if scale is None else scale * problem.theta
     state, reports = run(problem, l2, start, 100, tolerance=1e-6)
