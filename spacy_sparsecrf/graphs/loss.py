@@ -18,7 +18,7 @@ from ..errors import Errors, SparseCRFError
 from ..kernels.minibatch import Moving, StepRule, step_all
 from ..kernels.sgd import Paid, penalise
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
-from ..loss.working import Shifted
+from ..loss.working import OffsetLoss
 from ..parallel import Workers
 from ..pipeline.graph_settings import Inference
 from .encoded import EncodedGraph
@@ -27,7 +27,7 @@ from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 LBP = Inference()
 
 
-class GraphLoss(Shifted):
+class GraphLoss(OffsetLoss):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
