@@ -241,7 +241,7 @@ class GraphLoss(OffsetLoss):
 
 
 def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
-    """How many nodes of each graph [S] have gold labels, and how many have just one each."""
+    """Count the nodes of each graph [S] that have gold labels, and those with just one each."""
     graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
     n = graphs.n_graphs
     known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]

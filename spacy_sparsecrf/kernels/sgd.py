@@ -185,7 +185,7 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
                 end_of_matrix += 1
             if not contexts.constant[m]:
                 expect_example_pairs(i, end_of_matrix, m, has_copy, work)
-        # The first token has entries of its own, those of the start row.
+        # The first token has its own entries, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = corrections_of(same_context, c, contexts)
             if first < last:
