@@ -17,7 +17,7 @@ from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
-from ..loss.working import Shifted
+from ..loss.working import OffsetLoss
 from ..parallel import Workers
 from ..pipeline.graph_settings import Inference
 from .encoded import EncodedGraph
@@ -26,7 +26,7 @@ from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 LBP = Inference()
 
 
-class GraphLoss(Shifted, ExampleLoss):
+class GraphLoss(OffsetLoss, ExampleLoss):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
