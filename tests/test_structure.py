@@ -60,7 +60,7 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
-    "analysis": 2110,
+    "analysis": 2215,
     "cli": 738,
     "corpus": 1725,
     "decoding": 1124,
