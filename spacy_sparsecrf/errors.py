@@ -1,10 +1,15 @@
 """Every message of the package, with its code, its exception and its warning category."""
 
 import warnings
+from typing import Any
 
 
 class SparseCRFWarning(UserWarning):
     """Warn of something in data or settings that is probably a mistake."""
+
+
+class SparseCRFDeprecationWarning(SparseCRFWarning, FutureWarning):
+    """Warn of a deprecated setting; unlike DeprecationWarning, Python shows it by default."""
 
 
 class SparseCRFError(ValueError):
@@ -14,6 +19,21 @@ class SparseCRFError(ValueError):
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
     warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def renamed(block: str, old: str, new: str, former: Any, value: Any, default: Any) -> Any:
+    """Return the value of a renamed setting, which a config may still have under its former name.
+
+    block: of the config; old, new: the names; former: the value under the former name, None where
+    the config has none; value: under the new name; default: of the setting. A former name with the
+    default, as filled configs of earlier versions have it, is ignored. Otherwise it counts, and
+    raises warning SCW213.
+    """
+    if former is None or former == default:
+        return value
+    message = Warnings.SCW213.format(block=block, old=old, new=new)
+    warnings.warn(message, SparseCRFDeprecationWarning, stacklevel=3)
+    return former
 
 
 class _Coded(type):
@@ -793,6 +813,8 @@ class Errors(metaclass=_Coded):
         "other, as in orth,ner."
     )
     SC607 = "There is no config {name!r}. Choose one of: {known}."
+    SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
+    SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f latin1 -t utf-8`."
     )

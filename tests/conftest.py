@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import hypothesis
@@ -11,9 +12,8 @@ import pytest
 import spacy
 from filelock import FileLock
 from spacy.language import Language
+from spacy.util import logger
 from spacy.vocab import Vocab
-
-import spacy_sparsecrf
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import (
@@ -32,7 +32,7 @@ hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 
-SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
+SHIPPED_CONFIG = Path(str(files("spacy_sparsecrf.configs"))) / "tagger.cfg"
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,14 @@ def one_thread_by_default() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
         yield
+
+
+@pytest.fixture
+def level_of_the_logger() -> Iterator[None]:
+    """Restore the level of spaCy's logger, which `spacy train` sets for good."""
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

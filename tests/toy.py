@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy.util import get_lang_class
 from spacy.vocab import Vocab, create_vocab
 
-OF_TEMPLATES = {"phrases", "phrase_attr", "clusters", "start_label", "boundaries"}
+OF_TEMPLATES = {"phrases", "phrase_attr", "start_label", "boundaries"}
 Sentence = tuple[list[str], list[str]]
 
 STEMS = ["bli", "dro", "fen", "gul", "kam", "lup", "mir", "nok", "pra", "sti", "tov", "wex"]

@@ -1,4 +1,4 @@
-"""How far probabilities can be relied on: reliability, a temperature, thresholds by label.
+"""Calibration of probabilities: reliability, a temperature, thresholds by label.
 
 What is judged are predicted spans, or labels of tokens: with what probability each was predicted,
 and whether it is right. Of a calibrated component, of those with probability p a share p is right.
@@ -17,7 +17,7 @@ That t is chosen by the same data is not counted, which matters where they are f
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
@@ -79,7 +79,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Calibration(Page):
-    """What was found: see above.
+    """The result of a calibration, see above.
 
     precision: that is wanted; n: predictions that were judged; temperature: 1 where none helps;
     before, after: reliability without and with it; thresholds: by label, none for tokens.
@@ -96,7 +96,8 @@ class Calibration(Page):
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
         """Settings with the temperature and the thresholds."""
         thresholds = {each.label: each.value for each in self.thresholds}
-        return replace(decoding, temperature=self.temperature, thresholds=thresholds)
+        found = {"temperature": self.temperature, "thresholds": thresholds}
+        return decoding.model_copy(update=found)
 
 
 class _Judged(NamedTuple):
@@ -216,9 +217,10 @@ def _judge(pipe: SparseCRFPipe, examples: Sequence[Example], temperature: float)
 def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
     """Let a component predict by a temperature, with probabilities, and everything."""
     before = pipe.settings
-    own = replace(before.decoding, scores=True, temperature=temperature, thresholds={})
+    changes = {"scores": True, "temperature": temperature, "thresholds": {}}
+    own = before.decoding.model_copy(update=changes)
     try:
-        pipe.predict_by(replace(before, threshold=0.0, decoding=own))
+        pipe.predict_by(before.model_copy(update={"threshold": 0.0, "decoding": own}))
         yield
     finally:
         pipe.predict_by(before)

@@ -16,7 +16,7 @@ OnStep = Callable[[StepReport], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """Where training at one l1 ended.
+    """The end of training at one l1.
 
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient, of all
     potential weights, to the penalty's subdifferential, 0 at a minimiser; unit: expected counts,

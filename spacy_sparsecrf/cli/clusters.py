@@ -66,7 +66,7 @@ def clusters(
 
 
 def _tokenize(nlp: Language | None) -> Callable[[str], list[str]]:
-    """What cuts a line into words, none of which has white space in it."""
+    """Return a function that splits a line into words without white space."""
     if nlp is None:
         return str.split
     return lambda line: [word for token in nlp.tokenizer(line) for word in token.text.split()]

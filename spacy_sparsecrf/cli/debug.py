@@ -16,7 +16,7 @@ from wasabi import msg
 
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
-from ..pipeline.batchers import is_on_batches
+from ..pipeline.batchers import is_online
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..targets.spans import SpanTarget
@@ -58,7 +58,7 @@ def debug(
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
-        if is_on_batches(pipe.setup, nlp):
+        if is_online(pipe.setup, nlp):
             msg.info("It learns from batches: how many weights there will be is not known ahead")
             return
         _print_size(pipe)

@@ -81,7 +81,7 @@ class Decoder:
         self._constant: tuple[Templates | None, PairScores] | None = None
 
     def is_of(self, model: CRFModel) -> bool:
-        """Whether the model still has the weights and labels that the decoder was made from."""
+        """Return whether the model still has the weights and labels of the decoder."""
         return model.is_made_of(self._source)
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
@@ -241,7 +241,7 @@ class Decoder:
         return scores
 
     def _word_scores(self, readings: Readings) -> "WordScores":
-        """What scores readings of these templates."""
+        """Return the scorer of readings of these templates."""
         words = self._words
         if words is None or words.templates is not readings.templates:
             from .rows import WordScores
@@ -250,7 +250,7 @@ class Decoder:
         return words
 
     def _plain(self, readings: Readings) -> bool:
-        """Whether scores are sums of the weights of tests, and of nothing else."""
+        """Return whether scores are sums of the weights of hashed features only."""
         values = len(readings.templates.value_seeds)
         return self._kind == "chain" and not len(self._bounds) and not values
 

@@ -173,7 +173,7 @@ class Transitions:
 
     @cached_property
     def closing(self) -> NDArray[np.float64]:
-        """What it costs to end a sequence with a label: [Yp], 0 or inf."""
+        """Cost to end a sequence with a label: [Yp], 0 or inf."""
         costs = np.zeros(self.legal.shape[1])
         costs[: len(self.ends)][~self.ends] = np.inf
         return costs
@@ -199,7 +199,7 @@ class Transitions:
         return slack
 
     def mask(self, penalty: float) -> NDArray[np.float64]:
-        """What to add to pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
+        """Summand of pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
         added = np.where(self.legal, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf
         return added

@@ -1,7 +1,6 @@
 """A corpus of which each member of a team has a part: what all of them know of it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +17,7 @@ from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.annotating import annotating
-from ..pipeline.batchers import is_on_batches
+from ..pipeline.batchers import is_online
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
@@ -37,10 +36,10 @@ _UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):
-    """What members have read; the corpus has the index, and no sequence."""
+    """A corpus that workers have read; here it has the index, and no sequence."""
 
     def record_of(self, own: Any) -> Any:
-        """What knows the names of tests: the members do."""
+        """Return the source of feature names: the workers."""
         return self
 
     def names(self, keys: Hashes) -> dict[int, str]:
@@ -63,7 +62,7 @@ def divide(
     nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
-    own = replace(setup.settings, n_threads=n_threads)
+    own = setup.settings.model_copy(update={"n_threads": n_threads})
     assert nlp is not None
     brief = Brief(
         language=type(nlp),
@@ -93,9 +92,9 @@ def check_divisible(job: Job) -> None:
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
-        f"[initialize.{block}] corpus_dir": job.store.on_disk,
+        f"[initialize.{block}] cache_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
-        f"[{block}.solver] on_batches, or [training] max_epochs": is_on_batches(setup, job.nlp),
+        f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(lacking),
     }
     for key in _UNSHARED:
@@ -107,7 +106,7 @@ def check_divisible(job: Job) -> None:
 
 
 def _is_annotated(name: str, nlp: Language | None) -> bool:
-    """Whether a component before this one annotates what it learns from."""
+    """Return whether an earlier component annotates the training Docs."""
     if nlp is None or name not in nlp.component_names:
         return False
     return bool(annotating(nlp, dict(nlp.components)[name]))

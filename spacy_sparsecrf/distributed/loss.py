@@ -37,7 +37,7 @@ _KEPT = 3
 
 
 class ShardProblem(NamedTuple):
-    """What is learnt. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+    """The problem. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
 
     n_labels: int
     label_weights: Floats | None
@@ -89,7 +89,7 @@ class _Weights(NamedTuple):
         return gradient
 
     def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
-        """What is summed to the curvature [k] where others were evaluated last.
+        """The summand of the curvature [k] where others were evaluated last.
 
         Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
         more: that have all of ours and of the others; last, theta: see `gradient_at`.
@@ -214,7 +214,7 @@ class ShardLosses:
         return self._summed(sums)
 
     def curvature(self, *given: Any) -> Partials:
-        """What `WorkingLoss.curvature` is the positive part of, [K].
+        """The value [K] whose positive part is `WorkingLoss.curvature`.
 
         given: number and coordinates [K] of a working set, and what `gradient` was given last.
         """
@@ -268,7 +268,7 @@ class ShardLosses:
 
 
 class Partition(NamedTuple):
-    """Who has which leaves of a corpus.
+    """The workers of a corpus, and the shards of each.
 
     team: has it; leaf_ptr: [L + 1] int64, the sequences of leaves; bounds: the leaves first:last of
     each member.
@@ -307,7 +307,7 @@ class PartitionedWorkingLoss(Shifted):
         self.named = next(loss.numbers), loss.division.team.share(coordinates)
 
     def given(self, weights: Floats) -> tuple[Any, ...]:
-        """What members are told of weights [K] of the model."""
+        """The arguments that send weights [K] of the model to workers."""
         return *self.named, self._loss.division.team.share(weights)
 
     @property

@@ -37,7 +37,7 @@ _teams: list[bool] = []
 
 
 class Resources(NamedTuple):
-    """What a team runs on; see `on.Ray`."""
+    """Resources of a pool; see `ray_engine.Ray`."""
 
     num_workers: int
     address: str | None
@@ -46,7 +46,7 @@ class Resources(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a member returns, the seconds that it took, and its highest memory so far in MB."""
+    """The result of a worker, its seconds, and its peak memory so far in MB."""
 
     found: Any
     seconds: float
@@ -146,7 +146,7 @@ class RayWorkerPool:
         return self._actors[i].call.remote(method, *given)
 
     def _result(self, i: int, method: str, given: Given, pending: Any) -> Told:
-        """What member i was asked for; another takes its place where it is lost meanwhile."""
+        """Return the result of worker i; a lost worker is replaced."""
         while True:
             try:
                 found: Told = ray.get(pending)

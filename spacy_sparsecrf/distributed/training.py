@@ -26,7 +26,7 @@ BEGINNING = 1 << 22
 
 
 class WorkerShard:
-    """What a member has of a run: sequences, and what is asked of them.
+    """The part of a run that a worker has: sequences, and methods of the pool.
 
     corpus: its sequences; leaf_ptr: [n + 1], those of its leaves; first: number of the first leaf;
     beginning: of the whole corpus, of the member that makes the warm start; else None; workers:
@@ -49,7 +49,7 @@ class WorkerShard:
         return len(self._losses), self._losses.n_examples
 
     def digests(self) -> list[str]:
-        """What tells the leaves from others."""
+        """Return a digest of each shard."""
         ends = self.leaf_ptr.tolist()
         leaves = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
         return [digest(*_told_apart(leaf)) for leaf in leaves]
@@ -75,7 +75,7 @@ class WorkerShard:
         return self._losses.descent_coordinates()
 
     def mix(self, coordinates: Longs, begun: Pass) -> Partials:
-        """What a pass yields of each leaf, summed; see `Pass.over`."""
+        """Sum the results of a pass over each shard; see `Pass.over`."""
         return self._losses.visit(coordinates, begun.over)
 
     def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:

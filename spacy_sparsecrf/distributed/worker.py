@@ -1,4 +1,4 @@
-"""What a process holds that shares a corpus with others, and what it is asked for.
+"""Worker processes that share a corpus.
 
 It reads its own files, and tells of them what the index is merged from. Then it gets the index, and
 encodes the sequences of its own leaves, of which it tells partial sums.
@@ -36,7 +36,7 @@ from .training import WorkerShard
 
 
 class Brief(NamedTuple):
-    """What a member knows from the first.
+    """The settings of a worker.
 
     language, vocab, tokenizer: make the pipeline that reads; setup: of the component; block: of the
     corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`; extensions:
@@ -57,7 +57,7 @@ class Brief(NamedTuple):
 
 @dataclass
 class Survey:
-    """What a member tells of files that it has read.
+    """A worker's summary of the files that it has read.
 
     lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
     tests of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
@@ -75,7 +75,7 @@ class Survey:
 
 
 class EncodingPlan(NamedTuple):
-    """What all members need to encode sequences.
+    """Data that all workers need to encode sequences.
 
     labels: of the whole corpus, in any order; whole: its index; contexts: of each file
     the contexts of its rows; starts: [F + 1] int64, the sequence that each file begins with;

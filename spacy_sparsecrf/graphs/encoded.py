@@ -12,7 +12,7 @@ from ..errors import Errors, SparseCRFError
 
 
 class Observed(NamedTuple):
-    """What is observed of n nodes, or of n edges.
+    """Features of n nodes, or of n edges.
 
     hashes: [n, P] uint64, of tests, or of names of numbers; 0 for none. Tests of edges of different
     kinds have different hashes: their weights are tied over edges of a kind only. values: [n, P]

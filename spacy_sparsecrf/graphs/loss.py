@@ -77,7 +77,7 @@ class GraphLoss(Shifted, ExampleLoss):
     def work_on(self, coordinates: Longs) -> None:
         """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.n_weights = coordinates, len(coordinates)
-        self.row_ptr = np.array([0, self.n_weights])
+        self.block_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
@@ -210,7 +210,7 @@ class GraphLoss(Shifted, ExampleLoss):
 
 
 def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
-    """How many nodes of each graph [S] have gold labels, and how many have just one each."""
+    """Count the nodes of each graph [S] that have gold labels, and those with just one each."""
     graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
     n = graphs.n_graphs
     known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]

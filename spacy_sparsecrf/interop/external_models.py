@@ -42,7 +42,7 @@ class ExternalWeights(NamedTuple):
 
 
 class TrainedModel(NamedTuple):
-    """What a file has of a model.
+    """A model as its file has it.
 
     program: whose it is; kind: see `CRFModel`; labels: in their order; patterns: lines, for
     CRFsuite none; features: texts, of which "" is that of pairs of labels by themselves.

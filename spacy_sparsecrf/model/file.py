@@ -161,7 +161,7 @@ def check_meta(meta: dict[str, Any]) -> None:
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
-    """What stands in front of the names of tables: of a first model, if there is one, and last "".
+    """Prefixes of the names of tables: that of a first-stage model, if there is one, and last "".
 
     arrays: by name, of `check_arrays`, or not checked yet.
     """

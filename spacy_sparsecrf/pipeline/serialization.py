@@ -128,11 +128,11 @@ def load_weights(
     """Load a model of an earlier training run, and the names that lie beside it.
 
     path: a saved pipeline that has a component of this name, the directory of one component,
-        or a component's file `model`; None for no model and no names.
+        or a component's file `model`; None or "" for no model and no names.
     name: of the component; key: of the setting, for messages.
     RAISES: SparseCRFError if there is no such file, or it is not a model.
     """
-    if path is None:
+    if not path:
         return None, Names()
     file = _find(Path(path), name, key)
     return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, renamed
 from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -65,9 +65,10 @@ class Batch:
 class StreamSolver(BatchSolver):
     """A solver that also learns from batches, by steps that need the weights of few examples only.
 
-    on_batches: whether to learn from the batches of the training loop, as with [training]
+    online: whether to learn from the batches of the training loop, as with [training]
         max_epochs = -1, instead of from the corpus that was read before training: that is slower,
-        as all is read and hashed again in each epoch.
+        because each epoch reads and hashes the corpus again.
+    on_batches: the former name of `online`.
     horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
         pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
         before training, where these are all, and 10,000 with max_epochs = -1.
@@ -83,7 +84,8 @@ class StreamSolver(BatchSolver):
     window: float = 1e-4
     inner_iterations: int = 1
     warm_start_epochs: int = 0
-    on_batches: bool = False
+    online: bool = False
+    on_batches: bool | None = None
     horizon: int = 0
 
     requires = requirements("indicators", "examples")
@@ -94,6 +96,10 @@ class StreamSolver(BatchSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(0, "horizon")
+        block = "components.NAME.solver"
+        self.online = renamed(block, "on_batches", "online", self.on_batches, self.online, False)
+        # Checkpoints have the setting under this name.
+        self.on_batches = self.online
 
     @property
     def stream_columns(self) -> dict[str, float]:

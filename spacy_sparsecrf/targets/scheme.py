@@ -64,7 +64,7 @@ class _Arrays:
 
 
 class Scheme:
-    """How labels tell spans.
+    """Schemes by which labels mark spans.
 
     name: "BILUO" or "IOB2".
     RAISES: SparseCRFError for another name.
@@ -77,7 +77,7 @@ class Scheme:
         self.letters = LETTERS[name]
 
     def is_label(self, label: str) -> bool:
-        """Whether a string is a label of the scheme."""
+        """Return whether a string is a label of the scheme."""
         letter, hyphen, name = label.partition("-")
         return label == OUTSIDE or (letter in tuple(self.letters) and bool(hyphen and name))
 

@@ -151,7 +151,7 @@ class TokenAttribute(TokenTarget):
 
 @lru_cache(maxsize=1)
 def _normal_features() -> Callable[[str], str]:
-    """What puts a string of features into normal form."""
+    """Return the function that normalises a string of morphological features."""
     normalise: Callable[[str], str] = Vocab().morphology.normalize_features
     return normalise
 

@@ -51,7 +51,7 @@ def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
     """What a run and its continuation have in common of how they learn, as JSON has it."""
     # What it needs of a problem follows from its settings; how it began is over, and is not in
     # checkpoints of before there was a choice.
-    left_out = "requires", "average_warm_start", "warm_start_row", "steep_start"
+    left_out = "requires", "online", "average_warm_start", "warm_start_row", "steep_start"
     settings = {key: value for key, value in vars(solver).items() if key not in left_out}
     return {
         "solver": [type(solver).__name__, *map(str, settings.items())],

@@ -1,6 +1,5 @@
 """Explanations of models and of the labels of tokens."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,34 +14,16 @@ from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..conftest import Corpus
 from ..pipeline.test_doc_probabilities import PresetTags, with_decoding
-from ..toy import docs_of, examples_of, run_steps, tags_of
+from ..toy import blank_with, docs_of, examples_of, tags_of, train
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
-
-
-def trained_with(corpus: Corpus, templates: list[str], **settings) -> Language:
-    nlp = spacy.blank("en")
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, **settings})
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 4)
-    return nlp
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["start", "no-start"])
 def paired(corpus: Corpus, request: pytest.FixtureRequest) -> Language:
     """A pipeline whose pairs of labels depend on what is observed, with few zero weights."""
-    nlp = spacy.blank("en")
-    features = {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": TEMPLATES,
-        "start_label": request.param,
-    }
-    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": 0.0, "l2": 0.5})
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 4)
+    nlp = blank_with(TEMPLATES, start_label=request.param, l1=0.0, l2=0.5)
+    train(nlp, examples_of(nlp, corpus.train), 4)
     return nlp
 
 
@@ -96,12 +77,21 @@ def test_a_component_is_explained(trained: Language):
     assert ("DT", "NN") in {(t.previous, t.label) for t in found.transitions if t.weight > 0}
 
 
-def test_an_untrained_component_is_explained():
-    pipe = spacy.blank("en").add_pipe("sparse_crf")
+def test_components_without_weights_are_explained():
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
     assert pipe.explain().labels == ()
+    with pytest.raises(SparseCRFError, match="SC201"):
+        pipe.explain_doc(Doc(nlp.vocab, words=["a"]))
     pipe.add_label("X")
     (label,) = pipe.explain().labels
     assert (label.label, label.n_active, label.supporting) == ("X", 0, ())
+    # One label has no runner-up.
+    (token,) = pipe.explain_doc(nlp.make_doc("a")).tokens
+    assert (token.label, token.probability) == ("X", 1.0)
+    assert (token.runner_up, token.runner_up_probability) == (None, 0.0)
+    assert token.contributions == ()
+    assert pipe.explain_doc(Doc(nlp.vocab)) == DocExplanation(())
 
 
 def test_clusters_are_explained_beside_the_labels():
@@ -114,7 +104,7 @@ def test_clusters_are_explained_beside_the_labels():
 
 
 def path_score(pipe, doc: Doc, labels: list[int]) -> float:
-    """Score of a labelling, weight by weight: the slow twin."""
+    """Score of a labelling, weight by weight: the reference."""
     observations = pipe.features([doc], "docs")
     model, score = pipe.model, 0.0
     tables = {"u": model.unigram, "b": model.bigram}
@@ -204,8 +194,12 @@ def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corp
         assert pairs[0] == pairs[1]
 
 
-def test_a_doc_is_explained_with_names_even_without_a_file_of_them(trained: Language):
+def test_a_saved_model_explains_the_same_and_docs_without_a_file_of_names(
+    trained: Language, tmp_path: Path
+):
     pipe = trained.get_pipe("sparse_crf")
+    trained.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("sparse_crf").explain() == pipe.explain()
     pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
     found = pipe.explain_doc(Doc(trained.vocab, words=["the", "fentovtion"])).tokens
     names = {c.test for token in found for c in token.contributions}
@@ -216,7 +210,8 @@ def test_a_doc_is_explained_with_names_even_without_a_file_of_them(trained: Lang
 @pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])
 def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
     templates = ["u:", "u:suffix(2)[0]", "u:lower[0]", "u:shape[0]"]
-    nlp = trained_with(corpus, templates, model="maxent", **settings)
+    nlp = blank_with(templates, model="maxent", **settings)
+    train(nlp, examples_of(nlp, corpus.train), 4)
     pipe = nlp.get_pipe("sparse_crf")
     (doc,) = docs_of(nlp, corpus.dev[:1])
     found = pipe.explain_doc(doc).tokens
@@ -224,30 +219,6 @@ def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
     assert [token.label for token in found] == tags_of([nlp(doc)])[0]
     outcomes = {c.label for token in found for c in token.contributions}
     assert bool(settings) == any(".." in label for label in outcomes)
-
-
-def test_one_label_has_no_runner_up():
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf")
-    pipe.add_label("X")
-    (token,) = pipe.explain_doc(nlp.make_doc("a")).tokens
-    assert (token.label, token.probability) == ("X", 1.0)
-    assert (token.runner_up, token.runner_up_probability) == (None, 0.0)
-    assert token.contributions == ()
-
-
-def test_a_doc_without_tokens_or_a_component_without_labels(trained: Language):
-    pipe = trained.get_pipe("sparse_crf")
-    assert pipe.explain_doc(Doc(trained.vocab)) == DocExplanation(())
-    untrained = spacy.blank("en").add_pipe("sparse_crf")
-    with pytest.raises(SparseCRFError, match="SC201"):
-        untrained.explain_doc(Doc(trained.vocab, words=["a"]))
-
-
-def test_a_saved_model_explains_the_same(trained: Language, tmp_path: Path):
-    trained.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert again.get_pipe("sparse_crf").explain() == trained.get_pipe("sparse_crf").explain()
 
 
 # Constraints
@@ -283,5 +254,5 @@ def test_what_is_set_has_no_runner_up(trained: Language):
     assert tokens[2].runner_up is not None
     [marginals] = pipe.marginals([doc], forced=True)
     assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
-    pipe.settings = replace(pipe.settings, overwrite=True)
+    pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
     assert pipe.explain_doc(doc) == pipe.explain_doc(free)

@@ -3,32 +3,28 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config, logger
+from spacy.util import load_config
 
 from spacy_sparsecrf.analysis.commands import path as path_report
 from spacy_sparsecrf.analysis.path import PipelinePath
 
 from ..cli.commands import run, run_spacy
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus
-from ..toy import accuracy
+from ..toy import accuracy, docs_of
 
 L1S = [16.0, 4.0, 1.0, 0.25]
 FEW = ["--l1", "16,4,1,0.25"]
+SGDL1 = "spacy_sparsecrf.SGDL1.v1"
 
 
-@pytest.fixture(autouse=True)
-def _quiet_logger() -> Iterator[None]:
-    level = logger.level
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
 
 def succeed(*arguments: str | Path, config: Path = SHIPPED_CONFIG) -> str:
@@ -80,28 +76,24 @@ def test_the_table_has_a_row_for_each_point(output: Path):
     assert chosen["bytes"] == min(point["bytes"] for point in points if point["score"] == best)
 
 
-def test_rows_are_printed_as_they_are_reached(output: Path):
+def test_rows_and_tables_say_the_same(output: Path):
+    record = record_in(output)
+    points, chosen = record["points"], record["points"][record["chosen"]]
     lines = (output / "log").read_text(encoding="utf8").splitlines()
     rows = [line.split() for line in lines if line.strip().startswith(("16 ", "0.25 "))]
     assert len(rows) == 2
-    first = record_in(output)["points"][0]
-    assert rows[0][2] == f"{first['active_weights']:,}"
-    assert rows[0][-2] == f"{100 * first['score']:.2f}"
-
-
-def test_the_tables_say_the_same(output: Path):
-    record = record_in(output)
+    assert rows[0][2] == f"{points[0]['active_weights']:,}"
+    assert rows[0][-2] == f"{100 * points[0]['score']:.2f}"
     lines = (output / "path.md").read_text(encoding="utf8").splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert rows[0] == "| l1 | loss | weights | features | kB | tag_acc | score | s |"
     assert len(rows) == 2 + len(L1S)
-    chosen = record["points"][record["chosen"]]
     assert [i - 2 for i, row in enumerate(rows) if "**" in row] == [record["chosen"]]
     assert f"**{chosen['active_weights']:,}**" in rows[2 + record["chosen"]]
     assert f"l1 = {chosen['l1']:g}, in bold" in lines[-1]
 
 
-def test_the_chosen_model_loads_and_scores_as_said(output: Path, hard: Corpus):
+def test_the_chosen_model_loads_and_scores_as_said(output: Path, hard: Corpus, tmp_path: Path):
     record = record_in(output)
     chosen = record["points"][record["chosen"]]
     nlp = spacy.load(output / "model")
@@ -111,6 +103,9 @@ def test_the_chosen_model_loads_and_scores_as_said(output: Path, hard: Corpus):
     assert (output / "model" / "sparse_crf" / "model").stat().st_size == chosen["bytes"]
     assert nlp.meta["performance"]["tag_acc"] == pytest.approx(chosen["score"])
     assert nlp.meta["performance"]["sparse_crf_loss"] == chosen["objective"]
+    run_spacy("evaluate", output / "model", hard.dev_path, "--output", tmp_path / "m.json")
+    score = json.loads((tmp_path / "m.json").read_text(encoding="utf8"))["tag_acc"]
+    assert score == pytest.approx(chosen["score"])
 
 
 def test_points_are_those_of_cold_runs(tmp_path: Path, hard: Corpus):
@@ -155,20 +150,23 @@ def test_the_smallest_model_near_the_best(output: Path, tmp_path: Path, hard: Co
     assert spacy.load(tmp_path / "model").config["components"]["sparse_crf"]["l1"] == L1S[0]
 
 
-def test_a_plot_is_drawn_where_matplotlib_is(output: Path):
+def test_a_plot_is_drawn_where_matplotlib_is(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert not path_report.draw(record_in(output), tmp_path / "path.png")
+    assert not list(tmp_path.iterdir())
     pytest.importorskip("matplotlib")
     assert (output / "path.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_no_plot_without_matplotlib(output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert not path_report.draw(record_in(output), tmp_path / "path.png")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_model_that_is_there_is_replaced(tmp_path: Path, hard: Corpus):
-    few = ["--l1", "1", "--output", tmp_path, *hard.arguments]
-    succeed(*few)
+def test_a_model_that_is_there_is_replaced(
+    tmp_path: Path, hard: Corpus, caplog: pytest.LogCaptureFixture
+):
+    few = ["--l1", "16", "--output", tmp_path, *hard.arguments]
+    succeed(*few, "--verbose")
+    messages = [r.getMessage() for r in caplog.records if r.levelno == logging.DEBUG]
+    assert any(message.startswith("objective ") for message in messages)
     (tmp_path / "model" / "stale").write_text("x", encoding="utf8")
     succeed(*few)
     assert not (tmp_path / "model" / "stale").exists()
@@ -176,43 +174,35 @@ def test_a_model_that_is_there_is_replaced(tmp_path: Path, hard: Corpus):
     assert spacy.load(tmp_path / "model").pipe_names == ["sparse_crf"]
 
 
+@pytest.mark.parametrize(
+    ("method", "n_calls", "shown"),
+    [
+        ("_evaluate", 3, "Interrupted: the path ends at l1 = 4"),
+        ("finish", 1, "saved before its training has ended"),
+    ],
+)
 def test_an_interrupted_path_ends_with_the_points_reached(
-    tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
+    method: str,
+    n_calls: int,
+    shown: str,
+    tmp_path: Path,
+    hard: Corpus,
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    evaluate = PipelinePath._evaluate
-    calls: list[int] = []
+    calls, original = [], getattr(PipelinePath, method)
 
-    def interrupted(self: PipelinePath) -> Any:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return evaluate(self)
-
-    monkeypatch.setattr(PipelinePath, "_evaluate", interrupted)
-    text = succeed(*FEW, "--output", tmp_path, *hard.arguments)
-    assert "Interrupted: the path ends at l1 = 4" in text
-    assert [point["l1"] for point in record_in(tmp_path)["points"]] == L1S[:2]
-    assert spacy.load(tmp_path / "model")
-
-
-def test_an_interrupted_end_keeps_the_chosen_point(
-    tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
-):
     def interrupted(self: PipelinePath, *arguments: Any) -> Any:
-        raise KeyboardInterrupt
+        calls.append(1)
+        if len(calls) == n_calls:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
 
-    monkeypatch.setattr(PipelinePath, "finish", interrupted)
-    text = succeed(*FEW, "--output", tmp_path, *hard.arguments)
-    assert "saved before its training has ended" in " ".join(text.split())
+    monkeypatch.setattr(PipelinePath, method, interrupted)
+    assert shown in " ".join(succeed(*FEW, "--output", tmp_path, *hard.arguments).split())
     record = record_in(tmp_path)
+    assert [p["l1"] for p in record["points"]] == (L1S[:2] if n_calls == 3 else L1S)
     chosen = record["points"][record["chosen"]]
     assert accuracy(spacy.load(tmp_path / "model"), hard.dev) == pytest.approx(chosen["score"])
-
-
-def test_verbose_logs_iterations(tmp_path: Path, hard: Corpus, caplog: pytest.LogCaptureFixture):
-    succeed("--l1", "1", "--verbose", "--output", tmp_path, *hard.arguments)
-    messages = [r.getMessage() for r in caplog.records if r.levelno == logging.DEBUG]
-    assert any(message.startswith("objective ") for message in messages)
 
 
 def test_max_steps_hold_for_each_point(tmp_path: Path, hard: Corpus):
@@ -255,32 +245,22 @@ def test_other_pipes_are_there_and_frozen_ones_run(output: Path, tmp_path: Path,
 
 
 def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
-    """The shipped config with changes, as a file."""
-    config = load_config(SHIPPED_CONFIG)
-    config.merge(change).to_disk(tmp_path / "changed.cfg")
+    """Write the shipped config with changes."""
+    load_config(SHIPPED_CONFIG).merge(change).to_disk(tmp_path / "changed.cfg")
     return tmp_path / "changed.cfg"
+
+
+def with_pipe(factory: str, *names: str) -> dict[str, Any]:
+    """Put another pipe into the pipeline."""
+    return {"nlp": {"pipeline": [*names]}, "components": {"other": {"factory": factory}}}
 
 
 @pytest.mark.parametrize(
     ("code", "change", "shown"),
     [
         ("SC706", {"training": {"frozen_components": ["sparse_crf"]}}, ""),
-        (
-            "SC706",
-            {
-                "nlp": {"pipeline": ["sparse_crf", "second"]},
-                "components": {"second": {"factory": "sparse_crf"}},
-            },
-            "sparse_crf, second",
-        ),
-        (
-            "SC707",
-            {
-                "nlp": {"pipeline": ["senter", "sparse_crf"]},
-                "components": {"senter": {"factory": "senter"}},
-            },
-            "senter",
-        ),
+        ("SC706", with_pipe("sparse_crf", "sparse_crf", "other"), "sparse_crf, other"),
+        ("SC707", with_pipe("senter", "other", "sparse_crf"), "other"),
         ("SC709", {"training": {"score_weights": {"tag_acc": None, "nothing": 1.0}}}, "nothing"),
         ("SC712", {"initialize": {"components": {"sparse_crf": {"checkpoint": "x"}}}}, ""),
     ],
@@ -290,19 +270,11 @@ def test_configs_that_are_refused(
     code: str, change: dict[str, Any], shown: str, tmp_path: Path, hard: Corpus
 ):
     config = changed(tmp_path, change)
-    text = refuse(code, *FEW, "-o", tmp_path / "out", *hard.arguments, config=config)
-    assert shown in text
-
-
-def test_a_solver_without_a_path_is_refused(tmp_path: Path, hard: Corpus):
-    solver = ["--components.sparse_crf.solver.@crf_solvers", "spacy_sparsecrf.SGDL1.v1"]
-    text = refuse("SC701", *FEW, "-o", tmp_path, *hard.arguments, *solver)
-    assert "SGDL1" in text
+    assert shown in refuse(code, *FEW, "-o", tmp_path / "out", *hard.arguments, config=config)
 
 
 def test_a_corpus_without_gold_is_refused(tmp_path: Path, hard: Corpus):
-    nlp = spacy.blank("en")
-    docs = [Doc(nlp.vocab, words=words) for words, _ in hard.train]
+    docs = docs_of(spacy.blank("xx"), hard.train)
     DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "bare.spacy")
     bare = ["--paths.train", tmp_path / "bare.spacy", "--paths.dev", hard.dev_path]
     refuse("SC203", *FEW, "-o", tmp_path, *bare)
@@ -334,6 +306,7 @@ def test_weights_can_be_given_to_begin_with(output: Path, tmp_path: Path, hard: 
         ("SC713", ["--window", "1"]),
         ("SC713", ["--window", "-0.1"]),
         ("SC713", ["--window", "nan"]),
+        ("SC701", [*FEW, "--components.sparse_crf.solver.@crf_solvers", SGDL1]),
     ],
 )
 def test_bad_options_are_refused(code: str, options: list[str], tmp_path: Path, hard: Corpus):
@@ -351,16 +324,3 @@ def test_an_unknown_setting_is_shown_as_spacy_does(tmp_path: Path, hard: Corpus)
     unknown = ["--components.sparse_crf.solver.histroy", "3"]
     result = run("path", SHIPPED_CONFIG, *FEW, "-o", tmp_path, *hard.arguments, *unknown, code=1)
     assert "histroy" in result.output
-
-
-def test_the_saved_pipeline_evaluates_as_said(output: Path, hard: Corpus, tmp_path: Path):
-    run_spacy("evaluate", output / "model", hard.dev_path, "--output", tmp_path / "m.json")
-    score = json.loads((tmp_path / "m.json").read_text(encoding="utf8"))["tag_acc"]
-    record = record_in(output)
-    assert score == pytest.approx(record["points"][record["chosen"]]["score"])
-
-
-def test_the_command_is_documented():
-    text = run("path", "--help").output
-    for option in ("--output", "--l1", "--points", "--choose", "--within", "--window"):
-        assert option in text

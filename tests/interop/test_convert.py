@@ -4,6 +4,7 @@ import gzip
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -15,11 +16,13 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.files import unpack
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.interop.attributes import parse_columns
+from spacy_sparsecrf.interop.attributes import guess_columns, parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
+
+from ..golden import read_golden
 
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
 
@@ -49,63 +52,32 @@ def text_of(docs: list[Doc], columns: str, **options) -> str:
 
 # Every format
 
-TSV = "The\tDT\tB-X\n#\tNN\tI-X\n\nRun\tVB\tO\n\n"
-WAPITI = "The x1 DT\n#  x2\tNN \n\n\n  \nRun x3 VB"
 CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=Run\n"
-CONLLU = """# text = I don't.
-1\tI\tI\tPRON\tPRP\tCase=Nom|Number=Sing\t0\troot\t_\t_
-2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
-2\tdo\tdo\tAUX\tVBP\t_\t0\t_\t_\t_
-3\tn't\tnot\tPART\t_\t_\t0\t_\t_\tX=Y
-3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
-4\t.\t.\tPUNCT\t.\t_\t0\t_\t_\tCorrection=Yes|SpaceAfter=No
-
-# only = comments
-
-1\t#\t_\t_\t_\t_\t_\t_\t_\t_
-"""
 
 
-def test_columns_with_tabs(tmp_path: Path):
-    path = tmp_path / "a.tsv"
-    path.write_text(TSV)
-    first, second = docs_of(path, Format.tsv, "orth,tag,ner")
-    assert [(t.text, t.tag_) for t in first] == [("The", "DT"), ("#", "NN")]
-    assert [(e.text, e.label_) for e in first.ents] == [("The #", "X")]
-    assert [t.ent_iob_ for t in second] == ["O"]
-    assert text_of([first, second], "orth,tag,ner") == TSV
+@pytest.mark.parametrize(
+    ("kind", "options", "text", "columns", "expected"), read_golden(__file__, "converted.jsonl")
+)
+def test_converted_texts_are_those_of_the_table(
+    tmp_path: Path, kind: str, options: dict[str, Any], text: str, columns: str, expected: list[str]
+):
+    """Of each Doc as columns; options: those of the command."""
+    path = tmp_path / "a"
+    path.write_text(text, encoding="utf8")
+    assert [text_of([doc], columns) for doc in docs_of(path, Format(kind), **options)] == expected
 
 
-@pytest.mark.parametrize("kind", [Format.wapiti, Format.crfpp])
-def test_columns_with_blanks(tmp_path: Path, kind: Format):
+@pytest.mark.parametrize(("text", "expected"), read_golden(__file__, "guessed_columns.jsonl"))
+def test_columns_are_guessed_by_their_values(text: str, expected: str):
+    assert ",".join(guess_columns(row.split() for row in text.split("|"))) == expected
+
+
+def test_columns_with_blanks_and_a_separator_that_is_given(tmp_path: Path):
     path = tmp_path / "a.txt"
-    path.write_text(WAPITI)
-    first, second = docs_of(path, kind)
-    assert [(t.text, t.tag_) for t in first] == [("The", "DT"), ("#", "NN")]
-    assert [(t.text, t.tag_) for t in second] == [("Run", "VB")]
-    written = text_of([first, second], "orth,_,tag", separator=BLANKS)
-    assert written == "The _ DT\n# _ NN\n\nRun _ VB\n\n"
-
-
-def test_the_separator_shows_in_the_first_line(tmp_path: Path):
-    path = tmp_path / "a.txt"
-    for text in ("a b\tX\nc d\tY\n", "\n\na b X\n"):
-        path.write_text(text)
-        assert next(t.tag_ for doc in docs_of(path, Format.columns) for t in doc) == "X"
+    path.write_text("\n\na b X\n")
+    docs = docs_of(path, Format.wapiti)
+    assert text_of(docs, "orth,_,tag", separator=BLANKS) == "a _ X\n\n"
     assert next(iter(read_columns(path, (), TAB).sentences))[0].values == ["a b X"]
-
-
-def test_crfsuite(tmp_path: Path):
-    path = tmp_path / "a.crfsuite"
-    path.write_text(CRFSUITE)
-    first, second = docs_of(path, Format.crfsuite, attribute="w[0]")
-    assert [(t.text, t.tag_) for t in first] == [("The", "DT"), ("x\\y:z", "NN")]
-    assert [(t.text, t.tag_) for t in second] == [("Run", "VB")]
-    path.write_text("B-X\tw=a\n")
-    (doc,) = docs_of(path, Format.crfsuite, "orth,_,ner", attribute="w")
-    with pytest.raises(SparseCRFError, match="SC606.*tag, ner"):
-        docs_of(path, Format.crfsuite, "orth,tag,ner", attribute="w")
-    assert [e.label_ for e in doc.ents] == ["X"]
 
 
 @pytest.mark.parametrize("attribute", ["", "w[2]"])
@@ -114,89 +86,30 @@ def test_crfsuite_without_words(tmp_path: Path, attribute: str):
     path.write_text("X\tw[2]=a\n" + CRFSUITE)
     with pytest.raises(SparseCRFError, match=r"SC617.*line [12].*--attribute.*w\[0\]"):
         docs_of(path, Format.crfsuite, attribute=attribute)
+    path.write_text("B-X\tw=a\n")
+    with pytest.raises(SparseCRFError, match="SC606.*tag, ner"):
+        docs_of(path, Format.crfsuite, "orth,tag,ner", attribute="w")
     path.write_text("X\n")
     with pytest.raises(SparseCRFError, match="SC617.*has: no attributes"):
         docs_of(path, Format.crfsuite, attribute="w")
 
 
-def test_conllu(tmp_path: Path):
-    path = tmp_path / "a.conllu"
-    path.write_text(CONLLU)
-    first, second = docs_of(path, Format.conllu)
-    assert first.text == "I don't."
-    assert [t.text for t in first] == ["I", "do", "n't", "."]
-    assert [t.pos_ for t in first] == ["PRON", "AUX", "PART", "PUNCT"]
-    assert [t.tag_ for t in first] == ["PRP", "VBP", "", "."]
-    assert [t.lemma_ for t in first] == ["I", "do", "not", "."]
-    assert str(first[0].morph) == "Case=Nom|Number=Sing" and not first[1].morph
-    assert (second.text, second[0].tag_, second[0].pos_) == ("# ", "", "")
-    written = text_of([first], "orth,pos,tag,morph,space_after")
-    assert written.splitlines()[2] == "n't\tPART\t_\t_\t0"
-
-
-def conllu(*words: str) -> str:
-    """A sentence. words: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD and MISC, by blanks."""
-    fields = (word.split() for word in words)
-    return "".join("\t".join([*f[:7], "_", "_", f[7]]) + "\n" for f in fields) + "\n"
-
-
-MULTIWORD = conllu(
-    "1 cerca cerca ADV RG _ 0 _",
-    "2-3 del _ _ _ _ _ _",
-    "2 de de ADP SP _ 4 _",
-    "3 el el DET DA Definite=Def|Number=Sing 4 _",
-    "4-6 dámelo _ _ _ _ _ SpaceAfter=No",
-    "4 da dar VERB V Number=Sing 1 _",
-    "5 me yo PRON P Number=Plur 4 _",
-    "6 lo _ PRON _ _ 4 _",
-    "7 . . PUNCT FP _ 1 _",
-)
-
-
-def test_multiword_tokens_are_merged(tmp_path: Path):
-    path = tmp_path / "a.conllu"
-    path.write_text(MULTIWORD + CONLLU)
-    merged, first, _ = docs_of(path, Format.conllu, merge_subtokens=True)
-    assert merged.text == "cerca del dámelo. "
-    found = [(t.text, t.lemma_, t.pos_, t.tag_, str(t.morph)) for t in merged][1:3]
-    assert found[0] == ("del", "de el", "ADP", "SP_DA", "Definite=Def|Number=Sing")
-    assert found[1] == ("dámelo", "dar yo", "VERB", "V_P", "Number=Plur,Sing")
-    assert [t.text for t in first] == ["I", "don't", "."]
+MULTIWORD = next(row[2] for row in read_golden(__file__, "converted.jsonl") if "dámelo" in row[2])
 
 
 @pytest.mark.parametrize("merge", [False, True])
 def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
     path = tmp_path / "a.conllu"
-    path.write_text(MULTIWORD + CONLLU)
+    path.write_text(MULTIWORD)
     source = open_source(path, Format.conllu, merge_subtokens=merge)
     assert [len(rows) for rows in source.sentences] == ([4, 3, 1] if merge else [7, 4, 1])
     assert source.n_multiword == 3
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("1\ta\t_", "SC611.*line 2.*3 columns, but 10"),
-        ("x" + "\ta" * 9, "SC616.*line 2.*'x'.*ID"),
-        ("1-" + "\ta" * 9, "SC616.*line 2.*'1-'"),
-        ("0\ta" + "\t_" * 8, "SC616.*line 2.*'0'.*ID"),
-        ("1" * 5000 + "\ta" + "\t_" * 8, "SC616.*line 2.*'1111.*ID"),
-        ("1\ta\ta\tNOPE" + "\t_" * 6, "SC616.*line 2.*'NOPE'.*pos"),
-        ("1\ta\ta\tNOUN\t_\tCase" + "\t_" * 4, "SC616.*line 2.*'Case'.*morph"),
-        ("1\ta\ta\tNOUN\t_\tCase==A" + "\t_" * 4, "SC616.*line 2.*'Case==A'.*morph"),
-        ("1\t" + "\t_" * 8, "SC616.*line 2.*'' cannot be a value of orth"),
-    ],
-)
-def test_bad_conllu(tmp_path: Path, line: str, message: str):
-    path = tmp_path / "a.conllu"
-    path.write_text(f"# text\n{line}\n")
-    with pytest.raises(SparseCRFError, match=message):
-        docs_of(path, Format.conllu)
-
-
 def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
     path = tmp_path / "a.conllu"
-    path.write_text(conllu("1 -DOCSTART- _ X _ _ 0 _", "2 a _ X _ _ 1 _"))
+    rows = (f"{i}\t{word}\t_\tX" + "\t_" * 6 for i, word in enumerate(("-DOCSTART-", "a"), 1))
+    path.write_text("\n".join(rows))
     (doc,) = docs_of(path, Format.conllu)
     assert [token.text for token in doc] == ["-DOCSTART-", "a"]
     with pytest.raises(SparseCRFError, match="SC619.*Token 1.*orth.*begins a document"):
@@ -214,26 +127,13 @@ def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "columns", "message"),
-    [
-        ("a\tX\n\nb\tX\tY\n", "", "SC611.*a.tsv, line 3, has 3 columns, but 2.*as in line 1"),
-        ("a\tX\n", "orth,_,tag", "SC611.*line 1, has 2 columns, but 3.*--columns"),
-        ("", "", "SC612.*a.tsv has no tokens"),
-        ("\n\n", "orth", "SC612"),
-        ("a\t\n", "", "SC616.*line 1: '' cannot be a value of tag"),
-        ("a\tNN\n", "orth,pos", "SC616.*line 1: 'NN' cannot be a value of pos"),
-        ("a\t2\n", "orth,space_after", "SC616.*space_after"),
-        ("a\t_\n", "orth,space_after", "SC616.*space_after"),
-        ("a\tB-X\nb\tI-Y\n", "orth,ner", "SC615.*line 2: 'I-Y'.*iob2.*--scheme"),
-        ("a\tO\n\nb\tI-Y\n", "orth,chunk", "SC615.*line 3: 'I-Y'"),
-        ("a\tX\n", "orth,ner", "SC615.*line 1: 'X'"),
-    ],
+    ("kind", "text", "columns", "message"), read_golden(__file__, "bad_columns.jsonl")
 )
-def test_bad_columns(tmp_path: Path, text: str, columns: str, message: str):
+def test_bad_columns(tmp_path: Path, kind: str, text: str, columns: str, message: str):
     path = tmp_path / "a.tsv"
     path.write_text(text)
     with pytest.raises(SparseCRFError, match=message):
-        docs_of(path, Format.columns, columns)
+        docs_of(path, Format(kind), columns)
 
 
 def test_files_that_are_no_text(tmp_path: Path):
@@ -390,27 +290,10 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
         assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("scheme", "labels", "index"),
-    [
-        (ColumnScheme.iob2, ["O", "I-X"], 1),
-        (ColumnScheme.iob2, ["B-X", "_", "I-X"], 2),
-        (ColumnScheme.iob2, ["U-X"], 0),
-        (ColumnScheme.iob2, ["B-"], 0),
-        (ColumnScheme.iob2, ["B"], 0),
-        (ColumnScheme.iob1, ["E-X"], 0),
-        (ColumnScheme.biluo, ["B-X"], 0),
-        (ColumnScheme.biluo, ["B-X", "O"], 1),
-        (ColumnScheme.biluo, ["B-X", "U-X"], 1),
-        (ColumnScheme.biluo, ["L-X"], 0),
-        (ColumnScheme.biluo, ["B-X", "I-X"], 1),
-        (ColumnScheme.biluo, ["B-X", "L-Y"], 1),
-        (ColumnScheme.bioes, ["B-X", "L-X"], 1),
-    ],
-)
-def test_labels_that_mark_no_spans(scheme: ColumnScheme, labels: list[str], index: int):
+@pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))
+def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
     with pytest.raises(BadLabelError) as caught:
-        read_spans(labels, scheme)
+        read_spans(labels, ColumnScheme(scheme))
     assert caught.value.index == index
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
 
 from ..data import DATA, Sentence, needs, read_columns
+from ..toy import ENGLISH
 from .reference_patterns import expand, lines_of
 from .test_patterns import EVERYTHING
 
@@ -51,27 +51,14 @@ ASCII = [
     [["_x-1", "NN"], ["ETE", "NN"], ["a^b", "nn"], ["a$b", "nn"], ['a"b', "nn"]],
     [["a", "DT"]],
 ]
-CHUNKING = "\n".join(
-    [
-        *(f"U0{i}:%x[{i - 2},0]" for i in range(5)),
-        "U05:%x[-1,0]/%x[0,0]\nU06:%x[0,0]/%x[1,0]",
-        *(f"U1{i}:%x[{i - 2},1]" for i in range(5)),
-        *(f"U1{i + 7}:%x[{i},1]/%x[{i + 1},1]" for i in range(-2, 2)),
-        *(f"U2{i + 2}:%x[{i},1]/%x[{i + 1},1]/%x[{i + 2},1]" for i in range(-2, 1)),
-        "B",
-    ]
-)
+CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
 
 
 def docs_of(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:
-    vocab = spacy.blank("en").vocab
-    tagged = "tag" in columns
-    return [
-        Doc(
-            vocab, words=[row[0] for row in rows], tags=[row[1] for row in rows] if tagged else None
-        )
-        for rows in sentences
+    made = [
+        {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]} for rows in sentences
     ]
+    return [Doc(ENGLISH, **one) if "tag" in columns else Doc(ENGLISH, one["words"]) for one in made]
 
 
 def count(text: str, sentences: Sequence[Sentence], columns: Sequence[str]) -> Counts:
@@ -84,7 +71,7 @@ def count(text: str, sentences: Sequence[Sentence], columns: Sequence[str]) -> C
 
 
 def count_texts(text: str, sentences: Sequence[Sentence]) -> Counts:
-    """The same by the slow twin: distinct texts."""
+    """Count distinct texts of the reference."""
     lines = lines_of(text)
     texts = {
         expand(line, rows, t) for rows in sentences for t in range(len(rows)) for line in lines
@@ -133,18 +120,10 @@ def read(path: Path, columns: Sequence[str], n: int) -> list[Sentence]:
 
 @needs(LETTERS)
 @needs(CHUNKS)
-@pytest.mark.parametrize("name", CASES)
-def test_counts_equal_the_slow_twin(name: str) -> None:
-    case = CASES[name]
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_counts_equal_the_reference_and_what_wapiti_printed(case: Case) -> None:
     sentences = read(case.path, case.columns, 200)
     assert count(case.text, sentences, case.columns) == count_texts(case.text, sentences)
-
-
-@needs(LETTERS)
-@needs(CHUNKS)
-@pytest.mark.parametrize("name", CASES)
-def test_counts_equal_what_wapiti_printed(name: str) -> None:
-    case = CASES[name]
     counts = count(case.text, read(case.path, case.columns, case.n_sentences), case.columns)
     n_labels, n_blocks, n_features = case.printed
     assert (counts.either, counts.n_features(n_labels)) == (n_blocks, n_features)
@@ -169,7 +148,7 @@ def test_wapiti_prints_the_same_today(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
 def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
-    """The slow twin makes Wapiti's own texts, letter by letter."""
+    """The reference makes Wapiti's own texts, letter by letter."""
     sentences = [[[*row, "AB"[len(row[0]) % 2]] for row in rows] for rows in ASCII]
     ask_wapiti(EVERYTHING, sentences, tmp_path)
     command = ["wapiti", "dump", "--all", "model", "dump"]

@@ -1,22 +1,19 @@
 """Names of the features of pattern files: as the other programs print them, with braces."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
-from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import templates_by_kind
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
-    PatternFeaturizer,
     WapitiPatterns,
 )
 from spacy_sparsecrf.model.names import (
@@ -29,7 +26,8 @@ from spacy_sparsecrf.model.names import (
 
 from ..cli.commands import run
 from ..model.names_cases import names_of
-from .reference_patterns import crfpp_outside, expand, lines_of
+from ..toy import blank_with, examples_of, train
+from .reference_patterns import Outside, crfpp_outside, expand, lines_of, wapiti_outside
 from .test_patterns import COLUMNS, EVERYTHING, SENTENCES, docs_of
 
 texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\r|=^$01{} au"))
@@ -71,7 +69,7 @@ def test_what_is_no_name_is_refused(name: str):
         read_test(name)
 
 
-def test_names_look_like_this():
+def test_names_are_written_with_braces():
     assert write_pattern_name(["u01:", "/", ""], ["the", "cat"]) == "u01:{the}/{cat}"
     assert write_pattern_name(["b"], []) == "b"
     assert write_pattern_name(["u=", ""], ["{|}\\\n"]) == r"u\={\{\|\}\\\n}"
@@ -80,29 +78,20 @@ def test_names_look_like_this():
 # Naming
 
 
-def check(features: PatternFeaturizer, docs: Sequence[Doc], expected: list[list[str]]) -> None:
-    """All features have names, which are these texts."""
-    rows = names_of(features, docs, "docs")
-    assert [[without_braces(name) for name in row] for row in rows] == expected
+CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
 
 
-def test_names_of_wapiti_are_the_texts_of_the_slow_twin():
-    expected = [
-        [expand(line, rows, t) for line in lines_of(EVERYTHING)]
+@pytest.mark.parametrize(
+    ("make", "text", "outside"),
+    [(WapitiPatterns, EVERYTHING, wapiti_outside), (CRFPPTemplates, CRFPP, crfpp_outside)],
+)
+def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Outside):
+    rows = names_of(make(text=text, columns=COLUMNS), docs_of(SENTENCES), "docs")
+    assert [[without_braces(name) for name in row] for row in rows] == [
+        [expand(line, rows, t, outside) for line in lines_of(text)]
         for rows in SENTENCES
         for t in range(len(rows))
     ]
-    check(WapitiPatterns(text=EVERYTHING, columns=COLUMNS), docs_of(SENTENCES), expected)
-
-
-def test_names_of_crfpp_are_the_texts_of_the_slow_twin():
-    text = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
-    expected = [
-        [expand(line, rows, t, crfpp_outside) for line in text.split("\n")]
-        for rows in SENTENCES
-        for t in range(len(rows))
-    ]
-    check(CRFPPTemplates(text=text, columns=COLUMNS), docs_of(SENTENCES), expected)
 
 
 def test_names_of_columns_of_all_kinds():
@@ -126,14 +115,10 @@ def test_names_of_columns_of_all_kinds():
     ]
 
 
-def test_an_empty_text_has_a_name():
+def test_empty_texts_and_pairs_of_patterns():
     features = WapitiPatterns(text='u:%m[0,0,"x*"]%x[0,0]')
     assert names_of(features, [Doc(Vocab(), words=["a"])]) == [["u:{}{a}"]]
-
-
-def test_patterns_by_kind():
-    features = WapitiPatterns(text="u:%x[0,0]\n*:%x[0,0]\nb")
-    assert templates_by_kind(features) == {
+    assert templates_by_kind(WapitiPatterns(text="u:%x[0,0]\n*:%x[0,0]\nb")) == {
         "u": {'["u:", ""]', '["*:", ""]'},
         "b": {'["*:", ""]', '["b"]'},
     }
@@ -143,14 +128,9 @@ def test_patterns_by_kind():
 
 
 def trained(text: str, name: str = "WapitiPatterns") -> Language:
-    nlp = spacy.blank("en")
     config = {"@crf_features": f"spacy_sparsecrf.{name}.v1", "text": text}
-    nlp.add_pipe("sparse_crf", config={"features": config, "n_threads": 1, "l1": 0.0})
-    docs = [Doc(nlp.vocab, words=["a", "b", "a=", "c"]) for _ in range(5)]
-    examples = [Example.from_dict(doc, {"tags": ["X", "Y", "X", "Z"]}) for doc in docs]
-    nlp.initialize(lambda: examples)
-    for _ in range(3):
-        nlp.update(examples)
+    nlp = blank_with(features=config, l1=0.0)
+    train(nlp, examples_of(nlp, [(["a", "b", "a=", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
     return nlp
 
 
@@ -159,13 +139,13 @@ def test_a_component_has_names_of_patterns(name: str):
     nlp = trained("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\n", name)
     pipe = nlp.get_pipe("sparse_crf")
     lines = [*pipe.dump()]
-    tests = {line.split("\t")[1] for line in lines}
-    assert {"u0:{a}", "u0:{a\\=}", "u1:{b}/{a\\=}", "b"} <= tests
-    assert not [test for test in tests if test.startswith("0x")]
+    names = {line.split("\t")[1] for line in lines}
+    assert {"u0:{a}", "u0:{a\\=}", "u1:{b}/{a\\=}", "b"} <= names
+    assert not [name for name in names if name.startswith("0x")]
     before = pipe.to_bytes()
     pipe.patch(lines, replace=True)
     assert pipe.to_bytes() == before
-    loaded = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    loaded = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert loaded.get_pipe("sparse_crf").explain() == pipe.explain()
 
 
@@ -191,7 +171,7 @@ def test_a_component_with_patterns_is_patched():
     for line, error in (
         ("u\tv:{new}\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
         ("u\tu:{new}{\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*kind u of the component is 'u:\{\}/\{\}'"),
+        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*type u of the component is 'u:\{\}/\{\}'"),
         ("u\tlower[0]=a\t#\tZ\t50", r"SC605"),
         ("b\tu:{new}\tX\tZ\t50", r"SC605"),
     ):

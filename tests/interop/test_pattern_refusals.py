@@ -2,9 +2,9 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -14,32 +14,18 @@ from spacy_sparsecrf.features import expressions
 from spacy_sparsecrf.interop.patterns import macros
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
-DOC = Doc(spacy.blank("en").vocab, words=["a", "b"])
+from ..golden import read_golden
+from ..toy import ENGLISH
+
+DOC = Doc(ENGLISH, words=["a", "b"])
 SOURCE = r"\[components.NAME.features\] text"
 
 
 @pytest.mark.parametrize(
     ("line", "position", "expected", "found"),
     [
-        ("x:%x[0,0]", 1, "one of u, U, b, B, *", "'x'"),
-        (" u:%x[0,0]", 1, "one of u, U, b, B, *", "' '"),
-        ("u:%q[0,0]", 4, "a command behind %, one of x, X, t, T, m, M", "'q'"),
-        ("u:100%", 7, "a command behind %, one of x, X, t, T, m, M", "the end of the line"),
-        ("u:%x(0,0)", 5, "'['", "'('"),
-        ("u:%x", 5, "'['", "the end of the line"),
-        ("u:%x[,0]", 6, "an offset, a whole number", "','"),
-        ("u:%x[one,0]", 6, "an offset, a whole number", "'one'"),
-        ("u:%x[1001,0]", 6, "an offset, a whole number from -1000 to 1000", "'1001'"),
+        *read_golden(__file__, "malformed_patterns.jsonl"),
         (f"u:%x[{'9' * 5000},0]", 6, "an offset, a whole number", f"'{'9' * 5000}'"),
-        ("u:%x[0]", 7, "',' and the number of a column, a whole number", "']'"),
-        ("u:%x[0,-1]", 7, "',' and the number of a column, a whole number", "','"),
-        ("u:%x[0,0", 9, "']'", "the end of the line"),
-        ('u:%x[0,0,"a"]', 9, "']'", "','"),
-        ("u:%t[0,0]", 9, "',' and a regular expression between quotation marks", "']'"),
-        ('u:%m[0,0,"a]', 9, "',' and a regular expression between quotation marks", "','"),
-        ('u:%m[0,0,"#"]', 9, "',' and a regular expression between quotation marks", "','"),
-        ('u:%m[0,0,"a"', 13, "']'", "the end of the line"),
-        ("u:\ud800%x[0,0]", 3, "a character, not half of one", r"'\ud800'"),
     ],
 )
 def test_malformed(line: str, position: int, expected: str, found: str) -> None:
@@ -88,10 +74,38 @@ def test_any_text_is_read_or_refused(text: str) -> None:
                 assert str(error)[:7] in ("[SC151]", "[SC152]", "[SC153]", "[SC154]")
 
 
-def test_column_that_is_not_named() -> None:
-    match = SOURCE + r", line 2: 'u:%x\[0,2\]' reads column 2, but .* names 2, .* 0 to 1"
-    with pytest.raises(SparseCRFError, match=r"\[SC152\] " + match):
-        WapitiPatterns(text="u:%x[0,1]\nu:%x[0,2]", columns=["orth", "tag"])([DOC])
+NO_LIST = r"\[SC157\] .*is not a list of attributes"
+NO_ATTRIBUTE = r"\[SC158\] .*columns: column 1, .*"
+NO_COLUMN = r", line 2: 'u:%x\[0,2\]' reads column 2, but .* names 2, .* 0 to 1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"text": "u:%x[0,1]\nu:%x[0,2]", "columns": ["orth", "tag"]},
+            r"\[SC152\] " + SOURCE + NO_COLUMN,
+        ),
+        ({}, r"\[SC155\] .*either path"),
+        ({"path": "file", "text": "u:%x[0,0]"}, r"\[SC155\] .*either path"),
+        ({"path": "file", "columns": "orth"}, NO_LIST),
+        ({"path": "file", "columns": []}, NO_LIST),
+        *(
+            ({"path": "file", "columns": ["orth", column]}, NO_ATTRIBUTE + reason)
+            for column, reason in (
+                ("word", "expected an attribute, one of orth"),
+                ("prefix", r"expected '\(' and a length"),
+                ("orth[0]|lower", "it has an offset"),
+                ("orth[0]", r"expected '\|' or the end"),
+                ("", "expected an attribute"),
+                (3, "expected an attribute"),
+            )
+        ),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SparseCRFError, match=message):
+        WapitiPatterns(**settings)([DOC])
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n  \n"])
@@ -101,13 +115,6 @@ def test_no_patterns(text: str, tmp_path: Path) -> None:
         WapitiPatterns(tmp_path / "empty")([DOC])
 
 
-def test_path_or_text() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC155\] .*either path"):
-        WapitiPatterns()
-    with pytest.raises(SparseCRFError, match=r"\[SC155\] .*either path"):
-        WapitiPatterns("file", text="u:%x[0,0]")
-
-
 def test_package_regex_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     assert WapitiPatterns(text="u:%X[0,0]")([DOC]).n_tokens == 2
@@ -115,51 +122,16 @@ def test_package_regex_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         WapitiPatterns(text=r'u:%t[0,0,"\u"]')([DOC])
 
 
-@pytest.mark.parametrize("columns", ["orth", []])
-def test_columns_that_are_no_list(columns: object) -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC157\] .*is not a list of attributes"):
-        WapitiPatterns("file", columns=columns)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("column", "reason"),
-    [
-        ("word", "expected an attribute, one of orth"),
-        ("prefix", "expected '(' and a length"),
-        ("orth[0]|lower", "it has an offset"),
-        ("orth[0]", "expected '|' or the end"),
-        ("", "expected an attribute"),
-        (3, "expected an attribute"),
-    ],
-)
-def test_columns_that_are_no_attributes(column: object, reason: str) -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC158\] .*columns: column 1, ") as caught:
-        WapitiPatterns("file", columns=["orth", column])  # type: ignore[list-item]
-    assert reason in str(caught.value)
-
-
-def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
             WapitiPatterns(path)([DOC])
-
-
-def test_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes("b\nu:Größe=%x[0,0]\n".encode("latin1"))
     with pytest.raises(SparseCRFError, match=r"\[SC160\] .*latin, line 2: byte 0xf6 is not UTF-8"):
         WapitiPatterns(tmp_path / "latin")([DOC])
-
-
-@pytest.mark.parametrize(
-    ("saved", "message"),
-    [
-        ("x", r"\[SC151\] `cfg` of the component, features, line 1: 'x'"),
-        ("", r"\[SC153\] `cfg` of"),
-    ],
-)
-def test_saved_text_that_is_damaged(saved: str, message: str) -> None:
-    with pytest.raises(SparseCRFError, match=message):
-        WapitiPatterns("absent").restore({"patterns": saved})
+    for saved, message in (("x", r"\[SC151\] `cfg` of .*, line 1: 'x'"), ("", r"\[SC153\] `cfg`")):
+        with pytest.raises(SparseCRFError, match=message):
+            WapitiPatterns("absent").restore({"patterns": saved})
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:

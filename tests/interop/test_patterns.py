@@ -1,4 +1,4 @@
-"""Pattern files of Wapiti and CRF++ against a slow twin, and their trip with a component."""
+"""Pattern files of Wapiti and CRF++ against the reference, and their trip with a component."""
 
 import copy
 import pickle
@@ -14,7 +14,6 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
-from spacy.training import Example
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.decoding.decoder import Decoder
@@ -33,31 +32,17 @@ from spacy_sparsecrf.training.training import Training
 
 from ..decoding.test_word_sums import random_model
 from ..reference import Problem
+from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
 from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = ENGLISH
 COLUMNS = ["orth", "tag"]
 SENTENCES = [
     [["Ms.", "NNP"], ["Straße", "NNP"], ["sold", "VBD"], ["12", "CD"], ["e-mails", "NNS"]],
     [["_x-1", "NN"], ["ÉTÉ", "NN"], ["été", "nn"]],
     [["a", "DT"]],
 ]
-EVERYTHING = r"""
-# All that the language has.
-*
-u:word=%x[0,0]
-U:lower=%X[ 0,0]     # the case of the kind, blanks and what stands here do not matter
-u:tags=%x[-1,1]/%x[0,1]/%x[+1,1]
-b:tag=%X[0,1]
-*:first=%x[@1,0] last=%x[@-1,0]
-u:outside=%x[-5,0]%x[ 7,0] %x[@0,0] %x[@9,0] %x[@-9,0]
-u%x[-1,0]
-u%x[1,0]
-u:capital=%t[0,0,"^\u"] before=%t[-1,0,"\u"]
-u:prefix=%m[0,0,"^.?.?.?"] suffix=%M[0,0,".?.?.?$"]
-u:inside=%m[0,0,"\a-\a*"] few=%m[0,0,"\a*"] dots=%t[0,0,"\.$"] quoted=%t[0,0,"\""]
-u:tag starts=%t[0,1,"^NN"] with=%M[0,1,"^\u\u"] number=%t[1,1,"\D"]
-"""
+EVERYTHING = Path(__file__).with_name("everything.wapiti").read_text(encoding="utf8")
 
 
 def docs_of(sentences: Sequence[Table]) -> list[Doc]:
@@ -129,13 +114,13 @@ def patterns(draw: st.DrawFn) -> str:
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(patterns(), min_size=1, max_size=5), st.lists(tables, min_size=1, max_size=3))
-def test_equals_the_slow_twin(lines: list[str], sentences: list[Table]) -> None:
+def test_equals_the_reference(lines: list[str], sentences: list[Table]) -> None:
     check_wapiti("\n".join(lines), sentences)
 
 
 @settings(deadline=None, max_examples=300)
 @given(expressions, st.text("aAbé1٣-.$\\ ^[", max_size=6))
-def test_expressions_equal_the_slow_twin(expression: str, text: str) -> None:
+def test_expressions_equal_the_reference(expression: str, text: str) -> None:
     import regex
 
     found = regex.search(translate(expression), text, regex.DOTALL)
@@ -161,16 +146,13 @@ def test_crfpp() -> None:
     assert_same_features(CRFPPTemplates(text=text, columns=COLUMNS), texts, docs_of(SENTENCES))
 
 
-def test_settings_are_read_without_numba() -> None:
+def test_they_are_registered_and_their_settings_are_read_without_numba() -> None:
     code = (
         "import sys, spacy_sparsecrf.interop.patterns.featurizer as f; "
         "f.WapitiPatterns('absent', columns=['orth', 'tag']); f.CRFPPTemplates(text='B'); "
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_registered() -> None:
     assert crf_features.get("spacy_sparsecrf.WapitiPatterns.v1") is WapitiPatterns
     assert crf_features.get("spacy_sparsecrf.CRFPPTemplates.v1") is CRFPPTemplates
 
@@ -219,7 +201,7 @@ def test_annotations_that_are_missing_have_no_features() -> None:
 
 
 def test_texts_of_several_vocabs() -> None:
-    vocabs = [VOCAB, spacy.blank("fr").vocab]
+    vocabs = [VOCAB, vocab_of("fr")]
     docs = [Doc(vocab, words=["Xyz"], tags=["Tagged"]) for vocab in vocabs]
     docs[1:1] = [Doc(vocabs[0]), Doc(vocabs[1])]
     features = WapitiPatterns(text='u:%M[0,1,"^..."]/%X[0,0]', columns=COLUMNS)
@@ -287,18 +269,13 @@ def test_copies(copied, used: bool, tmp_path: Path) -> None:
 
 
 def tagger(path: str) -> spacy.Language:
-    nlp = spacy.blank("en")
     config = {"@crf_features": "spacy_sparsecrf.WapitiPatterns.v1", "path": path}
-    nlp.add_pipe("sparse_crf", config={"features": config, "n_threads": 1})
+    return blank_with(features=config)
+
+
+def trained(nlp: spacy.Language) -> spacy.Language:
+    train(nlp, examples_of(nlp, [(["a", "b", "a", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
     return nlp
-
-
-def train(nlp: spacy.Language) -> None:
-    docs = [Doc(nlp.vocab, words=["a", "b", "a", "c"]) for _ in range(5)]
-    examples = [Example.from_dict(doc, {"tags": ["X", "Y", "X", "Z"]}) for doc in docs]
-    nlp.initialize(lambda: examples)
-    for _ in range(3):
-        nlp.update(examples)
 
 
 PATTERNS = "u:%x[0,0]\nu:%x[-1,0]\nb\n"
@@ -308,8 +285,7 @@ PATTERNS = "u:%x[0,0]\nu:%x[-1,0]\nb\n"
 @pytest.mark.parametrize("by", ["disk", "bytes"])
 def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_path: Path) -> None:
     path = tmp_path / "patterns"
-    nlp = tagger(write(path, PATTERNS))
-    train(nlp)
+    nlp = trained(tagger(write(path, PATTERNS)))
     tags = [token.tag_ for token in nlp("a b c a")]
     assert tags[:2] == ["X", "Y"]
     nlp.to_disk(tmp_path / "saved")
@@ -331,11 +307,10 @@ def test_untrained_pipelines_are_saved_without_the_file(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "saved")
     loaded = spacy.load(tmp_path / "saved")
     write(path, PATTERNS)
-    train(loaded)
-    assert loaded("a b")[1].tag_ == "Y"
+    assert trained(loaded)("a b")[1].tag_ == "Y"
 
 
-def test_initialize_reads_the_file_anew(tmp_path: Path) -> None:
+def test_initialize_reads_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "patterns"
     features = WapitiPatterns(write(path, "u:%x[0,0]"))
     doc = Doc(VOCAB, words=["a", "b"])

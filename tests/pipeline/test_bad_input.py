@@ -270,7 +270,7 @@ def test_wrong_keys_and_types_in_the_config_are_located(overrides: dict[str, Any
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("nan", r"SC205\] \[components\.sparse_crf\] l1 = nan"),
+        ("nan", r"SC205\] \[components\.sparse_crf\] l1 = 'nan'"),
         ("-0.5", r"SC205\] \[components\.sparse_crf\] l1 = -0\.5"),
         # spaCy itself refuses what JSON does not have, before the factory is called.
         ("NaN", "E961.*'l1': nan"),

@@ -1,6 +1,5 @@
 """Calibration: what is found equals its definition, and holds for what is predicted."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +85,8 @@ def test_the_wanted_precision_is_reached_on_other_data(noisy: Path):
     assert found.n == sum(each.n for each in found.thresholds)
     assert found.after.error <= found.before.error or found.temperature == 1.0
     assert pipe.settings.decoding == DecodingSettings()
-    pipe.predict_by(replace(pipe.settings, decoding=found.decoding(pipe.settings.decoding)))
+    decoding = found.decoding(pipe.settings.decoding)
+    pipe.predict_by(pipe.settings.model_copy(update={"decoding": decoding}))
     scores = nlp.evaluate(made_up(nlp, 400, 3))
     assert all(each["p"] > 0.65 for each in scores["ents_per_type"].values() if each["p"])
     assert scores["ents_r"] > 0.3

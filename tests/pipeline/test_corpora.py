@@ -307,7 +307,6 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
     assert found[0].predicted.spans["other"][0].id_ == "7"
 
 
-@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
@@ -428,9 +427,12 @@ def tagged(examples: list[Example]) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_training_warns_of_an_attribute_that_no_token_has(names: bool):
-    nlp = pipeline([*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"], names=names)
+@pytest.mark.parametrize("named", [True, False])
+def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
+    nlp = pipeline(
+        [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
+        store_feature_names=named,
+    )
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:
         nlp.initialize(lambda: examples)

@@ -222,8 +222,8 @@ def test_settings_that_do_not_fit_are_refused(factory: str, config: dict, expect
         ({"learning": {"observed_only": True}}, "SC377.*observed_only = true"),
         ({"learning": {"schedule": [{"templates": "*"}]}}, "SC334.*model"),
         (
-            {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1", "on_batches": True}, "l1": 0.0},
-            "SC377.*on_batches",
+            {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1", "online": True}, "l1": 0.0},
+            "SC377.*online",
         ),
     ],
 )

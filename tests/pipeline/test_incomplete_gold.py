@@ -152,6 +152,6 @@ def test_the_ratio_needs_spans_of_a_chain(tmp_path):
     with pytest.raises(SparseCRFError, match="SC363.*maxent"):
         nlp.initialize(lambda: [partial(nlp)])
     nlp = pipeline(entity_ratio=RATIO)
-    nlp.config["initialize"]["components"]["names"] = {"corpus_dir": str(tmp_path)}
+    nlp.config["initialize"]["components"]["names"] = {"cache_dir": str(tmp_path)}
     with pytest.raises(SparseCRFError, match="SC346.*entity_ratio"):
         nlp.initialize(lambda: [partial(nlp)])

@@ -189,8 +189,8 @@ def test_what_is_told_of_one_chain_only(trained: Language):
     pipe.cfg["labels"] = list(trained.get_pipe(NAME).label_data)
     with pytest.raises(SparseCRFError, match="SC421.*O-ORG.*O-PER.ORG"):
         pipe.target.legal(pipe.label_data)
-    batches = pipeline(solver={"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True})
-    with pytest.raises(SparseCRFError, match="SC424.*on_batches"):
+    batches = pipeline(solver={"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True})
+    with pytest.raises(SparseCRFError, match="SC424.*online"):
         batches.initialize(lambda: make_examples(batches, 3))
 
 

@@ -12,7 +12,7 @@ from spacy.util import load_model_from_config
 
 from spacy_sparsecrf.corpus.schedule import Stage
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import LearningSettings
 
 from ..toy import accuracy, examples_of, make_sentences, run_steps
 
@@ -37,6 +37,10 @@ def pipeline(schedule: object = SCHEDULE, **config: object) -> Language:
     return nlp
 
 
+def stages(schedule: object) -> list[Stage]:
+    return LearningSettings.read("sparse_crf", {"schedule": schedule}).stages
+
+
 def test_settings_are_read():
     whole = {
         "templates": ["u:*", "b:"],
@@ -45,7 +49,7 @@ def test_settings_are_read():
         "admit": "labels",
         "parents": {"u:lower[0]": ["b:"], "b:": []},
     }
-    assert read_schedule("name", [whole, {"templates": "*"}]) == [
+    assert stages([whole, {"templates": "*"}]) == [
         Stage(("u:*", "b:"), 3, "none", "labels", {"u:lower[0]": ("b:",), "b:": ()}),
         Stage(("*",), 0, "all", "tests", {}),
     ]
@@ -65,12 +69,12 @@ def test_settings_are_read():
         ([{"templates": "*", "require": "most"}], "SC352.*require = 'most' .*all, any, none"),
         ([{"templates": "*", "admit": []}], r"SC352.*admit = \[\] .*tests, labels"),
         ([{"templates": "*", "parents": ["b:"]}], r"SC352.*parents = \['b:'\] "),
-        ([{"templates": "*", "parents": {"b:": 1}}], "SC352.*stage 1, parents = 1 "),
+        ([{"templates": "*", "parents": {"b:": 1}}], "SC352.*stage 1, parents = {'b:': 1} "),
     ],
 )
 def test_malformed_settings_are_refused(schedule, message):
     with pytest.raises(SparseCRFError, match=message):
-        read_schedule("sparse_crf", schedule)
+        stages(schedule)
 
 
 def test_a_component_reads_its_schedule():
@@ -108,7 +112,7 @@ def test_other_features_than_templates_are_refused():
 
 
 def test_streams_are_refused():
-    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}
+    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}
     nlp = pipeline(solver=solver)
     nlp.config["training"]["batcher"] = {"@batchers": "spacy.batch_by_words.v1", "size": 9}
     with pytest.raises(SparseCRFError, match="SC384.*schedule = "):

@@ -169,6 +169,6 @@ def test_what_cannot_be_combined_is_refused(trained):
 
 def test_two_stages_are_for_a_corpus_in_memory(tmp_path):
     nlp = pipeline(BASE + READING, {"folds": 2})
-    nlp.config["initialize"]["components"][NAME] = {"corpus_dir": str(tmp_path)}
+    nlp.config["initialize"]["components"][NAME] = {"cache_dir": str(tmp_path)}
     with pytest.raises(SparseCRFError, match=r"SC346.*learning\] stack"):
         train(nlp, examples_of(nlp, 3, seed=1))

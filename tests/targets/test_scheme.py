@@ -107,13 +107,7 @@ def test_legal_sequences_are_those_that_come_back(name: str):
 
 def test_legality_of_labels_that_lack_some_of_a_type():
     legal = Scheme().legal(["B-X", "O", "U-Y"])
-    expected = [
-        [False, False, False, False],
-        [True, True, True, True],
-        [True, True, True, True],
-        [True, True, True, True],
-    ]
-    assert legal.tolist() == expected
+    assert legal.tolist() == [[False] * 4, *[[True] * 4] * 3]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
 SOLVERS |= {"perceptron": AveragedPerceptron()}
 SOLVERS |= {f"sag-{sampling}": SAG(sampling=sampling) for sampling in ("uniform", "nus")}
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TAGGED = [
     Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
     Doc(NLP.vocab, words=["it", "rains"], tags=["NN", "VB"]),
@@ -115,7 +115,7 @@ def test_features_with_a_fault(features: Any, fact: str):
 
 
 class Swapped(TokenAttribute):
-    """Writes other labels than it is told to."""
+    """Write other labels than those that are given."""
 
     def write(self, docs: Any, label_ids: Any, labels: Any, **named: Any) -> None:
         super().write(docs, label_ids, labels[::-1], **named)

@@ -146,9 +146,9 @@ LOOPS = {
     "BCD": {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}},
     "stages": {"learning": {"schedule": STAGES}},
     "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
-    "out of core": {"initialize": {"corpus_dir": "corpus"}},
+    "out of core": {"initialize": {"cache_dir": "corpus"}},
     "stream": {
-        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True},
+        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
         "training": {
             "eval_frequency": 3,
             "batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 30},

@@ -191,11 +191,11 @@ def test_missing_and_ambiguous_labels_are_learnt_alike(tmp_path: Path):
 def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
     models = []
-    for corpus_dir in (None, tmp_path / "corpus", None):
+    for cache_dir in (None, tmp_path / "corpus", None):
         nlp = spacy.blank("en")
         pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
         path = tmp_path / "checkpoint"
-        pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir, checkpoint=path)
+        pipe.initialize(lambda: examples, nlp=nlp, cache_dir=cache_dir, checkpoint=path)
         # What was done before is told again, without being done.
         run_steps(nlp, examples, 2 * len(models) + 2)
         pipe.predict([examples[0].predicted])
@@ -213,7 +213,7 @@ NEEDING_MEMORY = {
     "constrained": ("SC346", {"learning": {"constrained": True}}),
     "on batches": (
         "SC346",
-        {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}},
+        {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}},
     ),
     "solver": ("SC347", {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}}),
 }
@@ -230,7 +230,7 @@ def test_settings_that_need_memory_are_refused_first(tmp_path: Path, setting: st
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config=config)
     with pytest.raises(SparseCRFError, match=code):
-        pipe.initialize(unread, nlp=nlp, corpus_dir=tmp_path / "corpus")
+        pipe.initialize(unread, nlp=nlp, cache_dir=tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
 
 
@@ -242,7 +242,7 @@ def test_a_full_disk_keeps_the_trained_model(tmp_path: Path):
     run_steps(nlp, examples, 2)
     before = pipe.to_bytes()
     with full_disk(5000), pytest.raises(SparseCRFError, match="SC345"):
-        pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
+        pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path)
     assert pipe.to_bytes() == before
     assert os.listdir(tmp_path) == []
 
@@ -256,13 +256,13 @@ def test_a_failure_while_reading_leaves_nothing(tmp_path: Path):
 
     pipe = spacy.blank("en").add_pipe("sparse_crf")
     with pytest.raises(RuntimeError, match="made up"):
-        pipe.initialize(failing, corpus_dir=tmp_path)
+        pipe.initialize(failing, cache_dir=tmp_path)
     assert os.listdir(tmp_path) == []
 
 
 def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
-    config["initialize"]["components"] = {"sparse_crf": {"corpus_dir": str(tmp_path / "corpus")}}
+    config["initialize"]["components"] = {"sparse_crf": {"cache_dir": str(tmp_path / "corpus")}}
     nlp = init_nlp(config)
     assert nlp.get_pipe("sparse_crf")._session.training is not None
     n_tokens = sum(len(words) for words, _ in corpus.train)
@@ -274,6 +274,6 @@ def test_pickles_and_copies_have_no_files(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
+    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path)
     run_steps(nlp, examples, 1)
     assert copy.deepcopy(pipe).to_bytes() == pipe.to_bytes()

@@ -60,9 +60,9 @@ def test_the_number_of_threads_does_not_matter(tmp_path: Path, examples, n_threa
     in_files = train(examples, tmp_path, features=TEMPLATES, n_threads=n_threads)
     assert in_files[1] == in_memory[1]
     models = []
-    for corpus_dir, n in ((None, 1), (tmp_path, n_threads)):
+    for cache_dir, n in ((None, 1), (tmp_path, n_threads)):
         pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": n})
-        pipe.initialize(lambda: examples, corpus_dir=corpus_dir)
+        pipe.initialize(lambda: examples, cache_dir=cache_dir)
         pipe.update([])
         pipe.predict([examples[0].predicted])
         models.append(pipe.model.to_bytes())
@@ -141,14 +141,14 @@ def test_the_estimate_knows_of_files(tmp_path: Path):
 def test_what_does_not_fit_in_memory_may_fit_in_files(tmp_path: Path, monkeypatch):
     examples = examples_of(spacy.blank("en"), make_sentences(200, seed=1))
     sizes = []
-    for corpus_dir in (None, tmp_path):
+    for cache_dir in (None, tmp_path):
         pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": 1})
-        pipe.initialize(lambda: examples, corpus_dir=corpus_dir)
+        pipe.initialize(lambda: examples, cache_dir=cache_dir)
         sizes.append(pipe._session.training.size.n_bytes)
     between = sum(sizes) // 2
     assert sizes[1] < between < sizes[0]
     monkeypatch.setattr(training_module, "available_memory", lambda: between)
-    pipe.initialize(lambda: examples, corpus_dir=tmp_path)
+    pipe.initialize(lambda: examples, cache_dir=tmp_path)
     with pytest.raises(SparseCRFError, match=r"SC321.*memory"):
         pipe.initialize(lambda: examples)
 
@@ -160,7 +160,7 @@ def test_real_values_are_refused(tmp_path: Path):
     pipe = nlp.add_pipe("sparse_crf", config={"features": features})
     known = examples_of(nlp, make_sentences(5, seed=1))
     with pytest.raises(SparseCRFError, match=r"SC346.*real-valued"):
-        pipe.initialize(lambda: known, corpus_dir=tmp_path)
+        pipe.initialize(lambda: known, cache_dir=tmp_path)
     assert os.listdir(tmp_path) == []
 
 
@@ -181,7 +181,7 @@ def test_what_is_no_corpus_is_not_replaced(tmp_path: Path, examples, kind: str):
     before = sorted(map(str, tmp_path.rglob("*")))
     pipe = spacy.blank("en").add_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match="SC349.*encoded is there"):
-        pipe.initialize(lambda: examples, corpus_dir=tmp_path)
+        pipe.initialize(lambda: examples, cache_dir=tmp_path)
     assert sorted(map(str, tmp_path.rglob("*"))) == before
 
 
@@ -192,13 +192,13 @@ def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, examples, monke
     monkeypatch.setattr(Path, "iterdir", denied)
     pipe = spacy.blank("en").add_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match="SC345.*Permission denied"):
-        pipe.initialize(lambda: examples, corpus_dir=tmp_path)
+        pipe.initialize(lambda: examples, cache_dir=tmp_path)
 
 
 def test_a_directory_that_is_gone_loses_no_model(tmp_path: Path, examples):
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path / "corpus")
+    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path / "corpus")
     run_steps(nlp, examples, 1)
     pipe.predict([examples[0].predicted])
     before = pipe.model.to_bytes()
@@ -217,7 +217,7 @@ def test_a_file_that_is_cut_off_is_no_crash(tmp_path: Path, examples, learning: 
     pipe = nlp.add_pipe("sparse_crf", config=config)
     checkpoint = tmp_path / "checkpoint"
     options = {} if learning else {"checkpoint": checkpoint}
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path / "corpus", **options)
+    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path / "corpus", **options)
     if learning:
         run_steps(nlp, examples, 1)
     os.truncate(tmp_path / "corpus" / "encoded" / "labels.npy", 200)

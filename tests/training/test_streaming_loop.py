@@ -42,7 +42,7 @@ def test_spacy_train_streams_the_corpus(corpus: Corpus, solver):
 
 
 def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpus):
-    config = config_for(corpus, on_batches=True)
+    config = config_for(corpus, online=True)
     config["training"]["max_epochs"] = 4
     nlp, rows = run_training(config)
     assert accuracy(nlp, corpus.dev) > 0.9
@@ -50,7 +50,7 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     losses = [float(row[2]) for row in rows]
     assert losses[0] > 0.0
     assert losses[-1] < losses[1]
-    stream = nlp.get_pipe("sparse_crf")._session.learner.stream
+    stream = nlp.get_pipe("sparse_crf")._session.online.stream
     assert stream._terms.horizon == len(corpus.train)
 
 
@@ -73,7 +73,7 @@ def test_the_batcher_of_batch_solvers_is_refused(corpus: Corpus):
     with pytest.raises(SparseCRFError, match=r"SC381.*'sparse_crf'.*batch_by_words"):
         init_nlp(config)
     config["training"]["max_epochs"] = 0
-    config["components"]["sparse_crf"]["solver"]["on_batches"] = True
+    config["components"]["sparse_crf"]["solver"]["online"] = True
     with pytest.raises(SparseCRFError, match="SC381"):
         init_nlp(config)
 
@@ -81,7 +81,7 @@ def test_the_batcher_of_batch_solvers_is_refused(corpus: Corpus):
 def begin(solver: str = "SGDL1", examples=None, initialize=None, component=None, **options):
     """A pipeline that learns from batches in a user's own loop, and its examples."""
     nlp = spacy.blank("en")
-    settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "on_batches": True, **options}
+    settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "online": True, **options}
     config = {"solver": settings, "l1": NAMES[solver], "l2": 0.0, "dtype": "float64"}
     config |= component or {}
     nlp.add_pipe("sparse_crf", config=config)
@@ -138,7 +138,7 @@ def test_labels_come_from_a_file(corpus: Corpus, tmp_path):
 
 def test_added_labels_may_come_later():
     nlp = spacy.blank("en")
-    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}
+    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}
     pipe = nlp.add_pipe("sparse_crf", config={"solver": solver})
     pipe.add_label("XX")
     examples = examples_of(nlp, make_sentences(20, seed=1))

@@ -36,7 +36,7 @@ WINDOW = 1e-3
 
 
 class Choice(str, Enum):
-    """Which model is saved."""
+    """The model that is saved."""
 
     best = "best"
     smallest = "smallest"
@@ -111,7 +111,7 @@ def path(
 
 
 def _choice(choose: Choice, within: float | None) -> dict[str, Any]:
-    """How to choose: the rule in words, and how far below the best a score may be, of 1."""
+    """Return the rule of choice in words, and the allowed loss of score, of 1."""
     if choose is Choice.best:
         if within is not None:
             raise SparseCRFError(Errors.SC710.format(within=within))

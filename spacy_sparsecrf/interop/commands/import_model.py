@@ -64,7 +64,7 @@ def import_model(
 
 
 def _read_tests(path: Path | None) -> dict[str, str]:
-    """What templates call features. RAISES: SparseCRFError for a file that does not tell."""
+    """Read the names that templates give to features. RAISES: SparseCRFError for a bad file."""
     if path is None:
         return {}
     reason = ""

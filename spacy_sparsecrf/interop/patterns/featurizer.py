@@ -123,7 +123,7 @@ class PatternFeaturizer(PlanFeaturizer):
 
     @property
     def plan(self) -> TemplatePlan:
-        """What the patterns read and hash; see `patterns`."""
+        """The attributes that the patterns read and hash; see `patterns`."""
         return self.patterns.plan
 
     def _parse(self, text: str, source: str) -> None:
@@ -181,7 +181,7 @@ def read_patterns(path: str | Path) -> str:
 
 
 def _before_comment(line: str) -> str:
-    """What stands before a comment, which begins anywhere, without white space at its end."""
+    """Return the line before a comment, which begins anywhere, without trailing white space."""
     return line.partition("#")[0].rstrip()
 
 

@@ -43,7 +43,7 @@ _FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
 
 
 class ColumnView(NamedTuple):
-    """What is made of a text.
+    """A view of a text.
 
     command: "x" the text, "t" "true" or "false", "m" the first match, else "".
     lowered: whether in lower case.
@@ -157,18 +157,18 @@ class Pattern:
 
     @property
     def key(self) -> str:
-        """What a hash depends on besides the texts of columns: the text around the macros."""
+        """The text around the macros, on which hashes depend together with the texts of columns."""
         return pattern_key(self.literals)
 
     @property
     def kinds(self) -> str:
-        """What the features are conjoined with: "u", "b" or "ub"."""
+        """The part that features are conjoined with: "u", "b" or "ub"."""
         return "ub" if self.kind == "*" else self.kind
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a program writes patterns.
+    """The pattern language of a program.
 
     name: of the program.
     kinds: the characters that a line begins with, and the kinds they stand for.

@@ -34,7 +34,7 @@ _CACHES = ("_decoder", "_vocabulary")
 
 
 class EstimatorSettings(NamedTuple):
-    """What is to be learnt, and how; see `SparseCRF`."""
+    """Settings of training; see `SparseCRF`."""
 
     l1: float
     l2: float
@@ -63,7 +63,7 @@ class EstimatorSettings(NamedTuple):
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """What estimators share, whatever their parameters are called.
+    """Base of estimators, whatever the names of their parameters.
 
     classes_: labels, sorted; model_: the weights that are not zero; attributes_: the features that
     have them; legal_: which labels may follow which, None: all; objective_, optimality_, n_iter_:
@@ -71,7 +71,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """
 
     def settings(self) -> EstimatorSettings:
-        """What the parameters stand for."""
+        """Translate the parameters."""
         return EstimatorSettings(**self.get_params(deep=False))
 
     # Training

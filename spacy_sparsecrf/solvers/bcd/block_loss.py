@@ -60,10 +60,10 @@ class BlockLayout:
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
         n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
-        distinct = distinct[np.diff(contexts.arrays.ent_ptr)[distinct % n_contexts] > 0]
+        distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
-        return contexts.matrix_rows.transposed(len(rows)), own
+        return contexts.matrix_blocks.transposed(len(rows)), own
 
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels, whose blocks have no sequence in common."""
@@ -86,8 +86,8 @@ class BlockLayout:
 class BlockDescent:
     """A sweep over the blocks of a working loss, from the weights theta [K].
 
-    working: laid out for a stochastic solver, so that token_rows has all rows; penalty: l1 and l2;
-    least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
+    working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
+    l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
     gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, when
     the block of a weight was last evaluated. counts: [3] int64, evaluations of a sequence so far,
     tokens of forward steps, tokens of backward steps.
@@ -137,7 +137,7 @@ class BlockDescent:
             tokens = np.arange(first, last, dtype=np.int32)
             weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
 
-        working.space.workers.map(weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
+        working.space.workers.map(weigh, cut(np.diff(working.token_blocks.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.

@@ -20,7 +20,7 @@ from ...kernels.chain import (
 )
 from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
-from ...kernels.pairs import build_entries, build_matrices
+from ...kernels.pairs import build_corrections, build_matrices
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.small import dot, normalise
 
@@ -143,7 +143,7 @@ def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
         build_matrices(m, m + 1, pairs, tables.bigrams, pair_theta)
     for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
         c: Any = np.int64(blocks.contexts[j])
-        build_entries(c, c + 1, pairs, tables.bigrams, pair_theta)
+        build_corrections(c, c + 1, pairs, tables.bigrams, pair_theta)
 
 
 @inner
@@ -227,7 +227,7 @@ def _count_pairs(
     first: int,
     places: Ints,
     matrix: Floats,
-    ent_place: Ints,
+    corr_place: Ints,
     value: Floats,
     before: Floats,
     after: Floats,
@@ -246,9 +246,9 @@ def _count_pairs(
     for j in range(len(places)):
         place = np.int64(places[j])
         i, y = place // len(before), place % len(before)
-        while e < len(ent_place) and ent_place[e] < place:
+        while e < len(corr_place) and corr_place[e] < place:
             e += 1
-        found = e < len(ent_place) and ent_place[e] == place
+        found = e < len(corr_place) and corr_place[e] == place
         psi = value[e] if found else float(matrix[i, y])
         mass = float(before[i]) * psi * float(after[y]) * inverse
         gradient[first + j] += weight * mass
@@ -271,14 +271,14 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
             _count_labels(first, block.starts, alpha, beta, inverse, weight, *sums)
         elif len(block.places):
             c = sequences.context[t]
-            begin, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
             for y in range(len(product)):
                 product[y] = vectors.backward[t, y] * beta[y]
             _count_pairs(
                 block.bigram,
                 block.places,
                 potentials.psi[contexts.matrix_of[c]],
-                contexts.ent_place[begin:end],
+                contexts.corr_place[begin:end],
                 potentials.value[begin:end],
                 vectors.alpha[t - 1],
                 product,

@@ -116,7 +116,7 @@ def _begin_part(
     i: int,
     row: int,
     origin: int,
-    row_ptr: Ints,
+    block_ptr: Ints,
     least: float,
     weights: BlockWeights,
     space: BlockSpace,
@@ -128,7 +128,7 @@ def _begin_part(
     parts, largest = space.parts, least
     parts[i, 0] = parts[i, 1] = origin
     if row >= 0:
-        parts[i, 0], parts[i, 1] = origin + row_ptr[row], origin + row_ptr[row + 1]
+        parts[i, 0], parts[i, 1] = origin + block_ptr[row], origin + block_ptr[row + 1]
     for k in range(parts[i, 0], parts[i, 1]):
         space.old[k], space.curvature[k] = weights.theta[k], 0.0
         space.gradient[k] = -weights.observed[k]
@@ -143,8 +143,8 @@ def _block(b: int, sweep: Sweep) -> Block:
     """Block b, whose weights are the parts in the sweep's space."""
     blocks, tables, parts = sweep.blocks, sweep.tables, sweep.space.parts
     split, n_inner = tables.unigrams.split, sweep.pairs.n_labels * len(sweep.space.product)
-    labels = tables.unigrams.row_labels[parts[0, 0] : parts[0, 1]]
-    places = tables.bigrams.row_places[parts[1, 0] - split : parts[1, 1] - split]
+    labels = tables.unigrams.block_labels[parts[0, 0] : parts[0, 1]]
+    places = tables.bigrams.block_places[parts[1, 0] - split : parts[1, 1] - split]
     middle = position(places, n_inner)
     tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
     return Block(tokens, parts[0, 0], labels, parts[1, 0], places[:middle], places[middle:])
@@ -193,8 +193,8 @@ def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sw
     parts, kappas, split = space.parts, space.kappas, tables.unigrams.split
     for b in order:
         u, r, least = blocks.unigram[b], blocks.bigram[b], settings.least_kappa
-        kappas[0] = _begin_part(0, u, 0, tables.unigrams.row_ptr, least, *rest)
-        kappas[1] = _begin_part(1, r, split, tables.bigrams.row_ptr, least, *rest)
+        kappas[0] = _begin_part(0, u, 0, tables.unigrams.block_ptr, least, *rest)
+        kappas[1] = _begin_part(1, r, split, tables.bigrams.block_ptr, least, *rest)
         block = _block(b, sweep)
         evaluate_block(block, sweep)
         _descend_block(b, block, settings, weights, sweep)

@@ -81,9 +81,9 @@ def _slowing(loss: WorkingLoss) -> float:
     space, rows = loss.space, loss.unigram
     tokens = rows.of(space.lattice.tests)
     # The table of frequent features has no weights of 1: leave it out.
-    no_heads = np.zeros(len(tokens) + 1, np.int64)
+    no_frequent = np.zeros(len(tokens) + 1, np.int64)
     unigrams = loss.tables.unigrams._replace(
-        head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
+        frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
     )
     most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
     return max(float(most), 1.0)

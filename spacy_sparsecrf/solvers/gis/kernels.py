@@ -24,14 +24,14 @@ _MAX_NEWTON = 100
 class SweepTables(NamedTuple):
     """The feature blocks in the order of a sweep, and the tokens of each feature.
 
-    row_tests: [R] int32, feature of a block, row_ptr [R + 1], row_labels: its weights; col_ptr,
+    row_tests: [R] int32, feature of a block, block_ptr [R + 1], block_labels: its weights; col_ptr,
     col_tokens: CSC, tokens of a feature; most: [O] int32, of `repetitions`; token_weight: [N]
     float64; observed: [K] float64.
     """
 
     row_tests: Ints
-    row_ptr: Ints
-    row_labels: Ints
+    block_ptr: Ints
+    block_labels: Ints
     col_ptr: Ints
     col_tokens: Ints
     most: Ints
@@ -201,15 +201,15 @@ def scale_in_turn(
     their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
     and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
-    row_ptr, col_ptr = tables.row_ptr, tables.col_ptr
+    block_ptr, col_ptr = tables.block_ptr, tables.col_ptr
     factors = np.empty(mass.shape[1])
     for row in range(len(tables.row_tests)):
-        test, end = tables.row_tests[row], row_ptr[row + 1]
+        test, end = tables.row_tests[row], block_ptr[row + 1]
         tokens = tables.col_tokens[col_ptr[test] : col_ptr[test + 1]]
         slowing = np.float64(max(tables.most[test], 1))
-        width = end - row_ptr[row] if by_test else 1
-        for first in range(row_ptr[row], end, width):
-            places = tables.row_labels[first : first + width]
+        width = end - block_ptr[row] if by_test else 1
+        for first in range(block_ptr[row], end, width):
+            places = tables.block_labels[first : first + width]
             _expect(tokens, places, tables.token_weight, mass, total, factors)
             moved = False
             for i in range(width):

@@ -103,7 +103,7 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     theta: [K]. They are computed from the weights, as the workspace may hold float32.
     """
     space, lattice = loss.space, loss.space.lattice
-    loss.heads.fill(theta)
+    loss.frequent.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
     given = space.n_labels, loss.tables.unigrams, theta, mass

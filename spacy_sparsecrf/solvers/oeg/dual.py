@@ -122,7 +122,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
 
     matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
     """
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
     begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
     for i in range(len(nodes)):
@@ -130,9 +130,9 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
         score_token(begin + i, n_labels, tables.unigrams, theta, nodes[i])
     # The start row of the first token's context, then the groups.
     for g in range(-1, len(scores.pairs)):
-        c = context_rows.context[begin] if g < 0 else groups.context[first + g]
+        c = context_blocks.context[begin] if g < 0 else groups.context[first + g]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
-        rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
         score_pairs(matrix, rows, n_labels, tables.bigrams, pair_theta)
         if g < 0:
             for y in range(n_labels):

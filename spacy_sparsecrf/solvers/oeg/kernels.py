@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks
 from ...kernels.sequence import scatter, square_norm
 from .dual import (
     ChainSpace,
@@ -87,10 +87,12 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
 
 
 @inner
-def _move(s: int, own_rows: OwnRows, factor: float, theta: Floats, change: Floats) -> None:
+def _move(
+    s: int, sequence_blocks: SequenceBlocks, factor: float, theta: Floats, change: Floats
+) -> None:
     """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
-    weight_ptr = own_rows.weight_ptr
-    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+    weight_ptr = sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
             # A rejected change may be NaN.
             if factor > 0.0:
@@ -131,8 +133,8 @@ def _gain_of(
     slope = dot(way, fresh)
     scatter(s, grouped, fresh, change)
     gain = slope - weight * _divergence(step, slope / weight, fall, small)
-    gain -= square_norm(s, grouped.own_rows, change) / (2.0 * l2)
-    _move(s, grouped.own_rows, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
+    gain -= square_norm(s, grouped.sequence_blocks, change) / (2.0 * l2)
+    _move(s, grouped.sequence_blocks, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
     return gain, reached
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import spacy
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import RandomizedSearchCV, cross_val_score
@@ -21,7 +20,7 @@ from spacy_sparsecrf.sklearn import CRF, SparseCRF
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
-from ...toy import examples_of, make_sentences, run_steps
+from ...toy import blank_with, examples_of, make_sentences, train
 from .cases import make_xy
 
 X, Y = make_xy()
@@ -54,23 +53,17 @@ def assert_same(found: dict[Any, float], expected: dict[Any, float], tolerance: 
 @pytest.mark.parametrize("bigrams", [(), ("lower[0]",)])
 def test_the_minimiser_is_that_of_the_component(everything: bool, bigrams: tuple[str, ...]):
     sentences = make_sentences(30, seed=3)
-    nlp = spacy.blank("en")
-    kind = "*" if bigrams else "u"
-    templates = ["b:", f"{kind}:lower[0]", "u:suffix(3)[0]"]
-    pipe = nlp.add_pipe(
-        "sparse_crf",
-        config={
-            "features": {"templates": templates, "start_label": False},
-            "solver": {"tolerance": 1e-7, "window": 0.0},
-            "l1": 0.2,
-            "l2": 0.1,
-            "dtype": "float64",
-            "learning": {"observed_only": not everything},
-        },
+    templates = ["b:", f"{'*' if bigrams else 'u'}:lower[0]", "u:suffix(3)[0]"]
+    nlp = blank_with(
+        templates,
+        start_label=False,
+        solver={"tolerance": 1e-7, "window": 0.0},
+        l1=0.2,
+        l2=0.1,
+        dtype="float64",
+        learning={"observed_only": not everything},
     )
-    examples = examples_of(nlp, sentences)
-    nlp.initialize(lambda: examples)
-    losses = run_steps(nlp, examples, 20)
+    losses = train(nlp, examples_of(nlp, sentences), 20)
     X = [
         [{"lower[0]": word.lower(), "suffix(3)[0]": suffix(word)} for word in words]
         for words, _ in sentences
@@ -80,7 +73,7 @@ def test_the_minimiser_is_that_of_the_component(everything: bool, bigrams: tuple
     )
     crf.fit(X, [tags for _, tags in sentences])
     assert crf.objective_ == pytest.approx(losses[-1], rel=1e-9)
-    assert_same(all_weights(crf), weights_of(pipe), 1e-4)
+    assert_same(all_weights(crf), weights_of(nlp.get_pipe("sparse_crf")), 1e-4)
 
 
 def suffix(word: str) -> list[str]:
@@ -97,8 +90,10 @@ def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
     return found
 
 
-@pytest.mark.parametrize("l1", [0.0, 0.2])
-@pytest.mark.parametrize(("states", "transitions"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("l1", "states", "transitions"),
+    [(0.0, 0, 0), (0.0, 1, 1), (0.2, 0, 0), (0.2, 0, 1), (0.2, 1, 0), (0.2, 1, 1)],
+)
 def test_the_minimiser_is_that_of_crfsuite(
     l1: float, states: int, transitions: int, tmp_path: Path
 ):
@@ -201,15 +196,12 @@ def test_the_score_is_the_share_of_right_tokens(fitted: SparseCRF):
     assert fitted.score(X, wrong, sample_weight=[0.0] * 30 + [1.0] * 30) == 1.0
 
 
-def test_features_that_training_did_not_see_say_nothing(fitted: SparseCRF):
-    more = [[{**token, "new": "x", "number": 3.5} for token in tokens] for tokens in X]
-    assert fitted.predict(more) == fitted.predict(X)
-
-
-def test_one_sequence_and_none(fitted: SparseCRF):
+def test_one_sequence_none_and_features_that_training_did_not_see(fitted: SparseCRF):
     assert fitted.predict_single(X[0]) == fitted.predict(X)[0]
     assert fitted.predict([]) == [] and fitted.predict_marginals([]) == []
     assert fitted.predict([[], X[0], []]) == [[], fitted.predict_single(X[0]), []]
+    more = [[{**token, "new": "x", "number": 3.5} for token in tokens] for tokens in X]
+    assert fitted.predict(more) == fitted.predict(X)
 
 
 # What scikit-learn asks of it
@@ -261,17 +253,14 @@ def test_it_ends_a_pipeline():
     assert model.get_params()["sparsecrf__l1"] == 0.3
 
 
-def test_it_has_no_partial_fit():
-    assert not hasattr(SparseCRF(), "partial_fit")
-    with pytest.raises(AttributeError, match="SC806"):
-        SparseCRF().partial_fit(X, Y)
-
-
 def test_what_is_fitted_again_forgets(fitted: SparseCRF):
     crf = clone(fitted).fit(X, Y)
     crf.predict(X)
     other = [["A"] * len(labels) for labels in Y]
     assert crf.fit(X, other).predict(X) == other
+    assert not hasattr(SparseCRF(), "partial_fit")
+    with pytest.raises(AttributeError, match="SC806"):
+        SparseCRF().partial_fit(X, Y)
 
 
 # Refusals
@@ -317,15 +306,12 @@ def test_numbers_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch):
         SparseCRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
 
 
-def test_it_predicts_after_it_has_learnt():
-    with pytest.raises(NotFittedError, match=r"SC805\] This SparseCRF"):
-        SparseCRF().predict(X)
-
-
 @pytest.mark.parametrize(("X", "y"), [([], []), ([[]], [[]]), (X, [[None] * len(x) for x in X])])
 def test_nothing_to_learn_from(X: Any, y: Any):
     with pytest.raises(SparseCRFError, match="SC305"):
         SparseCRF().fit(X, y)
+    with pytest.raises(NotFittedError, match=r"SC805\] This SparseCRF"):
+        SparseCRF().predict(X)
 
 
 def test_importing_it_imports_neither_spacy_nor_numba():

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.external_features import name_of
 from spacy_sparsecrf.sklearn import SparseCRF, read_docs
 
-from ...conftest import Corpus
-from ...toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+from ...golden import read_golden
+from ...toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
 
 SENTENCES = make_sentences(60, seed=5)
 Y = [tags for _, tags in SENTENCES]
@@ -36,7 +35,7 @@ X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
 @pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
 def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: Path):
     crf = SparseCRF(0.05, 0.01, n_threads=1, **options).fit(X[:40], Y[:40])
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     crf.to_pipe(nlp, TESTS)
     nlp.to_disk(tmp_path)
     nlp = spacy.load(tmp_path)
@@ -51,13 +50,9 @@ def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: 
 @pytest.mark.parametrize(
     "templates", [["b:", "u:", "*:lower[0]", "u:suffix(3)[-1]|lower[0]"], None]
 )
-def test_an_estimator_labels_as_the_component(templates: list[str] | None, nlp: Language):
-    if templates is not None:
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sparse_crf", config={"features": {"templates": templates}, "n_threads": 1})
-    examples = examples_of(nlp, SENTENCES[:40])
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 3)
+def test_an_estimator_labels_as_the_component(templates: list[str] | None):
+    nlp = blank_with(templates)
+    train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
     pipe = nlp.get_pipe("sparse_crf")
     crf = SparseCRF.from_pipe(pipe)
     docs = docs_of(nlp, SENTENCES)
@@ -67,14 +62,14 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None, nlp: 
     expected = np.concatenate(pipe.marginals(docs_of(nlp, SENTENCES)))
     assert np.array(marginals) == pytest.approx(expected, abs=1e-12)
     # And back.
-    other = spacy.blank("en")
+    other = spacy.blank("xx")
     crf.to_pipe(other)
     assert sorted(other.get_pipe("sparse_crf").dump()) == sorted(pipe.dump())
 
 
-def test_the_scheme_of_entities_comes_along(nlp: Language):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+def test_the_scheme_of_entities_comes_along():
+    nlp = blank_with(factory="sparse_crf_ner")
+    pipe = nlp.get_pipe("sparse_crf_ner")
     words = [["Ann", "Lee", "met", "Bob"], ["Bob", "met", "Ann"]] * 5
     ents = [["B-PER", "I-PER", "O", "B-PER"], ["B-PER", "O", "B-PER"]] * 5
     examples = []
@@ -91,51 +86,29 @@ def test_the_scheme_of_entities_comes_along(nlp: Language):
     assert np.array(found) == pytest.approx(marginals, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("lower[-1]:the", "lower[-1]=the"),
-        ("lower[ -1 ]:the", "lower[-1]=the"),
-        ("lower[0]:a:b=c", "lower[0]=a:b\\=c"),
-        ("is_title[0]", "is_title[0]=1"),
-        ("length[0]:4", "length[0]=4"),
-        ("lower[0]:4", "lower[0]=\\4"),
-        ('regex("a:b")[0]', 'regex("a:b")[0]=1'),
-        ("lower[-1]=^1", "lower[-1]=^1"),
-        ("lower[-1]=the|lower[0]=cat", "lower[-1]=the|lower[0]=cat"),
-        ("always", "always"),
-        ("bias", "always"),
-        ("-1:word:the", "lower[-1]=the"),
-        ("word=the", "lower[0]=the"),
-        ("other:the", None),
-        ("lower[0]|lower[1]:the", None),
-        ("value(_.x)[0]:1", None),
-        ("", None),
-    ],
-)
-def test_tests_that_features_are(text: str, name: str | None):
+@pytest.mark.parametrize(("text", "name"), read_golden(__file__, "names.jsonl"))
+def test_names_of_external_features(text: str, name: str | None):
     assert name_of(text, TESTS) == name
 
 
-def test_features_that_are_no_tests_of_templates():
+def test_features_that_no_template_makes():
     crf = SparseCRF(0.05, 0.01).fit(X, Y)
     with pytest.raises(SparseCRFError, match=r"SC810\] \d+ features .*'word:"):
-        crf.to_pipe(spacy.blank("en"))
+        crf.to_pipe(spacy.blank("xx"))
     same = {**TESTS, "-1:word": "lower[0]"}
     with pytest.raises(SparseCRFError, match=r"SC811\] 'word:\w+' and '-1:word:\w+' are both"):
-        crf.to_pipe(spacy.blank("en"), same)
+        crf.to_pipe(spacy.blank("xx"), same)
 
 
-def test_components_whose_tests_have_no_names(corpus: Corpus):
-    for config in ({"names": False}, {"features": {"templates": ["b:", "u:vector[0]"]}}):
-        nlp = spacy.blank("en")
+def test_components_whose_features_have_no_names():
+    nameless, of_numbers = {"store_feature_names": False}, {"templates": ["b:", "u:vector[0]"]}
+    for config in (nameless, {"features": of_numbers}):
+        nlp = blank_with(**config)
         nlp.vocab.reset_vectors(width=2)
         for word in {word for words, _ in SENTENCES for word in words}:
             nlp.vocab.set_vector(word, np.array([word.endswith("s"), len(word)], np.float32))
-        pipe = nlp.add_pipe("sparse_crf", config=config)
-        examples = examples_of(nlp, SENTENCES)
-        nlp.initialize(lambda examples=examples: examples)
-        run_steps(nlp, examples, 3)
-        bare = spacy.blank("en").add_pipe("sparse_crf", config=config).from_bytes(pipe.to_bytes())
+        train(nlp, examples_of(nlp, SENTENCES), 3)
+        bare = blank_with(**config).get_pipe("sparse_crf")
+        bare.from_bytes(nlp.get_pipe("sparse_crf").to_bytes())
         with pytest.raises(SparseCRFError, match=r"SC812\].*'sparse_crf'"):
             SparseCRF.from_pipe(bare)
