@@ -125,21 +125,6 @@ def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corp
     assert "Reliability as it is" in render(found)
 
 
-@pytest.mark.parametrize(
-    ("decoding", "message"),
-    [
-        ({"temperature": 0.0}, "SC402.*temperature = 0.0 "),
-        ({"temperature": float("inf")}, "SC402.*temperature = inf "),
-        ({"thresholds": {"A": 1.5}}, "SC402.*thresholds"),
-        ({"thresholds": [["A", "x"]]}, "SC402.*thresholds"),
-        ({"thresholds": 3}, "SC402.*thresholds = 3 "),
-    ],
-)
-def test_bad_settings_are_refused(decoding, message):
-    with pytest.raises(SparseCRFError, match=message):
-        DecodingSettings.read("names", decoding)
-
-
 def test_what_cannot_be_calibrated_is_refused(noisy: Path):
     nlp = spacy.load(noisy)
     pipe = nlp.get_pipe("sparse_crf_ner")
@@ -148,9 +133,6 @@ def test_what_cannot_be_calibrated_is_refused(noisy: Path):
     doc = Doc(nlp.vocab, words=["went", "to"])
     with pytest.raises(SparseCRFError, match="SC640"):
         calibrate(pipe, [Example(doc, doc.copy())])
-    tagger = {"decoding": {"thresholds": {"NN": 0.5}}}
-    with pytest.raises(SparseCRFError, match=r"SC504.*decoding\.thresholds"):
-        spacy.blank("en").add_pipe("sparse_crf", config=tagger)
 
 
 def test_labels_that_a_config_loses_as_keys_are_pairs():

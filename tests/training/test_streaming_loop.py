@@ -1,7 +1,5 @@
 """Training on the batches of spaCy's loop."""
 
-import copy
-
 import pytest
 import spacy
 import srsly
@@ -147,39 +145,6 @@ def test_added_labels_may_come_later():
     assert "XX" in pipe.labels
 
 
-@pytest.mark.parametrize("solver", NAMES)
-def test_a_run_goes_on_from_its_checkpoint(tmp_path, solver):
-    path = tmp_path / "run"
-    nlp, examples = begin(solver)
-    batches = list(minibatch(examples, 7))
-    for batch in batches:
-        nlp.update(batch)
-    expected = weights_of(nlp)
-    nlp, examples = begin(solver, initialize={"checkpoint": str(path)})
-    batches = list(minibatch(examples, 7))
-    assert not path.exists()
-    for batch in batches[:4]:
-        nlp.update(batch)
-    assert not path.exists()
-    # Evaluation takes the model, which writes the file.
-    nlp.evaluate(copy.deepcopy(examples[:3]))
-    assert path.exists()
-    for batch in batches[4:6]:
-        nlp.update(batch)
-    nlp, examples = begin(solver, initialize={"checkpoint": str(path)})
-    # A loop that begins anew sees what it has seen, up to where the run was saved.
-    for batch in batches[:4]:
-        nlp.update(batch)
-    nlp.evaluate(copy.deepcopy(examples[:3]))
-    nlp.update(batches[4])
-    nlp.evaluate(copy.deepcopy(examples[:3]))
-    # It may be cut off once more.
-    nlp, examples = begin(solver, initialize={"checkpoint": str(path)})
-    for batch in minibatch(examples, 7):
-        nlp.update(batch)
-    assert weights_of(nlp) == expected
-
-
 def test_training_continues_from_saved_weights(tmp_path):
     nlp, examples = begin()
     for batch in minibatch(examples, 10):
@@ -190,20 +155,6 @@ def test_training_continues_from_saved_weights(tmp_path):
     fresh, _ = begin(eta0=0.05)
     losses = [pipeline.update(examples[:10])["sparse_crf"] for pipeline in (later, fresh)]
     assert losses[0] < 0.5 * losses[1]
-
-
-def test_settings_of_passes_are_refused():
-    with pytest.raises(SparseCRFError, match=r"SC382.*polish_iterations = 2"):
-        begin(polish_iterations=2)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("min_freq", 2), ("observed_only", True), ("constrained", True)],
-)
-def test_learning_settings_that_need_the_whole_corpus_are_refused(key, value):
-    with pytest.raises(SparseCRFError, match=rf"SC384.*{key} = {value}"):
-        begin(component={"learning": {key: value}})
 
 
 def test_weights_of_docs_and_labels_reach_the_stream():
