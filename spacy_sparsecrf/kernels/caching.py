@@ -15,12 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    NullCache,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.runtime.nrt import rtsys
 
 Function = Callable[..., Any]
