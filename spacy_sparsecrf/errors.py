@@ -889,6 +889,10 @@ class Errors(metaclass=_Coded):
         "[components.{name}.{key}] is a {found}, which is not of the type of {key}. Choose a "
         "registered one: @crf_{key} = ..., or @crf_{key}s = ... for others."
     )
+    SC663 = (
+        "The add-on {name!r} is not registered in this environment: entry points of the package "
+        "are missing. Reinstall it; in a checkout, by `pip install -e .`."
+    )
 
     # SC7xx: the regularisation path
     SC701 = (

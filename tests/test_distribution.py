@@ -14,7 +14,7 @@ from spacy_sparsecrf.cli.config import make_config
 
 from .test_docs import ROOT
 
-setuptools = pytest.importorskip("setuptools", "77")
+pytest.importorskip("setuptools", "77")
 tomllib = pytest.importorskip("tomllib")  # since Python 3.11
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"
 MADE += "assets", "corpus", "training", "packages", "metrics"
@@ -68,7 +68,9 @@ def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str
 def test_packages_are_those_of_the_folders():
     with (ROOT / "pyproject.toml").open("rb") as file:
         listed = tomllib.load(file)["tool"]["setuptools"]["packages"]
-    found = setuptools.find_packages(str(ROOT), include=["spacy_sparsecrf*"])
+    package = ROOT / "spacy_sparsecrf"
+    folders = {path.parent.relative_to(ROOT) for path in package.rglob("*.py")}
+    found = [".".join(folder.parts) for folder in folders]
     assert listed == sorted([*found, "spacy_sparsecrf.configs"])
 
 

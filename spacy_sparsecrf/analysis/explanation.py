@@ -308,7 +308,7 @@ class _Explainer:
         for key, weights in self._bigram.at(t):
             pair = (previous, label)
             found.append(self._pair("in", key, weights, pair, (before, rival)))
-        # Where the next label is compared too, the pair is told of there.
+        # If the next label is compared too, the pair is reported there.
         if not self._is_last[t] and self._rivals.get(t + 1, -1) < 0:
             after = self._chosen[t + 1]
             for key, weights in self._bigram.at(t + 1):

@@ -23,7 +23,7 @@ from ..targets.spans import SpanTarget
 from .common import Component, Data, find, print_table, read, reported
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
-N_FEW = 20  # of such labels that are told
+N_FEW = 20  # of such labels that are printed
 N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
 
 
@@ -35,7 +35,7 @@ def debug(
     data: Data,
     component: Component = "",
     steps: Annotated[
-        int, typer.Option(min=0, help="Iterations to do, the last of which is timed; 0: none")
+        int, typer.Option(min=0, help="Number of iterations, the last of which is timed")
     ] = 3,
     code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
 ) -> None:

@@ -79,7 +79,7 @@ class SpanEvents:
     """M events: tokens i..j have given labels, and token j + 1 has a label of a set.
 
     The set is needed where labels alone do not tell that a span ends (with IOB2, I-PER after
-    B-PER goes on with it). After the last token of a sequence it does not matter.
+    B-PER continues it). After the last token of a sequence it does not matter.
 
     starts: [M] int64, first tokens; run_ptr: [M + 1] int64, and runs: int32, CSR of label ids;
     after: [M, Y] bool, or None: any label.

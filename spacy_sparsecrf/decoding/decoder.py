@@ -40,7 +40,7 @@ class PairScores(NamedTuple):
 class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
-    All that it tells is of one distribution: p(y | x) of the model, restricted to sequences that
+    All results are of one distribution: p(y | x) of the model, restricted to sequences that
     are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
     Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
     warning. A Decoder may be used by several threads at once. Results depend neither on batches

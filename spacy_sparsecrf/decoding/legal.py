@@ -78,7 +78,7 @@ def _pairs(
 def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
     """Check the shape and type of a mask.
 
-    what, method: what it tells, and the method of a target that gives it, for the message.
+    what, method: its contents, and the method of a target that gives it, for the message.
     RAISES: SparseCRFError.
     """
     found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)

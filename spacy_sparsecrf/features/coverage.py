@@ -39,7 +39,7 @@ class Coverage:
     def join(self, other: "Coverage") -> None:
         """Add the counts of further tokens."""
         self.n_tokens += other.n_tokens
-        # A count of 0 tells that an attribute is watched.
+        # A count of 0 marks an attribute that is watched.
         for name, count in other.counts.items():
             self.counts[name] += count
 

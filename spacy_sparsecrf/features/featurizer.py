@@ -194,7 +194,7 @@ class Featurizer(PlanFeaturizer):
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
     clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
         They are read by `initialize`, or else when first needed.
-    boundaries: how many distances from a sequence are told apart where a template reads tokens
+    boundaries: how many distances from a sequence are distinguished where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
@@ -266,7 +266,7 @@ class Featurizer(PlanFeaturizer):
     # What is learnt before training
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read phrases and word classes anew, and forget the width of vectors.
+        """Read phrases and word classes again, and forget the width of vectors.
 
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.

@@ -122,7 +122,7 @@ def make_plan(
     combinations; they share a seed, so that a value gives the same test in every column.
 
     start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
-    how many distances from a sequence are told apart, None for all.
+    how many distances from a sequence are distinguished, None for all.
     RAISES: SparseCRFError for a template of too many tests.
     """
     first: dict[Read, int] = {}

@@ -195,7 +195,7 @@ def _send(
     cavity: Floats,
     new: Floats,
 ) -> None:
-    """Compute message h anew, from its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
+    """Update message h by its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
     back = old[h ^ 1]
     if n_labels == 2:
         # Messages are normalised, so both may have a factor; divisions are slow, complex ones most.

@@ -92,7 +92,7 @@ class EncodedGraph:
 
 @dataclass(frozen=True)
 class Links:
-    """Edges between tokens of one sequence, besides those of neighbours.
+    """Edges between tokens of one sequence, without those of neighbours.
 
     ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
     test that edges of each kind have; chain: whether neighbours are joined too.

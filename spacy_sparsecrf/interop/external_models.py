@@ -57,7 +57,7 @@ class TrainedModel(NamedTuple):
 
 
 def read_model(path: Path) -> TrainedModel:
-    """Read the model of one of the programs, which is told by how it begins.
+    """Read the model of one of the programs, which is recognised by its first bytes.
 
     RAISES: SparseCRFError for other files, and damaged ones.
     """

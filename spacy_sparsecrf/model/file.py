@@ -7,7 +7,7 @@ bytes 16-47  BLAKE2b digest (32 bytes) of everything that follows and of bytes 0
 header       JSON, no key twice: "meta" and, for each array, its name, dtype and length
 arrays       little-endian, in the header's order, each at a multiple of 8 bytes, zeros between them
 
-The digest tells a damaged file, not one that was made to do harm: `schema` checks all that is read.
+The digest detects damage, not malicious files: `schema` checks all that is read.
 """
 
 import hashlib

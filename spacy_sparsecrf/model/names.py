@@ -201,7 +201,7 @@ def read_test(name: str) -> NamedTest:
 
 
 def read_test_parts(name: str) -> list[Part]:
-    """The tests of templates and their values that a name tells of; none where it is another's."""
+    """The features of templates and their values in a name; none for other names."""
     try:
         return read_name(name)
     except ValueError:

@@ -92,8 +92,7 @@ class EncodedExamples:
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
         text; only where gold labels must be valid.
     aligned: how many gold labels the predicted tokens have.
-    division: the partition of the sequences among workers, or None; the corpus then has its index
-        alone.
+    partition: the workers that have the sequences, or None; the corpus then has only its index.
     """
 
     labels: tuple[str, ...] = ()
@@ -105,7 +104,7 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: PartitionedCorpus | None = None
+    partition: PartitionedCorpus | None = None
 
     @property
     def cut(self) -> str | None:

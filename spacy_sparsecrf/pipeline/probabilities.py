@@ -38,7 +38,7 @@ class Probabilities:
 
     name: str
     model: "CRFModel"
-    predict: Callable[[Iterable[Doc]], Predictions]
+    predict: Callable[..., Predictions]
     # RAISES: SparseCRFError if there are no labels.
     _decoder: Callable[[], "Decoder"]
     _reader: Callable[[], Reader]
@@ -160,32 +160,37 @@ class Probabilities:
         found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
-    def explain_doc(self, doc: Doc) -> Any:
-        """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+    def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
+        """Explain the label of each token of a Doc: what speaks for it and for the runner-up.
 
-        Probabilities are those that `predict` uses: of valid sequences, and given the annotation
-        that is set and is not replaced.
+        forced: whether annotation that is set counts as given, as it does for `predict` unless
+            [components.NAME] overwrite = true. A Doc that the component has annotated would be
+            certain then.
         RETURNS: a `DocExplanation`, which `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         if not len(doc):
             return explanation().explain_doc((), None)
-        tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))))
-        spans = self._predicted_spans(doc, [token.label for token in tokens])
+        tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
+        spans = self._predicted_spans(doc, [token.label for token in tokens], forced)
         return explanation().explain_doc(tokens, spans)
 
-    def explain_tokens(self, doc: Doc, rivals: Mapping[int, str | None]) -> tuple[Any, ...]:
+    def explain_tokens(
+        self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
+    ) -> tuple[Any, ...]:
         """Explain the labels that some tokens of a Doc get, compared to other labels.
 
         rivals: other labels by position, None for the most probable one. In a chain what speaks for
             the labels of tokens in a row sums to the gap between the scores with all of them and
             with all of their rivals.
+        forced: see `explain_doc`.
         RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.
         """
         from ..features.naming import NameRecord
 
-        [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
+        [labels] = self.predict([doc], forced=forced)
+        marginals = self.marginals(doc, forced=forced)
         reader = self._reader()
         setup = reader.setup
         record = NameRecord.of(setup.features)
@@ -210,14 +215,14 @@ class Probabilities:
         return tuple(explanation().explain_tokens(self.model, observations, *given))
 
     def _predicted_spans(
-        self, doc: Doc, labels: Sequence[str]
+        self, doc: Doc, labels: Sequence[str], forced: bool
     ) -> list[tuple[int, int, str, float]] | None:
         """The spans of labels of a Doc's tokens, with probabilities; None without a span target."""
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
         spans = target.spans([np.array(self._ids(labels, known))], known).named()
-        probabilities = self.entity_probabilities(doc, spans, forced=True).tolist()
+        probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
         return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:

@@ -179,8 +179,8 @@ def _kind_of_training(
         return partial(StagedTraining, tree=read.kin(corpus), stages=stages, report=report)
     if setup.settings.model == "graph":
         return cast("LinkedFeatures", read).training(setup.settings.inference)
-    if compiled.division is not None:
-        return compiled.division.training()
+    if compiled.partition is not None:
+        return compiled.partition.training()
     return Training
 
 

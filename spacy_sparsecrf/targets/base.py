@@ -24,7 +24,7 @@ class Chain(NamedTuple):
     """Some of a component's labels, which label tokens apart from the others.
 
     ids: [Yk] int64, positions among the component's labels, that of "O" last; labels: [Yk], what
-    `target` calls them, which tells what is set of what they write.
+    `target` calls them, which returns what is set of what they write.
     """
 
     ids: NDArray[np.int64]

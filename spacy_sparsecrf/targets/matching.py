@@ -1,4 +1,4 @@
-"""Predicted spans beside gold ones: kinds of match, scores by label, and what was taken for what.
+"""Comparison of predicted and gold spans: types of match, scores by label, confusions.
 
 A label of a single token is a span of that token. The kinds of match are those of SemEval-2013 task
 9.1 (Segura-Bedmar et al. 2013); a span counts as the best match among the spans that it overlaps:

@@ -99,7 +99,7 @@ class SpanTarget(Target):
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Tell which labels tokens may get beside spans that are set, see `Target.permitted`.
+        """Return the labels that tokens may get next to spans that are set, see `Target.permitted`.
 
         Tokens of spans that no sequence of these labels can tell get "O", so that nothing crosses
         them: spans of other types, that overlap, or that go beyond a sentence.

@@ -30,7 +30,7 @@ Place: TypeAlias = tuple[str, str, int, None]
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
-TOKEN_ATTR = "token_attr"  # what scorers are told the attribute by
+TOKEN_ATTR = "token_attr"  # the argument of scorers that has the attribute
 _label_ids = lru_cache(maxsize=16)(string_ids)  # of the labels of models
 
 

@@ -20,16 +20,16 @@ def calibrate(
     model: Model,
     data: Data,
     component: Component = "",
-    precision: Annotated[float, typer.Option(help="Wanted precision of each label")] = 0.9,
+    precision: Annotated[float, typer.Option(help="Requested precision of each label")] = 0.9,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to save, MODEL by default")
+        Path | None, typer.Option("--output", "-o", help="Directory to save to (default: MODEL)")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page too", show_default=False)] = None,
 ) -> None:
-    """Compare a component's probabilities with gold annotation, and make them reliable.
+    """Calibrate a component's probabilities on gold annotation.
 
-    Finds a temperature, if one helps, and of entities and spans the threshold of each label for the
-    wanted precision, and saves both with the pipeline. The data must not have been learnt from.
+    Finds a temperature, if one helps, and for entities and spans the threshold of each label for
+    the requested precision. Saves both with the pipeline. Do not use training data.
     """
     with reported():
         directory = Path(model) if output is None else output

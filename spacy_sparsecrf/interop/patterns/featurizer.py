@@ -79,7 +79,7 @@ class PatternFeaturizer(PlanFeaturizer):
         return type(self), settings, self.learnt or None
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read the patterns anew. Raises SparseCRFError if they cannot be read."""
+        """Read the patterns again. Raises SparseCRFError if they cannot be read."""
         if self.path is None:
             self._parse(self.text, "[components.NAME.features] text")
         else:

@@ -2,7 +2,7 @@ r"""Patterns of other programs: lines in which macros such as `%x[-1,0]` stand f
 
 A feature is the text that a line becomes. Lines with the same text around their macros, such as
 `U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and one that is on
-twice counts twice; a name in front tells them apart. Texts of columns are compared each by itself,
+twice counts twice; a name in front makes them different. Texts of columns are compared separately,
 not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
 
 A macro shows a *view* of a text: all of it, whether it matches, or what does. The regular
@@ -194,7 +194,7 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
     """Parse all lines of a pattern file.
 
     n_columns: how many columns there are; source: where the text comes from, for messages.
-    RAISES: SparseCRFError that tells the line and what is wrong there, or that there is none.
+    RAISES: SparseCRFError with the line and its fault, or if there is no line.
     """
     lines = enumerate(text.split("\n"), start=1)
     contents = ((number, dialect.content(line)) for number, line in lines)

@@ -123,7 +123,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
 
     def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
-        """Keep a model, and the features that have weights, numbered anew.
+        """Keep a model, and the features that have weights, renumbered.
 
         texts: attributes, in the order of the keys that the model has.
         """
@@ -281,7 +281,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return make_pipe(nlp, self.model_, self.attributes_, tests or {}, factory, own)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but what is made anew."""
+        """Return the state without what can be rebuilt."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in _CACHES}
 
