@@ -72,7 +72,7 @@ LINES = {
     "loss": 3811,
     "model": 889,
     "others": 2850,
-    "pipeline": 4042,
+    "pipeline": 4031,
     "solvers": 4861,
     "targets": 1248,
     "training": 1857,
