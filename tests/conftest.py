@@ -12,6 +12,7 @@ import pytest
 import spacy
 from filelock import FileLock
 from spacy.language import Language
+from spacy.util import logger
 from spacy.vocab import Vocab
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
@@ -72,6 +73,14 @@ def one_thread_by_default() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
         yield
+
+
+@pytest.fixture
+def level_of_the_logger() -> Iterator[None]:
+    """Restore the level of spaCy's logger, which `spacy train` sets for good."""
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

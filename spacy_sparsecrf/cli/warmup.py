@@ -52,7 +52,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
     makers = crf_solvers.get_all()
     for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
         # Others' solvers are theirs to warm up.
-        if name.startswith("spacy_sparsecrf.") and not makers[name].gone:
+        if name.startswith("spacy_sparsecrf.") and not makers[name].removed:
             yield _settings_of(name, "chain")
     for model in "maxent", "memm", "graph":
         yield _settings_of(_OWLQN, model)

@@ -78,7 +78,7 @@ class GraphLoss(Shifted):
     def work_on(self, coordinates: Longs) -> None:
         """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.n_weights = coordinates, len(coordinates)
-        self.row_ptr = np.array([0, self.n_weights])
+        self.block_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
@@ -199,7 +199,7 @@ class GraphLoss(Shifted):
             loss += self.add(np.array([s]), own.theta, gradient)
             own.due[:] += eta * np.array(rates)
             own.theta[:] -= eta * gradient
-            penalise(self.row_ptr, own)
+            penalise(self.block_ptr, own)
             eta *= decay
         return loss
 

@@ -1,4 +1,11 @@
-"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole."""
+"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole.
+
+Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples (Friedlander
+& Schmidt 2012, section 5). Each iteration is one of `owlqn`, on a sample of b examples whose loss
+is scaled by N / b; before it, b := growth b + 1. A sample includes the one before it: only the new
+examples are evaluated before the line search, and each pair of differences is of one sample. When
+all examples are in the sample, it is OWL-QN, and stops as that does.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +22,7 @@ from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, r
 
 @dataclass(kw_only=True)
 class HybridState(owlqn.OwlqnState):
-    """Where the hybrid method stands: where OWL-QN does, and its sample.
+    """The state of the hybrid method: that of OWL-QN, and its sample.
 
     size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
     their gradients at theta; partial_value: sum of their losses.
@@ -30,13 +37,10 @@ class HybridState(owlqn.OwlqnState):
 @crf_solvers("spacy_sparsecrf.Hybrid.v1")
 @dataclass(kw_only=True, eq=False)
 class Hybrid(BatchSolver):
-    """The hybrid deterministic-stochastic method (Friedlander & Schmidt 2012, section 5).
+    """The hybrid deterministic-stochastic method; its iterations: see the module.
 
-    Iterations of OWL-QN, or of L-BFGS where l1 = 0, each on a sample of b examples of N, whose
-    loss counts N / b times; b := growth b + 1 before each. A sample has the one before it in it,
-    so that only what is new is evaluated before the line search, and pairs of differences are of
-    one sample each. When all examples are in it, it is OWL-QN. Examples with missing gold labels
-    take part. Where a corpus is divided there are no samples: all iterations are on the whole.
+    Examples with missing gold labels take part. If a corpus is divided there are no samples: all
+    iterations are on the whole.
 
     growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
@@ -75,12 +79,12 @@ class Hybrid(BatchSolver):
         source: Longs,
         gradient: Floats,
     ) -> HybridState:
-        """Carry weights and pairs over to another working set; the sample is evaluated anew."""
+        """Carry weights and pairs over to another working set; the sample is evaluated again."""
         inner = self._whole().remap(loss, penalty, state, source, gradient)
         return _with_sample(inner, state.size)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: HybridState) -> StepReport:
-        """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
+        """Do iterations on samples for about a pass and evaluate, or one on all examples."""
         n = loss.n_examples
         if loss.is_divided or state.size == n:
             return self._whole().step(loss, penalty, state)
@@ -99,18 +103,18 @@ class Hybrid(BatchSolver):
         penalty: ElasticNet,
         state: HybridState,
     ) -> int:
-        """Let the sample grow, and do one iteration on it unless it is the whole.
+        """Grow the sample, and do one iteration on it unless it is the whole.
 
-        RETURNS: how many visits of an example that took.
+        RETURNS: how many visits of an example this took.
         """
         n = len(order)
         least = self.first_share * n
         state.size = min(n, math.ceil(max(self.growth * state.size + 1, least)))
         visits = state.size - state.known
         if state.size == n:
-            # The evaluation that ends the pass is of all.
+            # The evaluation at the end of the pass is of all examples.
             return visits
-        # Of arrays that were handed out, none is written to.
+        # States share arrays, so the sum is a copy.
         state.partial = state.partial.copy()
         new = order[state.known : state.size]
         state.partial_value += examples.add(new, state.theta, state.partial)
@@ -133,7 +137,7 @@ class Hybrid(BatchSolver):
         return visits + int(report.passes) * state.size
 
     def _whole(self) -> owlqn.OWLQN:
-        """What iterates, on a sample or on all examples."""
+        """Return the solver that iterates, on a sample or on all examples."""
         return owlqn.OWLQN(
             history=self.history,
             classic=self.classic,
@@ -143,6 +147,6 @@ class Hybrid(BatchSolver):
 
 
 def _with_sample(inner: owlqn.OwlqnState, size: int) -> HybridState:
-    """A state with a sample of which nothing is evaluated."""
+    """Return a state whose sample is not evaluated yet."""
     nothing = np.zeros_like(inner.theta)
     return HybridState(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)

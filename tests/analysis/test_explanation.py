@@ -194,8 +194,12 @@ def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corp
         assert pairs[0] == pairs[1]
 
 
-def test_a_doc_is_explained_with_names_even_without_a_file_of_them(trained: Language):
+def test_a_saved_model_explains_the_same_and_docs_without_a_file_of_names(
+    trained: Language, tmp_path: Path
+):
     pipe = trained.get_pipe("sparse_crf")
+    trained.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("sparse_crf").explain() == pipe.explain()
     pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
     found = pipe.explain_doc(Doc(trained.vocab, words=["the", "fentovtion"])).tokens
     names = {c.test for token in found for c in token.contributions}
@@ -215,12 +219,6 @@ def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
     assert [token.label for token in found] == tags_of([nlp(doc)])[0]
     outcomes = {c.label for token in found for c in token.contributions}
     assert bool(settings) == any(".." in label for label in outcomes)
-
-
-def test_a_saved_model_explains_the_same(trained: Language, tmp_path: Path):
-    trained.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert again.get_pipe("sparse_crf").explain() == trained.get_pipe("sparse_crf").explain()
 
 
 # Constraints

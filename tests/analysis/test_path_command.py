@@ -3,7 +3,6 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config, logger
+from spacy.util import load_config
 
 from spacy_sparsecrf.analysis.commands import path as path_report
 from spacy_sparsecrf.analysis.path import PipelinePath
@@ -25,11 +24,7 @@ FEW = ["--l1", "16,4,1,0.25"]
 SGDL1 = "spacy_sparsecrf.SGDL1.v1"
 
 
-@pytest.fixture(autouse=True)
-def _quiet_logger() -> Iterator[None]:
-    level = logger.level
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
 
 def succeed(*arguments: str | Path, config: Path = SHIPPED_CONFIG) -> str:
@@ -329,9 +324,3 @@ def test_an_unknown_setting_is_shown_as_spacy_does(tmp_path: Path, hard: Corpus)
     unknown = ["--components.sparse_crf.solver.histroy", "3"]
     result = run("path", SHIPPED_CONFIG, *FEW, "-o", tmp_path, *hard.arguments, *unknown, code=1)
     assert "histroy" in result.output
-
-
-def test_the_command_is_documented():
-    text = run("path", "--help").output
-    for option in ("--output", "--l1", "--points", "--choose", "--within", "--window"):
-        assert option in text

@@ -10,8 +10,6 @@ import pytest
 from spacy_sparsecrf import progress
 from spacy_sparsecrf.cli.warmup import N_KERNELS
 
-from .commands import run
-
 
 def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -20,11 +18,6 @@ def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess
     )
     assert done.returncode == 0, done.stderr
     return done
-
-
-def test_warmup_is_documented():
-    assert "warmup" in run("--help").output
-    assert "NUMBA_CACHE_DIR" in run("warmup", "--help").output
 
 
 def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):

@@ -33,16 +33,16 @@ class Here(Ray):
         return LocalWorkerPool(self.num_workers, make)
 
 
-class ForgetfulTeam(LocalWorkerPool):
-    """A team whose members are lost before each call, and made anew."""
+class ForgetfulPool(LocalWorkerPool):
+    """A pool whose workers are lost before each call, and replaced."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
-        self._anew = partial(LocalWorkerPool, n, make)
+        self._make_pool = partial(LocalWorkerPool, n, make)
         self._kept: list[tuple[str, Sequence[Given]]] = []
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        team = self._anew()
+        team = self._make_pool()
         for kept in self._kept:
             team.ask(*kept)
         if keep:
@@ -55,12 +55,12 @@ class Forgetful(Here):
     """Workers that are lost all the time."""
 
     def team(self, make: Callable[[], Any]) -> WorkerPool:
-        return ForgetfulTeam(self.num_workers, make)
+        return ForgetfulPool(self.num_workers, make)
 
 
 def write_parts(folder: Path) -> Path:
     for i, (first, last) in enumerate(pairwise(CUTS)):
-        write_corpus(str(folder / f"part-{i}.spacy"), spacy.blank("en"), SENTENCES[first:last])
+        write_corpus(str(folder / f"part-{i}.spacy"), spacy.blank("xx"), SENTENCES[first:last])
     return folder
 
 
@@ -68,7 +68,7 @@ def begun(
     folder: Path, engine: Engine | None, initialize: dict[str, Any] | None = None, **config: Any
 ) -> tuple[Language, SparseCRFPipe]:
     """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
     if engine is not None:
         pipe.engine = engine

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("min_freq", [1, 3])
 def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) -> None:
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     setup = nlp.add_pipe("sparse_crf", config={"learning": {"min_freq": min_freq}}).setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
     examples = read_files(nlp, block, files)
@@ -76,14 +76,14 @@ def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> Non
     config: dict[str, Any] = SOLVERS[name]
     _, alone = begun(folder, Threads(), **config)
     expected = steps(alone)
-    for n in (1, 2, 3, 5):
+    for n in (1, 2, 3, 5) if name == "OWLQN" else (2, 5):
         _, pipe = begun(folder, Here(num_workers=n), **config)
         assert steps(pipe) == expected
         assert learnt(pipe) == learnt(alone)
     assert pipe.label_data == alone.label_data
 
 
-def test_members_tell_the_same_who_are_lost_before_each_call(folder: Path) -> None:
+def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
     config: dict[str, Any] = {"learning": {"min_freq": 2}}
     _, expected = begun(folder, Here(num_workers=2), **config)
     _, pipe = begun(folder, Forgetful(num_workers=2), **config)
@@ -97,7 +97,7 @@ def test_threads_learn_the_same_bits_without_ray(
     _, expected = begun(folder, Here(num_workers=2))
     losses = steps(expected)
     monkeypatch.setitem(sys.modules, "ray", None)
-    # More threads than leaves, too: several take a leaf together.
+    # More threads than shards, too: several take a shard together.
     for n_threads in (2, 3, 17):
         _, pipe = begun(folder, Threads(), n_threads=n_threads)
         assert steps(pipe) == losses
@@ -155,7 +155,7 @@ def test_without_ray_its_command_is_told(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     DocBin(docs=[Doc(nlp.vocab, words=["a", "b"])]).to_disk(tmp_path / "part-0.spacy")
     _, pipe = begun(tmp_path, Here())
     with pytest.raises(SparseCRFError, match="SC203"):

@@ -15,11 +15,12 @@ import spacy
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, VALUE
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of
-from ..toy import vocab_of
+from ..toy import ENGLISH, vocab_of
 from .reference_features import hash_values
 
 ROWS = Path(__file__).with_name("golden.jsonl").read_text(encoding="utf8").splitlines()
@@ -78,3 +79,42 @@ def test_hashes_are_frozen(vocab: Vocab) -> None:
 def test_norm_is_that_of_the_token() -> None:
     hashes = Featurizer(["u:norm[0]"])([spacy.blank("en")("can't")]).hashes[:, 0].tolist()
     assert hashes == [hash_values("norm[0]", value) for value in ("can", "not")]
+
+
+# Annotations that are read in Python
+
+TEMPLATE = "u:_.golden[0]"
+
+
+def with_value(value: Any) -> Doc:
+    doc = Doc(vocab_of(), words=["a", "b"])
+    doc[1]._.golden = value
+    return doc
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(np.int32(3), "3"), (np.True_, "1"), ("never seen", "never seen")]
+)
+def test_numbers_of_numpy_and_new_strings_are_values(value: Any, name: str) -> None:
+    doc = with_value(value)
+    assert names_of(Featurizer([TEMPLATE]), [doc]) == [[""], [f"_.golden[0]={name}"]]
+    assert "never seen" not in doc.vocab.strings
+
+
+def test_unknown_extension() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC120\].*token\._\.nobody, which is not"):
+        Featurizer(["u:_.nobody[0]"])([Doc(ENGLISH, words=["a"])])
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1.5, "float"), (["a"], "list"), (b"a", "bytes")])
+def test_extension_of_another_type(value: Any, kind: str) -> None:
+    with pytest.raises(SparseCRFError, match=rf"\[SC121\].*is a {kind} at the token 'b'"):
+        Featurizer([TEMPLATE])([with_value(value)])
+
+
+def test_docs_are_not_changed() -> None:
+    doc = with_value("x")
+    doc.spans["a"] = [Span(doc, 0, 1, "X")]
+    as_bytes = doc.to_bytes()
+    Featurizer(["u:span(sc)[0]", "u:span(a)[0]", TEMPLATE])([doc])
+    assert doc.to_bytes() == as_bytes

@@ -13,7 +13,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
 from spacy_sparsecrf.features.expressions import Expression, find_fault
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.templates import TokenTest, parse_template
+from spacy_sparsecrf.features.templates import parse_template
 
 from ..toy import blank_with, vocab_of
 from .reference_features import hash_values
@@ -23,28 +23,6 @@ VICTIM = "a" * 40 + "!"
 
 
 # Writing -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("written", "argument"),
-    [
-        (r'"\d+"', r"\d+"),
-        (r"'\d+'", r"\d+"),
-        (r'"a\"b"', 'a"b'),
-        (r"'a\'b'", "a'b"),
-        (r"""'a"b'""", 'a"b'),
-        (r'"a\\"', r"a\\"),
-        (r'"\\\""', r"\\" + '"'),
-        ('" (a|b)[0] "', " (a|b)[0] "),
-        ('"\n"', "\n"),
-        ('"a$$$"', "a$"),
-        ('"[$$]$|$$"', "[$]$|$"),
-    ],
-)
-def test_quoted_arguments(written: str, argument: str) -> None:
-    template = parse_template(f"u: regex ( {written} ) [1] | lower[0]")
-    assert template.tests == (TokenTest(0, "lower"), TokenTest(1, "regex", argument=argument))
-    assert parse_template(str(template)) == template
 
 
 @pytest.mark.parametrize(

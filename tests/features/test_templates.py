@@ -65,35 +65,16 @@ names = st.text(characters, min_size=1).filter(lambda text: "\\" not in text)
 words = st.text("ab_1éß", min_size=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("u:", Template("u", ())),
-        ("b:", Template("b", ())),
-        ("*:", Template("*", ())),
-        ("u:lower[0]", Template("u", (TokenTest(0, "lower"),))),
-        ("u:suffix(3)[0]", Template("u", (TokenTest(0, "suffix", 3),))),
-        ("*:pos[+1]", Template("*", (TokenTest(1, "pos"),))),
-        (
-            " b : prefix ( 2 ) [ -1 ] | is_title [ 0 ] ",
-            Template("b", (TokenTest(-1, "prefix", 2), TokenTest(0, "is_title"))),
-        ),
-        ("u:ngrams( 2 , 4 )[0]", Template("u", (TokenTest(0, "ngrams", 2, "", 4),))),
-        ("u:ngrams(2,4,'^$')[0]", Template("u", (TokenTest(0, "ngrams", 2, "^$", 4),))),
-        ("u:_ . name [1]", Template("u", (TokenTest(1, "_", argument="name"),))),
-        ("u:span(sc)[0]", Template("u", (TokenTest(0, "span", argument="sc"),))),
-        ('u:span("a b")[0]', Template("u", (TokenTest(0, "span", argument="a b"),))),
-        ("u:phrase(cities)[0]", Template("u", (TokenTest(0, "phrase", argument="cities"),))),
-        ("u:cluster(es)[0]", Template("u", (TokenTest(0, "cluster", argument="es"),))),
-        ('u:cluster( "es" , 4 )[1]', Template("u", (TokenTest(1, "cluster", 4, "es"),))),
-        ("u:vector(2)[-1]", Template("u", (TokenTest(-1, "vector", 2),))),
-    ],
-)
-def test_parses(text: str, expected: Template) -> None:
-    assert parse_template(text) == expected
+@pytest.mark.parametrize(("text", "canonical", "argument"), read_golden(__file__, "parsed.jsonl"))
+def test_parses(text: str, canonical: str, argument: str | None) -> None:
+    """Canonical text names every part; argument: that of the last attribute."""
+    template = parse_template(text)
+    assert str(template) == canonical
+    assert parse_template(canonical) == template
+    assert argument is None or template.tests[-1].argument == argument
 
 
-def test_order_of_tests_does_not_matter() -> None:
+def test_order_of_attributes_does_not_matter() -> None:
     swapped = parse_template("u:lower[0]|lower[-1]")
     assert swapped == parse_template("u:lower[-1]|lower[0]")
     assert swapped.key == "lower[-1]|lower[0]"

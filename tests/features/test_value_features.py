@@ -111,25 +111,6 @@ def test_numbers_are_conjoined_with_the_label_alone(template: str) -> None:
         Featurizer(["u:lower[0]", template])
 
 
-def test_no_vectors_and_those_of_another_width() -> None:
-    features = Featurizer(["u:vector[0]"])
-    with pytest.raises(SparseCRFError, match=r"\[SC125\].*the pipeline has no vectors"):
-        features([Doc(Vocab(), words=["a"])])
-    features([with_tensor([[1.0, 2.0]])])
-    for doc, width in ((with_tensor([[1.0, 2.0, 3.0]]), 3), (Doc(Vocab(), words=["a"]), 0)):
-        with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now one of {width}"):
-            features([doc])
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
-def test_vectors_that_are_not_finite(value: float) -> None:
-    doc = Doc(Vocab(), words=["good", "bad"])
-    doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
-    message = r"\[SC127\].*not finite at the token 'bad' of the Doc that begins 'good bad "
-    with pytest.raises(SparseCRFError, match=message):
-        Featurizer(["u:vector[0]"])([doc])
-
-
 NOT_FINITE = r"\[SC392\].*token\._\.number is .* at the token 'w1' of the Doc that begins 'w0 w1"
 
 
@@ -281,7 +262,7 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
         (["u:vector[0]"], {"model": "maxent"}),
         (["u:vector[0]", "u:value(_.number)[1]", "b:"], {"model": "memm"}),
         (["b:", "u:vector[0]"], {"learning": {"observed_only": True, "min_freq": 2}}),
-        (["u:vector[0]"], {"precision": "float32", "l1": 0.0, "l2": 0.1}),
+        (["u:vector[0]"], {"dtype": "float32", "l1": 0.0, "l2": 0.1}),
         (["u:vector[0]", "u:lower[0]"], {"learning": {"label_weights": {"0+": 2.0}}}),
     ],
 )

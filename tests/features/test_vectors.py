@@ -82,28 +82,31 @@ def test_columns_follow_the_width() -> None:
     assert features([]).hashes.shape == (0, 5)
 
 
-def test_no_vectors() -> None:
+TEMPLATES = pytest.mark.parametrize("template", ["u:vector(2)[0]", "u:vector[0]"])
+
+
+@TEMPLATES
+def test_no_vectors_and_those_of_another_width(template: str) -> None:
+    features = Featurizer([template])
     with pytest.raises(SparseCRFError, match=r"\[SC125\].*the pipeline has no vectors"):
-        Featurizer(["u:vector(2)[0]"])([Doc(Vocab(), words=["a"])])
-
-
-def test_vectors_of_another_width() -> None:
-    features = Featurizer(["u:vector(2)[0]"])
-    features([with_tensor([[1.0, 2.0]])])
-    for doc in (with_tensor([[1.0, 2.0, 3.0]]), Doc(vocab_of("", THREE), words=["a"])):
-        with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 3"):
-            features([doc])
-    with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 0"):
         features([Doc(Vocab(), words=["a"])])
+    features([with_tensor([[1.0, 2.0]])])
+    three, table = with_tensor([[1.0, 2.0, 3.0]]), Doc(vocab_of("", THREE), words=["a"])
+    for doc, width in ((three, 3), (table, 3), (Doc(Vocab(), words=["a"]), 0)):
+        with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now one of {width}"):
+            features([doc])
     features.initialize()
-    assert features([with_tensor([[1.0, 2.0, 3.0]])]).hashes.shape == (1, 3)
+    assert sum(features([three]).hashes.shape) + sum(features([three]).values.shape) == 5
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_vectors_that_are_not_finite(value: float) -> None:
-    doc = Doc(vocab_of("", {"good": [1.0, 2.0], "bad": [1.0, value]}), words=["good", "bad"])
-    with pytest.raises(SparseCRFError, match=r"\[SC127\].*not finite at the token 'bad'"):
-        Featurizer(["u:vector(2)[0]"])([doc])
+@TEMPLATES
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_vectors_that_are_not_finite(template: str, value: float) -> None:
+    doc = Doc(Vocab(), words=["good", "bad"])
+    doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
+    message = r"\[SC127\].*not finite at the token 'bad' of the Doc that begins 'good bad "
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer([template])([doc])
 
 
 def test_too_many_dimensions() -> None:

@@ -1,4 +1,4 @@
-"""A slow twin of pattern files: every line becomes the text that the other program makes of it."""
+"""Reference for pattern files: every line becomes the text that the other program makes of it."""
 
 import re
 import unicodedata

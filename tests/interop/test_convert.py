@@ -67,23 +67,7 @@ def test_converted_texts_are_those_of_the_table(
     assert [text_of([doc], columns) for doc in docs_of(path, Format(kind), **options)] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a", "orth"),
-        ("a DT|b NN", "orth,tag"),
-        ("a x DT|b y NN", "orth,_,tag"),
-        ("a O|b B-LOC", "orth,ner"),
-        ("a O|b S-LOC|c _|d -", "orth,ner"),
-        ("a DT B-NP|b NN I-NP|c . O", "orth,_,spans:sc"),
-        ("a DT B-NP O|b NN I-NP B-PER", "orth,_,_,ner"),
-        ("a B-NP x|b O y", "orth,spans:sc,_"),
-        ("a O|b O", "orth,tag"),  # nothing shows that these are spans
-        ("a B-X|b NN", "orth,tag"),
-        ("-DOCSTART- -X-|a B-X", "orth,ner"),
-        ("-DOCSTART- O", "orth,tag"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), read_golden(__file__, "guessed_columns.jsonl"))
 def test_columns_are_guessed_by_their_values(text: str, expected: str):
     assert ",".join(guess_columns(row.split() for row in text.split("|"))) == expected
 
@@ -306,27 +290,10 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
         assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("scheme", "labels", "index"),
-    [
-        (ColumnScheme.iob2, ["O", "I-X"], 1),
-        (ColumnScheme.iob2, ["B-X", "_", "I-X"], 2),
-        (ColumnScheme.iob2, ["U-X"], 0),
-        (ColumnScheme.iob2, ["B-"], 0),
-        (ColumnScheme.iob2, ["B"], 0),
-        (ColumnScheme.iob1, ["E-X"], 0),
-        (ColumnScheme.biluo, ["B-X"], 0),
-        (ColumnScheme.biluo, ["B-X", "O"], 1),
-        (ColumnScheme.biluo, ["B-X", "U-X"], 1),
-        (ColumnScheme.biluo, ["L-X"], 0),
-        (ColumnScheme.biluo, ["B-X", "I-X"], 1),
-        (ColumnScheme.biluo, ["B-X", "L-Y"], 1),
-        (ColumnScheme.bioes, ["B-X", "L-X"], 1),
-    ],
-)
-def test_labels_that_mark_no_spans(scheme: ColumnScheme, labels: list[str], index: int):
+@pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))
+def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
     with pytest.raises(BadLabelError) as caught:
-        read_spans(labels, scheme)
+        read_spans(labels, ColumnScheme(scheme))
     assert caught.value.index == index
 
 

@@ -51,16 +51,7 @@ ASCII = [
     [["_x-1", "NN"], ["ETE", "NN"], ["a^b", "nn"], ["a$b", "nn"], ['a"b', "nn"]],
     [["a", "DT"]],
 ]
-CHUNKING = "\n".join(
-    [
-        *(f"U0{i}:%x[{i - 2},0]" for i in range(5)),
-        "U05:%x[-1,0]/%x[0,0]\nU06:%x[0,0]/%x[1,0]",
-        *(f"U1{i}:%x[{i - 2},1]" for i in range(5)),
-        *(f"U1{i + 7}:%x[{i},1]/%x[{i + 1},1]" for i in range(-2, 2)),
-        *(f"U2{i + 2}:%x[{i},1]/%x[{i + 1},1]/%x[{i + 2},1]" for i in range(-2, 1)),
-        "B",
-    ]
-)
+CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
 
 
 def docs_of(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:

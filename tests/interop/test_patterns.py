@@ -42,22 +42,7 @@ SENTENCES = [
     [["_x-1", "NN"], ["ÉTÉ", "NN"], ["été", "nn"]],
     [["a", "DT"]],
 ]
-EVERYTHING = r"""
-# All that the language has.
-*
-u:word=%x[0,0]
-U:lower=%X[ 0,0]     # the case of the kind, blanks and what stands here do not matter
-u:tags=%x[-1,1]/%x[0,1]/%x[+1,1]
-b:tag=%X[0,1]
-*:first=%x[@1,0] last=%x[@-1,0]
-u:outside=%x[-5,0]%x[ 7,0] %x[@0,0] %x[@9,0] %x[@-9,0]
-u%x[-1,0]
-u%x[1,0]
-u:capital=%t[0,0,"^\u"] before=%t[-1,0,"\u"]
-u:prefix=%m[0,0,"^.?.?.?"] suffix=%M[0,0,".?.?.?$"]
-u:inside=%m[0,0,"\a-\a*"] few=%m[0,0,"\a*"] dots=%t[0,0,"\.$"] quoted=%t[0,0,"\""]
-u:tag starts=%t[0,1,"^NN"] with=%M[0,1,"^\u\u"] number=%t[1,1,"\D"]
-"""
+EVERYTHING = Path(__file__).with_name("everything.wapiti").read_text(encoding="utf8")
 
 
 def docs_of(sentences: Sequence[Table]) -> list[Doc]:
@@ -325,7 +310,7 @@ def test_untrained_pipelines_are_saved_without_the_file(tmp_path: Path) -> None:
     assert trained(loaded)("a b")[1].tag_ == "Y"
 
 
-def test_initialize_reads_the_file_anew(tmp_path: Path) -> None:
+def test_initialize_reads_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "patterns"
     features = WapitiPatterns(write(path, "u:%x[0,0]"))
     doc = Doc(VOCAB, words=["a", "b"])

@@ -58,14 +58,14 @@ def test_layouts_are_what_their_names_say():
     for layout, limits in LAYOUTS.items():
         contexts = restricted(problem, limits=limits).pairs.contexts
         if layout == "matrices":
-            assert contexts.n_entries == 0
-            assert len(contexts.matrix_rows) == len(contexts.arrays.matrix_of)
+            assert contexts.n_corrections == 0
+            assert len(contexts.matrix_blocks) == len(contexts.arrays.matrix_of)
         elif layout == "frequent":
-            assert contexts.n_entries > 0
-            assert 1 < len(contexts.matrix_rows) < len(contexts.arrays.matrix_of)
+            assert contexts.n_corrections > 0
+            assert 1 < len(contexts.matrix_blocks) < len(contexts.arrays.matrix_of)
         else:
             assert contexts.arrays.constant.all()
-            assert contexts.n_entries > 0
+            assert contexts.n_corrections > 0
 
 
 @pytest.mark.parametrize("n_labels", range(1, 41))
@@ -146,20 +146,20 @@ def test_the_rule_takes_matrices_when_dense_and_entries_when_sparse():
     problem, _ = random_problem(66, 30, [40] * 10, n_bigram=1, n_values=2)
     n = len(problem.corpus.unigram_keys) * 30
     dense = restricted(problem).pairs.contexts
-    assert dense.n_entries == 0
+    assert dense.n_corrections == 0
     assert not dense.arrays.constant.all()
     # One pair of labels in a hundred.
     pairs = np.arange(n, len(problem.theta))
     problem.theta[np.setdiff1d(pairs, pairs[::100])] = 0.0
     sparse = restricted(problem).pairs.contexts
     assert sparse.arrays.constant.all()
-    assert sparse.n_entries > 0
+    assert sparse.n_corrections > 0
 
 
 def test_matrices_keep_to_their_memory():
     problem, _ = random_problem(67, 6, [50] * 4, n_bigram=3)
     limits = Limits(matrix_bytes=1 << 10)
     contexts = restricted(problem, limits=limits).pairs.contexts
-    assert len(contexts.matrix_rows) <= 2
+    assert len(contexts.matrix_blocks) <= 2
     value, _ = evaluate(problem, limits=limits)
     assert value == pytest.approx(evaluate(problem)[0], rel=1e-12)

@@ -107,8 +107,8 @@ def test_a_table_of_frequent_tests_changes_nothing(n_labels):
     tables = full_value_and_grad(problem, n_threads=2)
     few = Limits(table_bytes=3 * 8 * 8)
     loss = chain_loss(problem.corpus, n_labels, limits=few)
-    heads = loss.restrict(loss.all_coordinates()).heads
-    assert heads.n_rows == (3 if n_labels <= 8 else 1)
+    frequent = loss.restrict(loss.all_coordinates()).frequent
+    assert frequent.n_rows == (3 if n_labels <= 8 else 1)
     some = full_value_and_grad(problem, limits=few)
     none = full_value_and_grad(problem, limits=Limits(table_bytes=0))
     for value, gradient in (some, none):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import ChainExamples, Sample
 from spacy_sparsecrf.parallel import Workers
@@ -132,9 +131,3 @@ def test_it_needs_fewer_passes_than_the_whole_corpus_from_the_start():
     for gap in (1e-2, 1e-3):
         goal = (1.0 + gap) * state.value
         assert passes(Hybrid(), goal) < 0.9 * passes(OWLQN(), goal)
-
-
-def test_settings_out_of_range_are_refused_by_name():
-    for settings in ({"growth": 0.9}, {"first_share": -0.1}, {"history": 0}):
-        with pytest.raises(SparseCRFError, match=f"SC306.*{next(iter(settings))}"):
-            Hybrid(**settings)

@@ -20,7 +20,6 @@ from spacy_sparsecrf.solvers.newton.newton_cg import (
     point_at,
     truncated_newton_step,
 )
-from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
@@ -274,18 +273,3 @@ def test_nothing_moves_at_the_minimum():
     assert report.converged
     assert report.passes == 0.0
     np.testing.assert_array_equal(state.theta, before)
-
-
-def test_l1_is_refused():
-    problem, _ = random_problem(89, 3, [6, 4])
-    with pytest.raises(SparseCRFError, match="SC308.*NewtonCG"):
-        Training(problem.corpus, list("abc"), NewtonCG(), l1=0.5, l2=1.0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [({"stored": -2}, "stored"), ({"xi": -0.1}, "xi"), ({"max_cg": 0}, "max_cg")],
-)
-def test_settings_out_of_range_are_refused_by_name(settings, key):
-    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
-        NewtonCG(**settings)

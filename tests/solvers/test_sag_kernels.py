@@ -75,13 +75,13 @@ def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     working = everything(problem.corpus, 3, limits=limits)
     theta, lattice = problem.theta, working.space.lattice
     working.pairs.fill(theta[working.split :])
-    visit = new_workspace(working)._replace(pairs=working.pairs.arrays)
+    workspace = new_workspace(working)._replace(pairs=working.pairs.arrays)
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.
         (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
         for tests in {int(original), s}:
-            found = compiled(forward_loss)(tests, s, working.tables, theta, visit)
+            found = compiled(forward_loss)(tests, s, working.tables, theta, workspace)
             # The copy has minus the weight of its sequence, and labels of neither.
             tokens = spans[int(np.flatnonzero(problem.corpus.weights == abs(weight))[0])]
             known = lattice.labels[lattice.offsets[s]] >= 0

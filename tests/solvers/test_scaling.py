@@ -1,7 +1,5 @@
 """GIS and SCGIS on per-position models."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -93,29 +91,6 @@ def test_the_objective_never_rises(solver, l1, l2, options):
         assert report.passes == 1.0
         last = report.objective
     assert last < 0.9 * first
-
-
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
-@pytest.mark.filterwarnings("ignore:.SCW340")
-def test_the_minimiser_is_that_of_owlqn(solver, kind, l1, l2):
-    problem, _ = local_problem()
-    trained = []
-    for make in (partial(OWLQN, window=0.0), partial(LOCAL_SOLVERS[solver], window=0.0)):
-        training = Training(
-            problem.corpus, list("abc"), make(tolerance=1e-7), l1=l1, l2=l2, kind=kind
-        )
-        for _ in range(600):
-            report = training.step()
-            if report.converged:
-                break
-        assert report.optimality <= 1e-7
-        trained.append(training)
-    expected, found = trained
-    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
-    np.testing.assert_array_equal(found.weights[0], expected.weights[0])
-    np.testing.assert_allclose(found.weights[1], expected.weights[1], atol=1e-6)
 
 
 def twin_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:

@@ -168,27 +168,3 @@ def test_without_a_meta_gain_the_gains_stay():
     state = solver.start(working, penalty, problem.theta)
     solver.step(working, penalty, state)
     np.testing.assert_array_equal(state.gains, 0.1)
-
-
-def test_new_weights_have_the_first_gain():
-    problem = small_problem()
-    working, penalty = stochastic_loss(problem), ElasticNet(0.0, 0.4)
-    solver = SMD(eta0=0.3)
-    state = solver.start(working, penalty, problem.theta)
-    solver.step(working, penalty, state)
-    source = np.arange(len(state.theta))
-    source[::2] = -1
-    new = solver.remap(working, penalty, state, source, state.gradient)
-    np.testing.assert_array_equal(new.gains[::2], 0.3)
-    np.testing.assert_array_equal(new.v[::2], 0.0)
-    np.testing.assert_array_equal(new.gains[1::2], state.gains[1::2])
-    np.testing.assert_array_equal(new.v[1::2], state.v[1::2])
-
-
-def test_settings_out_of_range_are_refused_by_name():
-    for settings in ({"eta0": 0.0}, {"mu": -1.0}, {"batch": 0}):
-        with pytest.raises(SparseCRFError, match=f"SC306.*{next(iter(settings))}"):
-            SMD(**settings)
-    problem, _ = random_problem(70, 3, [4])
-    with pytest.raises(SparseCRFError, match="SC308.*SMD"):
-        Training(problem.corpus, list("abc"), SMD(), l1=0.5, l2=0.1)

@@ -90,8 +90,10 @@ def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
     return found
 
 
-@pytest.mark.parametrize("l1", [0.0, 0.2])
-@pytest.mark.parametrize(("states", "transitions"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("l1", "states", "transitions"),
+    [(0.0, 0, 0), (0.0, 1, 1), (0.2, 0, 0), (0.2, 0, 1), (0.2, 1, 0), (0.2, 1, 1)],
+)
 def test_the_minimiser_is_that_of_crfsuite(
     l1: float, states: int, transitions: int, tmp_path: Path
 ):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.lattice import Shard
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits, in_sequence, in_waves
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits, interleaved_order, sequential_order
 from spacy_sparsecrf.parallel import cut
 
 from .layouts import LAYOUTS, in_every_layout
@@ -42,9 +42,9 @@ def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
     matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
     context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
     chunks = cut(np.diff(shard.offsets), n_chunks)
-    walk = in_waves(shard, chunks, together, context, matrix_of)
-    order = walk.order
-    assert walk.together == together
+    batch = interleaved_order(shard, chunks, together, context, matrix_of)
+    order = batch.order
+    assert batch.together == together
     runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
     # Tokens count from the first of their run.
     first_of_run = np.concatenate(
@@ -65,7 +65,7 @@ def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
 
 
 def test_in_sequence_tokens_stay_where_they_are():
-    assert in_sequence(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
+    assert sequential_order(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
 
 
 @pytest.mark.parametrize("together", [1, 3, 99])
@@ -128,4 +128,4 @@ def test_waves_rewrite_the_matrices_of_extreme_entries(scale):
 def test_whole_chunks_go_together_where_matrices_are_large():
     for n_labels, together in ((10, LIMITS.together), (120, 1 + 40 * len(LENGTHS))):
         problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
-        assert restricted(problem).pairs.walks[0].together == together
+        assert restricted(problem).pairs.batch_orders[0].together == together
