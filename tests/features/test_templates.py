@@ -151,7 +151,7 @@ def test_repeated(first: str, second: str, conjoined: str) -> None:
         parse_templates([first, "u:shape[0]", second])
     assert str(caught.value) == (
         f"[SC104] Template 3 of [components.NAME.features] templates, {second!r}, repeats "
-        f"template 1, {first!r}: both test the same with {conjoined}. Remove one."
+        f"template 1, {first!r}: both are the same feature of {conjoined}. Remove one."
     )
 
 

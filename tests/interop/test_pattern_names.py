@@ -171,7 +171,7 @@ def test_a_component_with_patterns_is_patched():
     for line, error in (
         ("u\tv:{new}\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
         ("u\tu:{new}{\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*kind u of the component is 'u:\{\}/\{\}'"),
+        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*type u of the component is 'u:\{\}/\{\}'"),
         ("u\tlower[0]=a\t#\tZ\t50", r"SC605"),
         ("b\tu:{new}\tX\tZ\t50", r"SC605"),
     ):
