@@ -349,7 +349,7 @@ def test_a_damaged_model_file_is_refused(trained_dir: Path, tmp_path: Path):
 IN_PROCESSES = """
 import multiprocessing, sys
 import spacy
-from tests.toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+from tests.toy import docs_of, examples_of, make_sentences, tags_of, train
 
 if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[1])

@@ -53,6 +53,7 @@ def config_for(corpus: Corpus, **training: Any) -> Any:
 def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: bool = True) -> Any:
     """The config with a component of a saved pipeline beside `sparse_crf`."""
     config["components"][name] = {"source": str(path), "component": "sparse_crf"}
+    config["nlp"]["lang"] = "xx"  # that of the saved pipeline
     names = config["nlp"]["pipeline"]
     config["nlp"]["pipeline"] = [name, *names] if first else [*names, name]
     config["training"]["frozen_components"] = [name] if frozen else []
