@@ -874,7 +874,15 @@ class Errors(metaclass=_Coded):
         "as spacy_sparsecrf.AnnotatedCorpus.v1."
     )
     SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
-    SC643 = "{model} is not a directory for the calibrated pipeline. Give one with --output."
+    SC643 = (
+        "{model} is not a directory, so that --in-place cannot save the calibrated pipeline there. "
+        "Give a directory with --output."
+    )
+    SC644 = (
+        "Thresholds cannot be found for beta = {value} and precision = {precision}. Give either "
+        "--precision P, 0 < P < 1, or --best-f BETA, 0 < BETA."
+    )
+    SC645 = "Both --output {output} and --in-place were given. Give one of them."
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
         "vectors, or both."
@@ -1164,6 +1172,10 @@ class Warnings(metaclass=_Coded):
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): features are shown by their "
         "hashes. Copy it again; a component works without it."
+    )
+    SCW640 = (
+        "{data} is the training data of {model}, on which its probabilities, precision and recall "
+        "are too high. Calibrate on held-out data."
     )
     SCW701 = (
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "

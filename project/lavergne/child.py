@@ -85,7 +85,7 @@ def make_training(
         parts.corpus,
         parts.labels,
         solver,
-        kin=record.kin(parts.corpus),
+        tree=record.kin(parts.corpus),
         stages=stages,
         report=note,
         **options,

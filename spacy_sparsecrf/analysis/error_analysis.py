@@ -215,7 +215,7 @@ class _Comparison:
             gold_span,
             predicted_span,
             found.pair.fault,
-            self._pipe.explain_tokens(doc, rivals),
+            self._pipe.explain_tokens(doc, rivals, forced=True),
         )
 
     def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:

@@ -29,7 +29,7 @@ NAME = "encoded"
 _META = "corpus.json"
 _META_FORM = {"version": int, "start_label": bool}
 # Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
-# C contexts, U tests of labels and B of pairs.
+# C contexts, U unigram and B bigram features.
 _MAPPED = {
     "offsets": SchemaField("<i8", "S+1", cuts="N"),
     "labels": SchemaField("<i4", "N", low=MISSING, below="Y"),
@@ -53,7 +53,7 @@ class FileDraft(Draft):
 
     files: of the directory where the corpus is written; one that is there already is replaced when
     the new one is complete. RAISES: SparseCRFError, also from its methods, where files cannot be
-    written; what is in the directory is then as it was.
+    written; the directory is then unchanged.
     """
 
     def __init__(self, files: Files) -> None:

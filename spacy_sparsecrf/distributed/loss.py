@@ -19,7 +19,7 @@ from ..loss.chain import ChainLoss, distinct, largest
 from ..loss.lattice import Csr, Floats, Longs
 from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
 from ..loss.tree import maximal_subtrees, sum_over_tree
-from ..loss.working import Shifted, WorkingLoss
+from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits
 from ..parallel import WorkerPool, Workers
 
@@ -290,7 +290,7 @@ class Partition(NamedTuple):
         return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
 
 
-class PartitionedWorkingLoss(Shifted):
+class PartitionedWorkingLoss(OffsetLoss):
     """Value and gradient of the loss at working weights; see `WorkingLoss`.
 
     loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are

@@ -26,11 +26,15 @@ from numba.core.runtime.nrt import rtsys
 Function = Callable[..., Any]
 
 
+# Kernels in other directories, of solvers and add-ons, are made of functions in this one.
+_KERNELS = next(path for path in Path(__file__).resolve().parents if path.name == "kernels")
+
+
 @cache
 def _stamp(directory: str) -> str:
-    """A digest of all source files of a directory, by which code on disk is known to be theirs."""
+    """Return a digest of the sources in a directory and in `kernels/`, by which code is valid."""
     digest = sha256()
-    for path in sorted(Path(directory).glob("*.py")):
+    for path in sorted({*_KERNELS.rglob("*.py"), *Path(directory).resolve().glob("*.py")}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -154,95 +154,60 @@ def _differentiate_part(
 
 
 @inner
-def _add_pair_changes(
-    first: int,
-    last: int,
-    n_labels: int,
-    work: SequenceWorkspace,
-    vectors: Vectors,
-    tangents: Tangents,
-    counts: Floats,
-) -> None:
-    """Add products of tokens first:last of an example, and of their changes along a direction.
-
-    Products of the vectors to counts [Y + 1, Yp], of their changes to `work.pair_sums`.
-    """
-    total, middle = work.pair_sums, max(first, 1)
-    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
-    alpha, backward = vectors.alpha, vectors.backward
-    add_products(tokens, starts, n_labels, alpha, backward, counts)
-    # Before the first token nothing changes.
-    add_products(tokens, starts[:0], n_labels, tangents.forward_change, backward, total)
-    add_products(tokens, starts, n_labels, alpha, tangents.backward_change, total)
-
-
-@inner
-def _add_correction_changes(
-    first: int,
-    last: int,
-    c: int,
-    work: SequenceWorkspace,
-    vectors: Vectors,
-    tangents: Tangents,
-    counts: Floats,
-) -> None:
-    """Do for the corrections of context c what `_add_pair_changes` does for its matrix.
-
-    All of tokens first:last begin the example, or none does.
-    """
-    contexts, tokens, begins = work.pairs.contexts, work.tokens[first:last], first == 0
-    e, end = corrections_of(first, c, contexts)
-    given, alpha, backward = (tokens, begins, e, end, contexts), vectors.alpha, vectors.backward
-    add_correction_products(*given, alpha, backward, counts)
-    add_correction_products(*given, alpha, tangents.backward_change, work.correction_sums)
-    if not begins:
-        add_correction_products(*given, tangents.forward_change, backward, work.correction_sums)
-
-
-@inner
 def _change_matrix(
-    first: int,
-    last: int,
-    m: int,
-    has_copy: bool,
-    work: SequenceWorkspace,
-    changes: TangentWorkspace,
+    first: int, last: int, m: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
-    """Write the derivatives of the expected pairs of tokens first:last to `work.pair_sums`.
+    """Write the derivatives of the expected pairs of tokens first:last to `pair_sums`.
 
-    The tokens share matrix m; sparse corrections are not included.
+    The tokens share matrix m; sparse corrections are not included. n_parts: 2 with a clamped
+    lattice, else 1.
     """
-    total, counts, n_labels = work.pair_sums, changes.counts, work.pairs.n_labels
+    total, counts, middle = work.pair_sums, changes.counts, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
+    n_labels, psi, slope = work.pairs.n_labels, work.pairs.potentials.psi, changes.slopes.psi
     fill(total.reshape(-1), 0, total.size, 0.0)
     fill(counts.reshape(-1), 0, counts.size, 0.0)
-    given = first, last, n_labels, work
-    _add_pair_changes(*given, work.vectors, changes.tangents, counts)
-    if has_copy:
-        _add_pair_changes(*given, work.copy, changes.copy, counts)
-    settle_matrix_change(work.pairs.potentials.psi[m], changes.slopes.psi[m], counts, total)
+    for part in range(n_parts):
+        alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
+        add_products(tokens, starts, n_labels, alpha, backward, counts)
+        # Before the first token nothing changes.
+        add_products(tokens, starts[:0], n_labels, forward_change, backward, total)
+        add_products(tokens, starts, n_labels, alpha, backward_change, total)
+    settle_matrix_change(psi[m], slope[m], counts, total)
 
 
 @inner
 def _change_corrections(
-    t: int, c: int, has_copy: bool, work: SequenceWorkspace, changes: TangentWorkspace
+    t: int, c: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
     """Write derivatives of the corrections of context c at token t to `correction_sums`.
 
     The derivatives of their matrix, in `pair_sums` of the workspace, are corrected.
     """
-    contexts, sums, counts = (
-        work.pairs.contexts,
-        work.correction_sums,
-        changes.correction_counts,
-    )
+    contexts, sums, counts = work.pairs.contexts, work.correction_sums, changes.correction_counts
     e, end = corrections_of(t, c, contexts)
+    given = work.tokens[t : t + 1], t == 0, e, end, contexts
     fill(sums, 0, end - e, 0.0)
     fill(counts, 0, end - e, 0.0)
-    _add_correction_changes(t, t + 1, c, work, work.vectors, changes.tangents, counts)
-    if has_copy:
-        _add_correction_changes(t, t + 1, c, work, work.copy, changes.copy, counts)
-    of_entries = counts, work.pair_sums, sums
-    settle_context_changes(e, end, contexts.matrix_of[c], work.pairs, changes.slopes, *of_entries)
+    for part in range(n_parts):
+        alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
+        add_correction_products(*given, alpha, backward, counts)
+        add_correction_products(*given, alpha, backward_change, sums)
+        if t > 0:
+            add_correction_products(*given, forward_change, backward, sums)
+    settle_context_changes(
+        e, end, contexts.matrix_of[c], work.pairs, changes.slopes, counts, work.pair_sums, sums
+    )
+
+
+@inner
+def _vectors_of_part(
+    part: int, work: SequenceWorkspace, changes: TangentWorkspace
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return alpha, backward and their changes, of an example or of its clamped lattice."""
+    vectors = work.vectors if part == 0 else work.copy
+    tangents = changes.tangents if part == 0 else changes.copy
+    return vectors.alpha, vectors.backward, tangents.forward_change, tangents.backward_change
 
 
 @inner
@@ -275,17 +240,17 @@ def _add_pairs(
     """
     sequences, contexts, bigrams = tables.sequences, tables.contexts, tables.bigrams
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    has_copy, weight, first = sequences.copies[s] >= 0, sequences.weights[s], 0
+    n_parts, weight, first = 1 + (sequences.copies[s] >= 0), sequences.weights[s], 0
     for t in range(len(context)):
         m = contexts.matrix_of[context[t]]
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
             continue
         if not contexts.constant[m]:
-            _change_matrix(first, t + 1, m, has_copy, work, changes)
+            _change_matrix(first, t + 1, m, n_parts, work, changes)
         for i in range(first, t + 1):
             begin, end = corrections_of(i, context[i], contexts)
             if begin < end:
-                _change_corrections(i, context[i], has_copy, work, changes)
+                _change_corrections(i, context[i], n_parts, work, changes)
                 _scatter_corrections(begin, end, bigrams, work.correction_sums, weight, product)
         if not contexts.constant[m]:
             rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]

@@ -83,12 +83,12 @@ def infer_example(
     """
     sequences, vectors, copy = tables.sequences, work.vectors, work.copy
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    context, twin = sequences.context[begin:end], sequences.copies[s]
+    context, clamped = sequences.context[begin:end], sequences.copies[s]
     build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
     log_z = infer_part(s, s, tables, theta, work, vectors)
     residual = vectors.marginals
-    if twin >= 0:
-        log_z -= infer_part(s, twin, tables, theta, work, copy)
+    if clamped >= 0:
+        log_z -= infer_part(s, clamped, tables, theta, work, copy)
         for i in range(end - begin):
             for y in range(residual.shape[1]):
                 residual[i, y] -= copy.marginals[i, y]
@@ -164,9 +164,9 @@ def example_loss(
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
-    loss, twin = forward_loss(s, s, tables, theta, work), sequences.copies[s]
-    if twin >= 0:
-        loss -= forward_loss(s, twin, tables, theta, work)
+    loss, clamped = forward_loss(s, s, tables, theta, work), sequences.copies[s]
+    if clamped >= 0:
+        loss -= forward_loss(s, clamped, tables, theta, work)
     return loss
 
 

@@ -316,7 +316,7 @@ def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: 
     for first, last in lattice.store.ranges(lattice.n_tokens):
         found.append(distinct(keys(first, last)))
         lattice.store.release()
-        # So that each is merged a few times only, and memory goes with what is distinct.
+        # Each key is merged a few times only, and memory grows with the distinct keys.
         if sum(map(len, found[1:])) > max(len(found[0]), merged):
             found = [distinct(np.concatenate(found))]
     return found[0] if len(found) == 1 else distinct(np.concatenate(found))

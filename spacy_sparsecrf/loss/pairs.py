@@ -84,18 +84,18 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     space: for its lattice and limits; rows: bigram feature blocks; stochastic: whether potentials
     are built for each sequence instead of once per evaluation.
     """
-    rule = _Rule(space, rows, stochastic)
-    in_matrix = rule.choose()
-    bases = np.where(in_matrix, rule.table, 0)
+    costs = _CostModel(space, rows, stochastic)
+    in_matrix = costs.choose()
+    bases = np.where(in_matrix, costs.table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
     matrix_blocks = _csr(bases[first])
     constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.legal is None)
-    table = np.where(in_matrix, 0, rule.table)
+    table = np.where(in_matrix, 0, costs.table)
     entries, weights = _entries(table, rows, space.n_labels, space.padded)
     corr_ptr = entries[0]
     return ContextLayout(
-        rule.active,
-        rule.context,
+        costs.active,
+        costs.context,
         matrix_blocks,
         Contexts(matrix_of, constant, *entries),
         np.repeat(np.arange(len(table), dtype=np.int32), np.diff(corr_ptr)),
@@ -109,8 +109,8 @@ def bytes_of_pairs(space: Workspace, rows: FeatureBlocks) -> int:
 
     Arguments as `lay_out_contexts`.
     """
-    rule = _Rule(space, rows, False)
-    n_matrices, n_weights = rule.sizes(rule.choose())
+    costs = _CostModel(space, rows, False)
+    n_matrices, n_weights = costs.sizes(costs.choose())
     area = (space.n_labels + 1) * space.padded
     return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * n_weights)
 
@@ -122,7 +122,7 @@ def _csr(matrix: Ints) -> Csr:
     return Csr(indptr, (matrix[present] - 1).astype(np.int32))
 
 
-class _Rule:
+class _CostModel:
     """Cost model of an evaluation, for a division of features into matrices and corrections.
 
     space: for its lattice and limits; rows: bigram feature blocks; stochastic: see

@@ -259,6 +259,6 @@ def _pointers(sizes: Longs) -> Longs:
 
 
 def _sorted_by(table: Csr, key: Ints) -> Csr:
-    """Order the entries of each row of a ragged table by a key of the entry."""
+    """Sort each row of a ragged table by a key of its elements."""
     row = np.repeat(np.arange(len(table)), np.diff(table.indptr))
     return Csr(table.indptr, table.indices[np.lexsort((key[table.indices], row))])

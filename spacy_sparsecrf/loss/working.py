@@ -36,7 +36,7 @@ DerivedT = TypeVar("DerivedT")
 _MAX_KEPT = 1 << 22
 
 
-class Shifted:
+class OffsetLoss:
     """A loss whose solvers optimise an offset from an origin, [K] float64, or [0] for zero.
 
     is_divided: whether the sequences are partitioned among workers.
@@ -50,7 +50,7 @@ class Shifted:
         return theta + self.origin if len(self.origin) else theta
 
 
-class WorkingLoss(Shifted):
+class WorkingLoss(OffsetLoss):
     """Value and gradient of the loss on a working set.
 
     coordinates: [K] int64, ascending (see `chain`); n_unigram: number of potential unigram weights;

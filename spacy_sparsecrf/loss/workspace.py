@@ -65,7 +65,7 @@ _MOST_SPARE = 2
 LARGE_BYTES = 1 << 16
 
 
-class TestColumns:
+class FeatureColumns:
     """The tokens of features in a section: the whole corpus, or a shard if it is in files.
 
     tests: [C] int32, ascending, features with tokens; None for all; tokens: of each of these,
@@ -181,10 +181,10 @@ class Workspace:
         begin = 0 if self.by_shard else shard.begin
         return self.residual[begin : begin + shard.end - shard.begin]
 
-    def _columns(self) -> list[TestColumns]:
+    def _columns(self) -> list[FeatureColumns]:
         lattice = self.lattice
         if not self.by_shard:
-            return [TestColumns(None, lattice.test_tokens)]
+            return [FeatureColumns(None, lattice.test_tokens)]
         found = []
         for shard in self.shards:
             indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
@@ -195,7 +195,7 @@ class Workspace:
             tests = np.flatnonzero(np.diff(col_ptr))
             ends = np.append(col_ptr[tests], col_ptr[-1])
             own = lattice.store.kept((tests.astype(np.int32), ends, tokens))
-            found.append(TestColumns(own[0], Csr(own[1], own[2])))
+            found.append(FeatureColumns(own[0], Csr(own[1], own[2])))
             lattice.store.release()
         return found
 

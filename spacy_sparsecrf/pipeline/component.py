@@ -249,9 +249,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Prediction
 
     @within_memory
-    def predict(self, docs: Iterable[Doc]) -> Predictions:
+    def predict(self, docs: Iterable[Doc], *, forced: bool = True) -> Predictions:
         """Find the labels, without changing the Docs.
 
+        forced: whether to keep annotation that is set, unless [components.NAME] overwrite = true.
         RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
             probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
@@ -260,6 +261,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
         decoders, reader = self._decoders(), self._reader()
+        reader = reader._replace(overwrite=reader.overwrite or not forced)
         if not self._session.warned and self.settings.sequences != "docs":
             self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
         if isinstance(decoders, ChainDecoders):
@@ -399,7 +401,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         Nothing changes if a line is refused.
 
         path: of the lines' file, for messages; replace: whether weights that no line is about are
-        removed. RETURNS: number of changes. A training run that goes on knows nothing of them.
+        removed. RETURNS: number of changes. They do not reach a training run that continues.
         RAISES: SparseCRFError that names file and line.
         """
         names = self._named()

@@ -145,7 +145,7 @@ def make_sparse_crf(
     scorer: Callable[..., dict[str, Any]] | None,
     names: bool | None = None,
 ) -> "SparseCRFPipe":
-    """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
+    """Create a sparse CRF, which learns the annotation of its target, by default tags of tokens.
 
     Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a

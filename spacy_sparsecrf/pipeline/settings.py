@@ -23,8 +23,8 @@
     stack = {}             whether a first-stage model is learnt, whose predictions templates read:
                            {"folds": 5}, see `StackSettings`
 
-Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
-a mistake costs. A rare label with a high weight makes *all* labels of the sequences that have it
+Weights of labels are those of a weighted likelihood: how much an example counts, not the cost of a
+mistake. A rare label with a high weight makes *all* labels of the sequences that have it
 count more; of a per-position model, whose sequences are single tokens, only that token.
 
 A schedule is a list of stages, in which features enter:

@@ -8,20 +8,20 @@ all examples are in the sample, it is OWL-QN, and stops as that does.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..loss.examples import ExampleLoss, Sample, examples_of
-from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from ..solvers import owlqn
-from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, requirements
+from .base import Floats, Longs, Loss, StepReport, evaluate, fields_of, requirements
+from .owlqn import OWLQN, OwlqnState
 
 
 @dataclass(kw_only=True)
-class HybridState(owlqn.OwlqnState):
+class HybridState(OwlqnState):
     """The state of the hybrid method: that of OWL-QN, and its sample.
 
     size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
@@ -36,7 +36,7 @@ class HybridState(owlqn.OwlqnState):
 
 @crf_solvers("spacy_sparsecrf.Hybrid.v1")
 @dataclass(kw_only=True, eq=False)
-class Hybrid(BatchSolver):
+class Hybrid(OWLQN):
     """The hybrid deterministic-stochastic method; its iterations: see the module.
 
     Examples with missing gold labels take part. If a corpus is divided there are no samples: all
@@ -56,38 +56,38 @@ class Hybrid(BatchSolver):
 
     growth: float = 1.5
     first_share: float = 0.01
-    history: int = 20
-    classic: bool = False
-    max_line_search: int = 40
     warm_start_epochs: int = 0
+    average_warm_start: bool = field(default=False, init=False)
+    warm_start_row: bool = field(default=True, init=False)
+    steep_start: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require(1, "growth", "history", "max_line_search")
+        self.require(1, "growth")
         self.require(0, "first_share")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> HybridState:
+    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""
-        inner = self._whole().start(loss, penalty, theta)
-        return _with_sample(inner, 0)
+        return _with_sample(super().start(loss, penalty, theta), 0)
 
     def remap(
         self,
-        loss: WorkingLoss,
+        loss: Loss,
         penalty: ElasticNet,
-        state: HybridState,
+        state: OwlqnState,
         source: Longs,
         gradient: Floats,
     ) -> HybridState:
         """Carry weights and pairs over to another working set; the sample is evaluated again."""
-        inner = self._whole().remap(loss, penalty, state, source, gradient)
-        return _with_sample(inner, state.size)
+        assert isinstance(state, HybridState)
+        return _with_sample(super().remap(loss, penalty, state, source, gradient), state.size)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: HybridState) -> StepReport:
+    def step(self, loss: Any, penalty: ElasticNet, state: OwlqnState) -> StepReport:
         """Do iterations on samples for about a pass and evaluate, or one on all examples."""
+        assert isinstance(state, HybridState)
         n = loss.n_examples
         if loss.is_divided or state.size == n:
-            return self._whole().step(loss, penalty, state)
+            return super().step(loss, penalty, state)
         examples = examples_of(loss)
         order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
@@ -97,11 +97,7 @@ class Hybrid(BatchSolver):
         return self.report(penalty, state, visits / n)
 
     def _iterate(
-        self,
-        examples: ExampleLoss,
-        order: Longs,
-        penalty: ElasticNet,
-        state: HybridState,
+        self, examples: ExampleLoss, order: Longs, penalty: ElasticNet, state: HybridState
     ) -> int:
         """Grow the sample, and do one iteration on it unless it is the whole.
 
@@ -120,33 +116,16 @@ class Hybrid(BatchSolver):
         state.partial_value += examples.add(new, state.theta, state.partial)
         state.known = state.size
         sample = Sample(examples, order[: state.size])
-        inner = owlqn.OwlqnState(
-            state.theta,
-            sample.scale * state.partial + penalty.l2 * state.theta,
-            sample.scale * state.partial_value + penalty.value(state.theta),
-            state.metric,
-            state.steps,
-            state.changes,
-            n_pairs=state.n_pairs,
-        )
-        report = self._whole().step(sample, penalty, inner)
-        state.theta, state.n_pairs = inner.theta, inner.n_pairs
-        state.steps, state.changes = inner.steps, inner.changes
-        state.partial = (inner.gradient - penalty.l2 * inner.theta) / sample.scale
-        state.partial_value = (inner.value - penalty.value(inner.theta)) / sample.scale
+        state.gradient = sample.scale * state.partial + penalty.l2 * state.theta
+        state.value = sample.scale * state.partial_value + penalty.value(state.theta)
+        report = super().step(sample, penalty, state)
+        state.stalled = False
+        state.partial = (state.gradient - penalty.l2 * state.theta) / sample.scale
+        state.partial_value = (state.value - penalty.value(state.theta)) / sample.scale
         return visits + int(report.passes) * state.size
 
-    def _whole(self) -> owlqn.OWLQN:
-        """Return the solver that iterates, on a sample or on all examples."""
-        return owlqn.OWLQN(
-            history=self.history,
-            classic=self.classic,
-            tolerance=self.tolerance,
-            max_line_search=self.max_line_search,
-        )
 
-
-def _with_sample(inner: owlqn.OwlqnState, size: int) -> HybridState:
+def _with_sample(inner: OwlqnState, size: int) -> HybridState:
     """Return a state whose sample is not evaluated yet."""
     nothing = np.zeros_like(inner.theta)
     return HybridState(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)

@@ -22,6 +22,7 @@ Two changes, which `classic` undoes, make it several times faster:
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,7 @@ class OWLQN(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = OwlqnState
+    state_type: ClassVar[type[Any]] = OwlqnState
     requires = requirements()
 
     history: int = 20

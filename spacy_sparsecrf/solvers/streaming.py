@@ -7,11 +7,12 @@ After a pass they stop as all solvers do (see `base`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError, renamed
+from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
@@ -19,22 +20,13 @@ from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
 # A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
+Descent: TypeAlias = SequenceDescent | MinibatchDescent
 
 # Steps are tried on so many examples, growing or shrinking by a factor.
 _SAMPLE = 500
 _FIRST_STEP = 0.1
 _FACTOR = 2.0
 _MAX_TRIALS = 10
-
-
-class Descent(Protocol):
-    """Passes of stochastic descent; sequences: [S] int64, the examples."""
-
-    sequences: Longs
-
-    def loss_after(self, sample: Longs, eta: float) -> float:
-        """Return the loss of a sample [n] int64 after a pass with step eta, which is undone."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ def test_what_is_set_has_no_runner_up(trained: Language):
     words = ["the", "plan", "of", "a", "plan"]
     free, doc = Doc(trained.vocab, words=words), Doc(trained.vocab, words=words)
     doc[1].tag_ = "JJ"
-    tokens = pipe.explain_doc(doc).tokens
+    tokens = pipe.explain_doc(doc, forced=True).tokens
     assert (tokens[1].label, tokens[1].probability) == ("JJ", pytest.approx(1.0))
     assert (tokens[1].runner_up, tokens[1].runner_up_probability) == (None, 0.0)
     assert all(c.rival == 0.0 for c in tokens[1].contributions)
@@ -255,4 +255,4 @@ def test_what_is_set_has_no_runner_up(trained: Language):
     [marginals] = pipe.marginals([doc], forced=True)
     assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
     pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
-    assert pipe.explain_doc(doc) == pipe.explain_doc(free)
+    assert pipe.explain_doc(doc, forced=True) == pipe.explain_doc(free)

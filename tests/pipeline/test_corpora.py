@@ -335,7 +335,7 @@ def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
     for token in gold:
         token._.set(EXTENSION, token.text == "firm")
     example = Example(Doc(blank.vocab, words=words, spaces=[True, True, False]), gold)
-    Annotations.parse(EVERYTHING).hand_over(example)
+    Annotations.parse(EVERYTHING).copy_to_predicted(example)
     predicted = example.predicted
     assert [token.tag_ for token in predicted] == ["A", "", "E"]
     assert not predicted.ents and predicted[2].ent_iob_ == "O"
@@ -355,7 +355,7 @@ def test_sentences_begin_where_gold_ones_do(words: list[str], blank: Language):
     )
     predicted = Doc(blank.vocab, words=words, spaces=[False] * len(words))
     example = Example(predicted, gold)
-    Annotations.parse(["sents"]).hand_over(example)
+    Annotations.parse(["sents"]).copy_to_predicted(example)
     starts = [bool(token.is_sent_start) for token in predicted]
     assert starts == {3: [True, True, True], 4: [True, False, True, True]}.get(
         len(words), [True, False, True, True, False]

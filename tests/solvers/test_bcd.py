@@ -13,8 +13,9 @@ from spacy_sparsecrf.solvers.bcd.block_loss import BlockLayout
 from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
-from ..loss.test_blocks import everything, single_test
+from ..loss.test_blocks import single_test
 from ..reference import random_problem
+from .cases import working_loss as everything
 from .test_solvers import dense_weights, train
 
 

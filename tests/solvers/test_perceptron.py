@@ -11,7 +11,8 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
-from .test_sgd import lattice_order, stochastic_loss
+from .cases import working_loss
+from .test_sgd import lattice_order
 
 NONE = ElasticNet(0.0, 0.0)
 
@@ -26,11 +27,11 @@ NONE = ElasticNet(0.0, 0.0)
         {"n_unigram": 0},
     ],
 )
-def test_passes_equal_a_slow_twin(options):
+def test_passes_equal_the_reference(options):
     problem, _ = random_problem(91, 3, [4, 3, 5, 2, 1], n_values=2, **options)
     # The longest has a missing label, and is left out.
     problem.corpus.labels[8] = -1
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     solver = AveragedPerceptron(seed=4)
     # No ties.
     start = 0.1 * problem.theta
@@ -60,7 +61,7 @@ def test_it_ends_when_it_decodes_a_separable_corpus():
     problem, _ = random_problem(92, 3, [4, 3, 5, 2] * 10, n_values=4)
     for tokens in problem.sequences():
         problem.corpus.labels[tokens.start : tokens.stop] = problem.best_path(tokens)
-    working, solver = stochastic_loss(problem), AveragedPerceptron()
+    working, solver = working_loss(problem), AveragedPerceptron()
     state = solver.start(working, NONE, np.zeros_like(problem.theta))
     wrong = []
     for _ in range(60):

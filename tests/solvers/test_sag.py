@@ -18,31 +18,9 @@ from spacy_sparsecrf.training.training import Training
 
 from ..data import DATA, needs
 from ..reference import random_problem
-from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
-from .test_solvers import smooth_minimum
+from .cases import LENGTHS, everything
 
 OCR = DATA / "ocr-letters.npz"
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sampling", MODES)
-def test_convergence_is_linear(sampling, method):
-    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
-    penalty, working = ElasticNet(0.0, 1.0), everything(problem.corpus, 3)
-    lowest = smooth_minimum(problem, 0.0, 1.0)[0]
-    solver = SAG(sampling=sampling, method=method)
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    gaps = [state.value - lowest]
-    while gaps[-1] > 1e-9 * lowest:
-        assert len(gaps) < 500
-        gaps.append(solver.step(working, penalty, state).objective - lowest)
-    # At first sequences are missing; then the logarithm of the gap falls along a line.
-    logs = np.log(gaps[3:])
-    assert len(logs) >= 8
-    epochs = np.arange(len(logs))
-    assert np.corrcoef(epochs, logs)[0, 1] < -0.98
-    middle = len(logs) // 2
-    assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
 
 
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
@@ -62,27 +40,6 @@ def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
     empty = loss.restrict(source[:0], stochastic=True)
     nothing = solver.remap(empty, penalty, state, source[:0], state.gradient[:0])
     assert solver.step(empty, penalty, nothing).n_active == 0
-
-
-def test_converged_means_that_the_certificate_holds():
-    # Long after the paper's test of the stored gradients holds, the gradient itself is as large.
-    problem, _ = random_problem(82, 3, [5, 4, 6, 3] * 10, n_values=4)
-    penalty, tolerance = ElasticNet(0.0, 0.3), 0.02
-    working, solver = everything(problem.corpus, 3), SAG(sampling="uniform", tolerance=tolerance)
-    early = 0
-    for seed in range(6):
-        solver.seed = seed
-        state = solver.start(working, penalty, np.zeros_like(problem.theta))
-        report = solver.step(working, penalty, state)
-        while not report.converged:
-            estimate = penalty.distance(state.theta, state.total)
-            early += state.curvatures.min() > 0.0 and estimate <= tolerance
-            report = solver.step(working, penalty, state)
-            _, gradient = working.value_and_grad(state.theta)
-            distance = penalty.distance(state.theta, gradient)
-            assert report.converged == (distance <= tolerance)
-            assert report.optimality == pytest.approx(distance, rel=1e-9)
-    assert early > 0
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.2])
@@ -142,17 +99,6 @@ def test_steps_that_are_too_long_are_shortened():
     assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
 
 
-def test_memory_is_of_the_precision_and_the_size_that_is_documented():
-    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=0)
-    always, _ = random_problem(88, 3, [6, 5, 4] * 4, n_bigram=1)
-    for corpus, groups in ((problem.corpus, 0), (always.corpus, 12)):
-        for precision, width in (("float64", 8), ("float32", 4)):
-            working = everything(corpus, 3, precision)
-            state = SAG().start(working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates)))
-            # N tokens, 3 labels, which are padded to 8.
-            assert state.nodes.nbytes + state.pairs.nbytes == width * 8 * (60 + groups * 3)
-
-
 def test_memory_lasts_as_long_as_its_loss():
     problem, _ = random_problem(90, 3, LENGTHS)
     working, solver = everything(problem.corpus, 3), SAG()
@@ -207,15 +153,3 @@ def test_non_uniform_sampling_needs_no_more_passes_on_letters():
     uniform = passes_to(corpus, "uniform", target, 400.0)
     assert uniform < 400.0
     assert passes_to(corpus, "nus*", target, 400.0) <= uniform
-
-
-@pytest.mark.parametrize("sampling", MODES)
-def test_all_sequences_are_soon_seen(sampling):
-    problem, _ = random_problem(91, 2, [1, 2] * 100, n_bigram=0)
-    working, penalty = everything(problem.corpus, 2), ElasticNet(0.0, 1.0)
-    solver = SAG(sampling=sampling)
-    state = solver.start(working, penalty, problem.theta)
-    # Of 200 that are drawn alike, the last takes about log(200) passes; half as likely, twice that.
-    for _ in range(20):
-        solver.step(working, penalty, state)
-    assert state.curvatures.min() > 0.0

@@ -6,7 +6,6 @@ from scipy.optimize import minimize_scalar
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.gis.gis import GIS
@@ -17,18 +16,13 @@ from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
-from .test_solvers import LOCAL_SOLVERS
+from .test_solvers import LOCAL_SOLVERS, make_loss
 
 
 def local_problem(seed: int = 71, **options) -> tuple[Problem, ChainLoss]:
     options = {"n_bigram": 2, "n_values": 3, "weighted": True, "missing": 0.1} | options
     problem, _ = random_problem(seed, 3, [6, 4, 7, 5, 8], **options)
-    return problem, make_loss(problem)
-
-
-def make_loss(problem: Problem, pairs: bool = True) -> ChainLoss:
-    corpus = local_corpus(problem.corpus, problem.n_labels, pairs)
-    return ChainLoss(corpus, problem.n_labels, Workers(1))
+    return problem, make_loss(problem, "memm")
 
 
 def bound(weight, observed, expected, slowing, l1, l2, new):
@@ -93,7 +87,7 @@ def test_the_objective_never_rises(solver, l1, l2, options):
     assert last < 0.9 * first
 
 
-def twin_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
+def reference_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
     """Goodman 2002, figure 2, by evaluating the whole loss for each weight."""
     working = loss.restrict(loss.all_coordinates())
     theta = theta.copy()
@@ -114,7 +108,9 @@ def test_a_sweep_equals_one_that_keeps_nothing(l1):
     solver = SCGIS()
     state = solver.start(working, penalty, theta.copy())
     solver.step(working, penalty, state)
-    np.testing.assert_allclose(state.theta, twin_sweep(problem, loss, theta, penalty), atol=1e-9)
+    np.testing.assert_allclose(
+        state.theta, reference_sweep(problem, loss, theta, penalty), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("by_test", [False, True])
@@ -137,7 +133,7 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
     # Columns of one test each.
     problem.corpus.uni_indices[:] = problem.corpus.uni_indices % 3
     problem.corpus.uni_indices.sort()
-    loss = make_loss(problem)
+    loss = make_loss(problem, "memm")
     penalty = ElasticNet(0.0, 0.01)
     working = loss.restrict(loss.all_coordinates())
     for make in LOCAL_SOLVERS.values():
@@ -164,7 +160,7 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
         problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_tests, n_bigram=0, n_values=6)
         for t in range(problem.corpus.n_tokens):
             problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
-        loss = make_loss(problem)
+        loss = make_loss(problem, "memm")
         owlqn, gis, scgis = (begin(loss, make(), penalty) for make in (OWLQN, GIS, SCGIS))
         lowest = [owlqn() for _ in range(20)][-1]
         reached = [scgis() for _ in range(10)][-1]

@@ -9,7 +9,6 @@ from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
@@ -23,13 +22,9 @@ from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
+from .cases import working_loss
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
-
-
-def stochastic_loss(problem: Problem, **options: Limits) -> WorkingLoss:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
-    return loss.restrict(loss.all_coordinates(), stochastic=True)
 
 
 def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -46,7 +41,7 @@ def test_one_step_on_an_example_with_missing_labels(options, limits):
     problem, _ = random_problem(61, 3, [6], **options)
     assert -1 in problem.corpus.labels
     assert max(problem.corpus.labels) >= 0
-    working = stochastic_loss(problem, limits=limits)
+    working = working_loss(problem, limits=limits)
     descent = SequenceDescent(working, ElasticNet(0.0, 0.0), missing=True)
     descent.theta[:] = problem.theta
     value, gradient = problem.loss()
@@ -56,14 +51,14 @@ def test_one_step_on_an_example_with_missing_labels(options, limits):
 
 def test_copies_belong_to_their_sequences():
     problem, _ = random_problem(62, 3, [5, 3, 6, 4, 2, 5], **MISSING)
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     lattice = working.space.lattice
     whole = np.flatnonzero(lattice.weights > 0.0)
     assert 0 < (lattice.copies >= 0).sum() < len(whole)
     for s in np.flatnonzero(lattice.copies >= 0):
-        twin = lattice.copies[s]
-        assert lattice.weights[twin] == -lattice.weights[s]
-        here, there = (slice(*lattice.offsets[i : i + 2]) for i in (s, twin))
+        clamped = lattice.copies[s]
+        assert lattice.weights[clamped] == -lattice.weights[s]
+        here, there = (slice(*lattice.offsets[i : i + 2]) for i in (s, clamped))
         np.testing.assert_array_equal(lattice.context[here], lattice.context[there])
         np.testing.assert_array_equal(
             lattice.tests.take(np.arange(here.start, here.stop)).indices,
@@ -114,10 +109,10 @@ def lattice_order(problem: Problem, working: WorkingLoss) -> np.ndarray:
 
 # What is due of a small l2 is taken off without an exp, of many weights at once.
 @pytest.mark.parametrize("l2", [0.0, 1e-6, 1e-3, 0.5])
-def test_passes_of_sgd_l1_equal_a_slow_twin(l2):
+def test_passes_of_sgd_l1_equal_the_reference(l2):
     penalty = ElasticNet(0.4 if l2 == 0.0 else 0.3, l2)
     problem, _ = random_problem(65, 3, [4, 3, 5, 2], n_values=60, n_bigram=1, weighted=True)
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     solver = SGDL1(eta0=0.2, decay=0.7, seed=3)
     state = solver.start(working, penalty, 0.3 * problem.theta)
     theta, received, due = 0.3 * problem.theta, np.zeros_like(problem.theta), 0.0
@@ -135,7 +130,7 @@ def test_passes_of_sgd_l1_equal_a_slow_twin(l2):
 
 def test_no_weight_receives_more_than_is_due_nor_crosses_zero():
     problem, _ = random_problem(63, 3, [5, 3, 6, 4] * 5, **MISSING)
-    working, penalty = stochastic_loss(problem), ElasticNet(0.5, 0.1)
+    working, penalty = working_loss(problem), ElasticNet(0.5, 0.1)
     solver = SGDL1(eta0=0.3)
     state = solver.start(working, penalty, problem.theta)
     for _ in range(4):
@@ -153,7 +148,7 @@ def test_the_penalty_does_not_depend_on_the_unit_of_weights():
     results = []
     for unit in (1.0, 4.0):
         corpus = dataclasses.replace(problem.corpus, weights=unit * problem.corpus.weights)
-        working = stochastic_loss(Problem(corpus, 3, problem.theta))
+        working = working_loss(Problem(corpus, 3, problem.theta))
         penalty = ElasticNet(unit * 0.5, unit * 0.1)
         solver = SGDL1(eta0=0.2 / unit)
         state = solver.start(working, penalty, np.zeros_like(problem.theta))
@@ -185,9 +180,9 @@ def small_problem() -> Problem:
 @in_every_layout
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_passes_of_sgd_equal_a_slow_twin(schedule, batch, limits):
+def test_passes_of_sgd_equal_the_reference(schedule, batch, limits):
     problem, l2, eta = small_problem(), 0.7, 0.1
-    working, penalty = stochastic_loss(problem, limits=limits), ElasticNet(0.0, l2)
+    working, penalty = working_loss(problem, limits=limits), ElasticNet(0.0, l2)
     solver = SGD(schedule=schedule, eta0=eta, batch=batch, decay=0.6, average_from=2, seed=2)
     state = solver.start(working, penalty, problem.theta)
     theta, iterates, k, n = problem.theta.copy(), [], 0, 5
@@ -213,9 +208,9 @@ def test_passes_of_sgd_equal_a_slow_twin(schedule, batch, limits):
 
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.3), ElasticNet(0.4, 0.0)])
-def test_passes_of_adagrad_equal_a_slow_twin(penalty, batch):
+def test_passes_of_adagrad_equal_the_reference(penalty, batch):
     problem = small_problem()
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     solver = AdaGrad(eta0=0.4, delta=0.5, batch=batch, seed=2)
     state = solver.start(working, penalty, problem.theta)
     theta, squares = problem.theta.copy(), np.zeros_like(problem.theta)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
@@ -29,6 +28,7 @@ from spacy_sparsecrf.training.training import Training
 from ..data import ORACLE, needs, read_oracle
 from ..oracle_cases import oracle_corpus, oracle_training
 from ..reference import Problem, bfgs_inverse, local_loss, random_problem
+from .cases import METHODS, SAMPLINGS, working_loss
 
 # Batch solvers, as functions of the settings that all of them have.
 SOLVERS = {
@@ -192,6 +192,47 @@ def test_active_sets_agree_up_to_ties(solver):
     assert not theta[idle].any()
 
 
+@pytest.mark.parametrize(
+    "solver",
+    [
+        *(SAG(sampling=sampling, method=method) for sampling in SAMPLINGS for method in METHODS),
+        OEG(),
+    ],
+)
+def test_convergence_is_linear(solver):
+    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
+    is_dual = isinstance(solver, OEG)
+    l2 = 5.0 if is_dual else 1.0
+    penalty, working = ElasticNet(0.0, l2), working_loss(problem)
+    lowest = smooth_minimum(problem, 0.0, l2)[0]
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
+    gaps = []
+    while not gaps or gaps[-1] > 1e-9 * lowest:
+        assert len(gaps) < 500
+        objective = solver.step(working, penalty, state).objective
+        gaps.append(lowest - state.dual if is_dual else objective - lowest)
+    # At first sequences are missing; then the logarithm of the gap falls along a line.
+    logs = np.log(gaps[2:])
+    assert len(logs) >= 8
+    assert np.corrcoef(np.arange(len(logs)), logs)[0, 1] < -0.98
+    middle = len(logs) // 2
+    assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
+
+
+@pytest.mark.parametrize(("precision", "width"), [("float64", 8), ("float32", 4)])
+@pytest.mark.parametrize(("n_bigram", "n_groups"), [(0, 0), (1, 12)])
+def test_memory_is_of_the_size_that_is_documented(n_bigram, n_groups, precision, width):
+    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=n_bigram)
+    working = working_loss(problem, precision=precision)
+    start = working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates))
+    sag, oeg = SAG().start(*start), OEG().start(*start)
+    # 60 tokens; 3 labels, which are padded to 8.
+    size = width * 8 * (60 + n_groups * 3)
+    assert sag.nodes.nbytes + sag.pairs.nbytes == size
+    points = oeg.node_theta, oeg.pair_theta, oeg.nodes, oeg.pairs
+    assert sum(array.nbytes for array in points) == 2 * size
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["bcd", "sag", "oeg"])
 def test_single_precision_gets_near_the_minimum(solver):
@@ -250,26 +291,6 @@ def test_training_continues_from_a_model_at_its_objective(dtype):
     rel = 1e-13 if dtype == "float64" else 1e-6
     assert second.objective == pytest.approx(first.objective, rel=rel)
     assert second.model().to_bytes() == first.model().to_bytes()
-
-
-def test_weights_are_carried_over_by_the_names_of_labels():
-    problem, observations = random_problem(28, 3, [6, 5, 4])
-    first = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.2, l2=0.1, dtype="float64")
-    first.step()
-    builder = CorpusBuilder()
-    moved = np.array([2, 0, 3], dtype=np.int32)[problem.corpus.labels]
-    builder.add(observations, moved)
-    second = Training(
-        builder.build(),
-        ["b", "new", "a", "c"],
-        OWLQN(),
-        l1=0.2,
-        l2=0.1,
-        dtype="float64",
-        init=first.model(),
-    )
-    assert second.model().n_active == first.model().n_active
-    assert first.model().n_active > 0
 
 
 @pytest.mark.parametrize("n_pairs", [0, 3, 4, 11])

@@ -58,7 +58,7 @@ def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="t
         found.corpus,
         LABELS,
         solver,
-        kin=kin,
+        tree=kin,
         stages=stages,
         report=reports.append,
         **(PENALTY | options),
@@ -207,7 +207,7 @@ def test_real_values_enter_in_stages(admit):
     kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
     stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
-    run = StagedTraining(corpus, LABELS, solver, kin=kin, stages=stages, **PENALTY)
+    run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
     admitted[corpus.value_tests[2]] = False

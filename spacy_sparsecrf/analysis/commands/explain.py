@@ -38,7 +38,7 @@ def explain(
         shown: DocExplanation | ModelExplanation
         if text:
             [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
-            shown, title = pipe.explain_doc(doc), pipe.name
+            shown, title = pipe.explain_doc(doc, forced=True), pipe.name
         else:
             shown, title = pipe.explain(n), pipe.name
         if html is not None:
