@@ -68,12 +68,7 @@ def infer_part(
 
 @inner
 def infer_example(
-    s: int,
-    number: int,
-    tables: Tables,
-    theta: Floats,
-    pair_theta: Floats,
-    work: SequenceWorkspace,
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its clamped lattice.
 
@@ -153,12 +148,7 @@ def forward_loss(
 
 @inner
 def example_loss(
-    s: int,
-    number: int,
-    tables: Tables,
-    theta: Floats,
-    pair_theta: Floats,
-    work: SequenceWorkspace,
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Return the loss of `infer_example`, with the same arguments, without its residuals."""
     sequences = tables.sequences
@@ -179,11 +169,7 @@ def expect_example_pairs(
     Sparse corrections are not included. work: after `infer_example`; has_copy: whether the
     example has a clamped lattice.
     """
-    n_labels, total, psi = (
-        work.pairs.n_labels,
-        work.pair_sums,
-        work.pairs.potentials.psi[m],
-    )
+    n_labels, total, psi = (work.pairs.n_labels, work.pair_sums, work.pairs.potentials.psi[m])
     vectors, copy, middle = work.vectors, work.copy, max(first, 1)
     tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
     fill(total.reshape(-1), 0, total.size, 0.0)
@@ -204,11 +190,7 @@ def settle_example_corrections(
     Tokens first:last have context c; all of them begin the example, or none does. The counts of
     their matrix, in `work.pair_sums`, are corrected. labels: [T].
     """
-    contexts, potentials, sums = (
-        work.pairs.contexts,
-        work.pairs.potentials,
-        work.correction_sums,
-    )
+    contexts, potentials, sums = (work.pairs.contexts, work.pairs.potentials, work.correction_sums)
     tokens, begins, m = work.tokens[first:last], first == 0, contexts.matrix_of[c]
     e, end = corrections_of(first, c, contexts)
     vectors, copy, padded = work.vectors, work.copy, work.pair_sums.shape[1]

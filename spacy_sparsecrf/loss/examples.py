@@ -227,11 +227,7 @@ class SequenceDescent:
     """
 
     def __init__(
-        self,
-        working: Any,
-        penalty: ElasticNet,
-        missing: bool = False,
-        n_examples: int = 0,
+        self, working: Any, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
     ) -> None:
         self._examples = examples_of(working)
         known = self._examples.complete

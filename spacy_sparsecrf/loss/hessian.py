@@ -208,12 +208,7 @@ class HessianProduct:
         )
 
     def _differentiate(
-        self,
-        i: int,
-        vector: Floats,
-        scores: Floats | None,
-        vectors: Vectors,
-        tangents: Tangents,
+        self, i: int, vector: Floats, scores: Floats | None, vectors: Vectors, tangents: Tangents
     ) -> list[Floats]:
         """Run the recursions over shard i; `marginal_change` replaces its residuals.
 

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
@@ -13,6 +12,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
 from spacy_sparsecrf.features.templates import parse_templates
+
+from ..toy import ENGLISH
 
 TEMPLATES = [
     "b:",
@@ -201,11 +202,10 @@ def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
 @pytest.mark.parametrize("start_label", [True, False])
 def test_admission_is_that_of_the_reference(seed, start_label):
     rng = np.random.default_rng(seed)
-    nlp = spacy.blank("xx")
     # A word has one n-gram, or several: then hashes are not told apart here.
     words = np.array(["a", "b", "c", "ab", "ba"])
     sequences = [rng.choice(words, n).tolist() for n in rng.integers(2, 5, 12)]
-    docs = [Doc(nlp.vocab, words=words) for words in sequences]
+    docs = [Doc(ENGLISH, words=words) for words in sequences]
     features = Featurizer(TEMPLATES, start_label=start_label)
     lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
     record = TemplateTreeRecord(features, features, lineage)
@@ -243,7 +243,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     features = Featurizer(templates)
     lineage = lineage_of(templates, Stage((templates[0],)), Stage(("*",)))
     record = TemplateTreeRecord(features, features, lineage)
-    doc = Doc(spacy.blank("xx").vocab, words=["ab", "ba", "c"])
+    doc = Doc(ENGLISH, words=["ab", "ba", "c"])
     builder = CorpusBuilder()
     builder.add(record([doc], "docs"), np.zeros(3, np.int32))
     corpus = builder.build()
@@ -262,8 +262,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
 def test_the_record_gives_the_observations_of_the_features_whatever_the_batches():
     features = Featurizer(TEMPLATES)
     lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
-    nlp = spacy.blank("xx")
-    docs = [Doc(nlp.vocab, words=list(text)) for text in ("abca", "bb", "cabac", "", "a")]
+    docs = [Doc(ENGLISH, words=list(text)) for text in ("abca", "bb", "cabac", "", "a")]
     kins = []
     for size in (1, 2, 5):
         record = TemplateTreeRecord(features, features, lineage)

@@ -190,3 +190,15 @@ def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeyp
     before = stamp(str(tmp_path / "sag"))
     (tmp_path / changed).write_text("x = 2\n", encoding="utf-8")
     assert stamp(str(tmp_path / "sag")) != before
+
+
+class Renamed:
+    """A class of an argument, of which an earlier version has left code."""
+
+
+def test_an_index_with_classes_that_no_longer_exist_counts_as_empty(tmp_path, monkeypatch):
+    index = caching._Index(str(tmp_path), "kernel", "stamp")
+    index._save_index({Renamed: "kernel.nbc"})
+    assert index._load_index() == {Renamed: "kernel.nbc"}
+    monkeypatch.delattr(sys.modules[__name__], "Renamed")
+    assert index._load_index() == {}

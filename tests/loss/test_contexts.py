@@ -28,10 +28,7 @@ def sparse_problem(seed: int, n_labels: int, lengths: list[int], **options) -> P
 
 
 def restricted(
-    problem: Problem,
-    precision: str = "float64",
-    n_threads: int = 1,
-    limits: Limits = LIMITS,
+    problem: Problem, precision: str = "float64", n_threads: int = 1, limits: Limits = LIMITS
 ) -> WorkingLoss:
     workers = Workers(n_threads)
     loss = ChainLoss(problem.corpus, problem.n_labels, workers, precision, limits=limits)
