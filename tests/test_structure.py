@@ -60,20 +60,20 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
-    "analysis": 2215,
+    "analysis": 2214,
     "cli": 738,
-    "corpus": 1727,
+    "corpus": 1724,
     "decoding": 1124,
     "distributed": 1356,
     "features": 3565,
-    "graphs": 1778,
+    "graphs": 1747,
     "interop": 3269,
-    "kernels": 6996,
-    "loss": 3813,
+    "kernels": 6939,
+    "loss": 3825,
     "model": 889,
-    "others": 2850,
-    "pipeline": 4031,
-    "solvers": 4861,
+    "others": 2888,
+    "pipeline": 4048,
+    "solvers": 4917,
     "targets": 1248,
     "training": 1857,
 }
