@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
-from ..kernels.minibatch import Moving, StepRule, step_all
-from ..kernels.sgd import Paid, penalise
+from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import Shifted
 from ..parallel import Workers
@@ -27,7 +26,7 @@ from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 LBP = Inference()
 
 
-class GraphLoss(Shifted):
+class GraphLoss(Shifted, ExampleLoss):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
@@ -183,36 +182,6 @@ class GraphLoss(Shifted):
         gradient += both.real
         product += both.imag / STEP
         return float(loss.real)
-
-    def descend(
-        self,
-        order: Longs,
-        paid: tuple[Paid, Paid],
-        rates: tuple[float, float],
-        eta: float,
-        decay: float,
-    ) -> float:
-        """Pass over examples once; see `ExampleLoss.descend`."""
-        own, loss = paid[0], 0.0
-        for s in order:
-            gradient = np.zeros_like(own.theta)
-            loss += self.add(np.array([s]), own.theta, gradient)
-            own.due[:] += eta * np.array(rates)
-            own.theta[:] -= eta * gradient
-            penalise(self.row_ptr, own)
-            eta *= decay
-        return loss
-
-    def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
-    ) -> float:
-        """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
-        gradient, loss = np.zeros_like(theta), 0.0
-        for number, eta in enumerate(etas):
-            members = order[number * batch : (number + 1) * batch]
-            loss += self.add(members, theta, gradient)
-            step_all(Moving(rule, eta, gradient, theta, extra))
-        return loss
 
     def _add(
         self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace

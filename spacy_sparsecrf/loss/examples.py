@@ -1,25 +1,33 @@
 """A loss by example: gradients of some examples, and passes of stochastic descent over them."""
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..kernels.hessian import Turn
 from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
-from ..kernels.minibatch import RowMarks, StepRule, add_gradient_and_product, minibatch_pass
+from ..kernels.minibatch import (
+    Moving,
+    RowMarks,
+    StepRule,
+    add_gradient_and_product,
+    minibatch_pass,
+    step_all,
+)
 from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
 
-class ExampleLoss(Protocol):
+class ExampleLoss:
     """A loss that is a sum over examples, which can be visited one by one.
 
     sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
     row_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
-    of the weights behind these shrinks by itself; n_weights: K.
+    of the weights behind these shrinks by itself; n_weights: K. Passes are here those of a loss
+    whose weights are all unigram weights, and all have a gradient at each step.
     """
 
     sequences: Longs
@@ -33,7 +41,7 @@ class ExampleLoss(Protocol):
         members: [b] int64; theta: [K]; gradient: [K], added to.
         RETURNS: the weighted sum of their losses.
         """
-        ...
+        raise NotImplementedError
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
@@ -43,7 +51,7 @@ class ExampleLoss(Protocol):
         members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
         RETURNS: the weighted sum of the examples' losses.
         """
-        ...
+        raise NotImplementedError
 
     def descend(
         self,
@@ -54,13 +62,26 @@ class ExampleLoss(Protocol):
         decay: float,
     ) -> float:
         """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
-        ...
+        own, loss = paid[0], 0.0
+        for s in order:
+            gradient = np.zeros_like(own.theta)
+            loss += self.add(np.array([s]), own.theta, gradient)
+            own.due[:] += eta * np.array(rates)
+            own.theta[:] -= eta * gradient
+            penalise(self.row_ptr, own)
+            eta *= decay
+        return loss
 
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
         """Pass over examples once; see `MinibatchDescent.run`."""
-        ...
+        gradient, loss = np.zeros_like(theta), 0.0
+        for number, eta in enumerate(etas):
+            members = order[number * batch : (number + 1) * batch]
+            loss += self.add(members, theta, gradient)
+            step_all(Moving(rule, eta, gradient, theta, extra))
+        return loss
 
 
 def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
@@ -80,7 +101,7 @@ def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
     return SequenceWorkspace(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
-class ChainExamples:
+class ChainExamples(ExampleLoss):
     """The loss of chains by example; see `ExampleLoss`.
 
     working: the loss on the weights to learn, [K], laid out for a stochastic solver. An *example*
@@ -138,13 +159,13 @@ class ChainExamples:
         eta: float,
         decay: float,
     ) -> float:
-        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
+        """Pass over examples once; see `ExampleLoss.descend`."""
         return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self._work))
 
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
-        """Pass over examples once; see `MinibatchDescent.run`."""
+        """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
         pass_of = order, batch, etas, rule, self.tables, self._new_marks()
         summed = self.summed(self._gradient)
         return float(minibatch_pass(*pass_of, theta, extra, summed, self._work))
