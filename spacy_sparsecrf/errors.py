@@ -1,10 +1,15 @@
 """Every message of the package, with its code, its exception and its warning category."""
 
 import warnings
+from typing import Any
 
 
 class SparseCRFWarning(UserWarning):
     """Warn of something in data or settings that is probably a mistake."""
+
+
+class SparseCRFDeprecationWarning(SparseCRFWarning, FutureWarning):
+    """Warn of a deprecated setting; unlike DeprecationWarning, Python shows it by default."""
 
 
 class SparseCRFError(ValueError):
@@ -14,6 +19,21 @@ class SparseCRFError(ValueError):
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
     warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def renamed(block: str, old: str, new: str, former: Any, value: Any, default: Any) -> Any:
+    """Return the value of a renamed setting, which a config may still have under its former name.
+
+    block: of the config; old, new: the names; former: the value under the former name, None where
+    the config has none; value: under the new name; default: of the setting. A former name with the
+    default, as filled configs of earlier versions have it, is ignored. Otherwise it counts, and
+    raises warning SCW213.
+    """
+    if former is None or former == default:
+        return value
+    message = Warnings.SCW213.format(block=block, old=old, new=new)
+    warnings.warn(message, SparseCRFDeprecationWarning, stacklevel=3)
+    return former
 
 
 class _Coded(type):
@@ -793,6 +813,8 @@ class Errors(metaclass=_Coded):
         "other, as in orth,ner."
     )
     SC607 = "There is no config {name!r}. Choose one of: {known}."
+    SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
+    SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f latin1 -t utf-8`."
     )
@@ -852,7 +874,15 @@ class Errors(metaclass=_Coded):
         "as spacy_sparsecrf.AnnotatedCorpus.v1."
     )
     SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
-    SC643 = "{model} is not a directory for the calibrated pipeline. Give one with --output."
+    SC643 = (
+        "{model} is not a directory, so that --in-place cannot save the calibrated pipeline there. "
+        "Give a directory with --output."
+    )
+    SC644 = (
+        "Thresholds cannot be found for beta = {value} and precision = {precision}. Give either "
+        "--precision P, 0 < P < 1, or --best-f BETA, 0 < BETA."
+    )
+    SC645 = "Both --output {output} and --in-place were given. Give one of them."
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
         "vectors, or both."
@@ -866,6 +896,10 @@ class Errors(metaclass=_Coded):
     SC662 = (
         "[components.{name}.{key}] is a {found}, which is not of the type of {key}. Choose a "
         "registered one: @crf_{key} = ..., or @crf_{key}s = ... for others."
+    )
+    SC663 = (
+        "The add-on {name!r} is not registered in this environment: entry points of the package "
+        "are missing. Reinstall it; in a checkout, by `pip install -e .`."
     )
 
     # SC7xx: the regularisation path
@@ -1138,6 +1172,10 @@ class Warnings(metaclass=_Coded):
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): features are shown by their "
         "hashes. Copy it again; a component works without it."
+    )
+    SCW640 = (
+        "{data} is the training data of {model}, on which its probabilities, precision and recall "
+        "are too high. Calibrate on held-out data."
     )
     SCW701 = (
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "

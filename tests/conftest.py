@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import hypothesis
@@ -13,8 +14,6 @@ from filelock import FileLock
 from spacy.language import Language
 from spacy.util import logger
 from spacy.vocab import Vocab
-
-import spacy_sparsecrf
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import (
@@ -33,7 +32,7 @@ hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 
-SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
+SHIPPED_CONFIG = Path(str(files("spacy_sparsecrf.configs"))) / "tagger.cfg"
 
 
 @dataclass(frozen=True)

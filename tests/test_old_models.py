@@ -19,6 +19,8 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+# Their configs have former names of settings.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW213")
 MODELS = Path(__file__).parent / "models"
 NAMES = [
     "tags",

@@ -65,7 +65,7 @@ def make_pipeline(config: Path) -> Language:
         # CRFsuite: neither possible states nor possible transitions.
         "learning": {"observed_only": True},
         "n_threads": 1,
-        "names": False,
+        "store_feature_names": False,
         # Several predictions are written to the same Docs.
         "overwrite": True,
     }

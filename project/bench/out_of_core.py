@@ -25,10 +25,10 @@ _STEPS = 1
 _TIMES = (1, 10)
 
 
-def train(path: Path, times: int, corpus_dir: str, sentences: int) -> tuple[ProcessCost, Any]:
+def train(path: Path, times: int, cache_dir: str, sentences: int) -> tuple[ProcessCost, Any]:
     """What a process took that trains on a corpus so many times over, and its figures."""
     command = [sys.executable, "-m", "bench.out_of_core_child", str(path), str(times), str(_STEPS)]
-    command += ["--corpus-dir", corpus_dir, "--sentences", str(sentences)]
+    command += ["--cache-dir", cache_dir, "--sentences", str(sentences)]
     cost = run_process(command)
     return cost, json.loads(cost.output.splitlines()[-1])
 

@@ -67,7 +67,7 @@ def main(
     corpus: Annotated[Path, typer.Argument(help="File of words and tags, a token a line")],
     times: Annotated[int, typer.Argument(help="How often to read it")],
     steps: Annotated[int, typer.Argument(help="Outer iterations")],
-    corpus_dir: Annotated[str, typer.Option(help="Directory of the corpus in files")] = "",
+    cache_dir: Annotated[str, typer.Option(help="Directory of the corpus in files")] = "",
     sentences: Annotated[int, typer.Option(help="Sentences to read, 0 for all")] = 0,
     threads: Annotated[int, typer.Option(help="Threads")] = 1,
 ) -> None:
@@ -80,7 +80,7 @@ def main(
     watch = Watch()
     watch.start()
     pipe.initialize(
-        lambda: examples(corpus, times, sentences, nlp), nlp=nlp, corpus_dir=corpus_dir or None
+        lambda: examples(corpus, times, sentences, nlp), nlp=nlp, cache_dir=cache_dir or None
     )
     read_mb = watch.anonymous_mb
     for _ in range(steps):

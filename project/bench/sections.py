@@ -317,7 +317,7 @@ SECTIONS = (
         "out_of_core",
         "A corpus in files",
         "Brown once and ten times over, with five templates, and 15 first letters of tags as "
-        "labels: an outer iteration by the component, with and without `corpus_dir`. "
+        "labels: an outer iteration by the component, with and without `cache_dir`. "
         "`anonymous` is resident memory less pages of files, which the system may take back.",
         (),
     ),

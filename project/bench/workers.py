@@ -95,7 +95,7 @@ def main(
         sides: dict[str, Callable[[], Cost]] = {k: partial(step, v) for k, v in pipes.items()}
         record.add(_DATA, "outer iteration", alternate(repeats, sides), threads=_N)
         run = pipes[WORKERS].training_run()
-        counted = Counted(run.division.team)
+        counted = Counted(run.partition.pool)
         step(pipes[WORKERS])
         record.details = {"bytes": dict(counted.sizes), "least": counted.least}
     walls = {m.tool: m.median for m in record.measurements}

@@ -16,7 +16,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
@@ -73,7 +73,7 @@ def make_training(
     if not experiment.schedule:
         parts = read_parts(*data, featurizer, directories, n)
         return Training(parts.corpus, parts.labels, solver, **options), parts, solver
-    stages = read_schedule(experiment.name, list(experiment.schedule))
+    stages = LearningSettings.read(experiment.name, {"schedule": list(experiment.schedule)}).stages
     lineage = Lineage.of(featurizer.parsed, featurizer.templates, stages)
     record = TemplateTreeRecord(featurizer, featurizer, lineage)
     parts = read_parts(*data, record, directories, n)
@@ -85,7 +85,7 @@ def make_training(
         parts.corpus,
         parts.labels,
         solver,
-        kin=record.kin(parts.corpus),
+        tree=record.kin(parts.corpus),
         stages=stages,
         report=note,
         **options,

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -22,8 +23,6 @@ import typer
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from wasabi import msg
-
-import spacy_sparsecrf
 
 from .figures import write_figures
 
@@ -50,11 +49,11 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "stream": (
-        _solver("SGDL1", on_batches=True),
+        _solver("SGDL1", online=True),
         {"eval_frequency": 4, "batcher": _BATCHES, "max_steps": 30},
         {},
     ),
-    "out of core": (_solver("OWLQN", inner_iterations=2), {}, {"corpus_dir": "corpus"}),
+    "out of core": (_solver("OWLQN", inner_iterations=2), {}, {"cache_dir": "corpus"}),
 }
 
 
@@ -73,7 +72,7 @@ def write_corpus(path: Path, n: int, seed: int) -> None:
 
 def write_config(folder: Path, name: str) -> None:
     """Write the config of a run, all of whose files are in a folder."""
-    shipped = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
+    shipped = Path(str(files("spacy_sparsecrf.configs") / "tagger.cfg"))
     config = load_config(shipped)
     component, training, initialize = RUNS[name]
     config["paths"].update(train=str(folder / "train.spacy"), dev=str(folder / "dev.spacy"))

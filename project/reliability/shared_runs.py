@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -10,8 +11,6 @@ import bench.data
 import spacy
 from spacy.tokens import Doc, DocBin, Token
 from spacy.util import load_config
-
-import spacy_sparsecrf
 
 from .kills import left, write_corpus
 
@@ -71,7 +70,7 @@ def config_of(corpus: Path, name: str, steps: int, **initialize: Any) -> Any:
     name: of the corpus, "" for made-up sentences; steps: outer iterations; initialize: what else
     the component is initialized with.
     """
-    config = load_config(Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg")
+    config = load_config(Path(str(files("spacy_sparsecrf.configs") / "tagger.cfg")))
     parts = str(corpus / "part-*.spacy")
     config["paths"].update(train=str(corpus / "part-0.spacy"), dev=str(corpus / "dev.spacy"))
     pipe, training = config["components"]["sparse_crf"], config["training"]

@@ -384,7 +384,7 @@ def configs() -> list[File]:
     learning = {"min_freq": 1, "label_weights": {"N": 2.0}, "constrained": False}
     decoding = {"method": "posterior", "forbidden": [["N", "N"]], "scores": True}
     own = {"features": features, "learning": learning, "decoding": decoding, "dtype": "float64"}
-    own |= {"sequences": "docs", "overwrite": True, "names": False}
+    own |= {"sequences": "docs", "overwrite": True, "store_feature_names": False}
     target: dict[str, Any] = {
         "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
     }

@@ -1,25 +1,28 @@
-"""How far probabilities can be relied on: reliability, a temperature, thresholds by label.
+"""Calibration of probabilities: reliability, a temperature, thresholds by label.
 
 What is judged are predicted spans, or labels of tokens: with what probability each was predicted,
 and whether it is right. Of a calibrated component, of those with probability p a share p is right.
 The *expected calibration error* is by how much these shares differ, on average over bins.
 
-A threshold is the least t with
+For a precision, a threshold is the least t with
 
-    (w + 1) / (n + 1) <= 1 - precision,    w of the n spans of at least probability t being wrong:
+    (w + 1) / (n + 1) <= 1 - precision,    w of the n spans of at least probability t being wrong,
 
-the share of wrong ones that calibration data have together with one more span, a wrong one. Where a
-new span is exchangeable with those, it is wrong with no larger probability, given that it is kept
-(conformal risk control, Angelopoulos et al. 2024, of the loss 1[kept] (1[wrong] - 1 + precision)).
-That t is chosen by the same data is not counted, which matters where they are few.
+or 0 if the predicted spans as a whole have that precision. The left side is the share of wrong
+spans if the data had one more, a wrong one. A new span that is exchangeable with those of the data
+is wrong with at most that probability, given that it is kept (conformal risk control, Angelopoulos
+et al. 2024, of the loss 1[kept] (1[wrong] - 1 + precision)). That t is chosen by the same data is
+not counted, which matters where they are few. For the best F_beta, a threshold is the t with the
+largest F_beta on the data.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +36,7 @@ from ..pipeline.encoding import BATCH_SIZE
 from ..pipeline.prediction import Predictions
 from ..pipeline.settings import DecodingSettings
 from ..progress import track
-from ..targets.spans import SpanTarget
+from ..targets.spans import Span, SpanTarget
 from .error_analysis import one_of, spans_of
 
 N_BINS = 10
@@ -63,64 +66,101 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The threshold of a label, and what it does to the data that it was found by.
+    """The threshold of a label, and its effect on the calibration data.
 
-    n, right: predicted spans, and the share that is right; value: of the threshold, 1 where none
-    leads to the wanted precision; n_kept, right_kept: of the spans that are left.
+    n_gold: gold spans; n, right: predicted spans, and the share of them that is right; value: the
+    threshold, 0 to keep all, 1 where none reaches the precision; n_kept, right_kept: of the spans
+    that it keeps.
     """
 
     label: str
+    n_gold: int
     n: int
     right: float
     value: float
     n_kept: int
     right_kept: float
 
+    @property
+    def before(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 of all predicted spans."""
+        return _rates(self.n, self.right, self.n_gold)
+
+    @property
+    def after(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 of the spans that the threshold keeps."""
+        return _rates(self.n_kept, self.right_kept, self.n_gold)
+
+
+def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
+    """Return precision, recall and F1. n: predicted spans; right: the share that is right."""
+    recall, total = n * right / max(1, n_gold), n + n_gold
+    return right, recall, 2.0 * n * right / max(1, total)
+
 
 @dataclass(frozen=True)
 class Calibration(Page):
-    """What was found: see above.
+    """The result of a calibration, see above.
 
-    precision: that is wanted; n: predictions that were judged; temperature: 1 where none helps;
-    before, after: reliability without and with it; thresholds: by label, none for tokens.
+    precision, beta: requested of the thresholds, None if not; n: predictions that were compared;
+    temperature: 1 where none helps; before, after: reliability without and with it; thresholds:
+    by label, with value 0 where neither is requested; empty for labels of tokens.
     """
 
     page: ClassVar[str] = "calibration.html"
-    precision: float
+    precision: float | None
+    beta: float | None
     n: int
     temperature: float
     before: Reliability
     after: Reliability
     thresholds: tuple[Threshold, ...]
 
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether thresholds were requested, of labels that have any."""
+        return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
+
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
-        """Settings with the temperature and the thresholds."""
-        thresholds = {each.label: each.value for each in self.thresholds}
-        return replace(decoding, temperature=self.temperature, thresholds=thresholds)
+        """Return settings with the temperature, and with the thresholds that were requested."""
+        changes: dict[str, Any] = {"temperature": self.temperature}
+        if self.has_thresholds:
+            changes["thresholds"] = {each.label: each.value for each in self.thresholds}
+        return decoding.model_copy(update=changes)
 
 
 class _Judged(NamedTuple):
-    """Predictions: labels; probabilities [n]; right [n] bool; halves [n] bool, by their Docs."""
+    """Predictions: labels; probabilities [n]; right [n] bool; halves [n] bool, by their Docs.
+
+    gold: the number of gold spans of each label.
+    """
 
     labels: list[str]
     probabilities: Floats
     right: NDArray[np.bool_]
     halves: NDArray[np.bool_]
+    gold: Counter[str]
 
 
 def calibrate(
-    pipe: SparseCRFPipe, examples: Iterable[Example], precision: float = 0.9
+    pipe: SparseCRFPipe,
+    examples: Iterable[Example],
+    precision: float | None = None,
+    beta: float | None = None,
 ) -> Calibration:
-    """Find a temperature and thresholds on gold annotation that was not learnt from.
+    """Find a temperature, and thresholds on request, on gold annotation not used in training.
 
-    examples: predicted Docs as the component gets them; precision: wanted, between 0 and 1.
+    examples: predicted Docs as the component gets them; precision: for thresholds that reach it,
+    between 0 and 1; beta: for thresholds of the best F_beta, above 0; at most one of the two.
     The component stays as it is; see `Calibration.decoding`.
     RAISES: SparseCRFError where nothing is predicted, no token has a gold label, or there are
-        several chains.
+        several chains; for a precision or beta out of range, or both.
     """
     pipe.check_one_chain()
-    if not 0.0 < precision < 1.0:
+    if precision is not None and not 0.0 < precision < 1.0:
         raise SparseCRFError(Errors.SC642.format(value=precision))
+    if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
+        raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
     examples = list(examples)
     plain = _judge(pipe, examples, 1.0)
     if not plain.labels:
@@ -131,12 +171,16 @@ def calibrate(
     if isinstance(pipe.target, SpanTarget):
         names = np.array(judged.labels)
         for label in sorted(set(judged.labels)):
-            own = names == label
-            found = threshold_of(judged.probabilities[own], judged.right[own], 1.0 - precision)
-            thresholds.append(Threshold(label, *found))
+            own, n_gold = names == label, judged.gold[label]
+            given = judged.probabilities[own], judged.right[own]
+            if beta is not None:
+                found = best_threshold(*given, n_gold, beta)
+            else:
+                found = threshold_of(*given, 1.0 if precision is None else 1.0 - precision)
+            thresholds.append(Threshold(label, n_gold, *found))
     before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
     counts = len(plain.labels), temperature
-    return Calibration(precision, *counts, before, after, tuple(thresholds))
+    return Calibration(precision, beta, *counts, before, after, tuple(thresholds))
 
 
 def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
@@ -153,18 +197,45 @@ def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
 def threshold_of(
     probabilities: Floats, right: NDArray[np.bool_], most_wrong: float
 ) -> tuple[int, float, float, int, float]:
-    """Find the threshold of a label, see above. RETURNS: the fields of `Threshold` but `label`."""
-    order = np.argsort(-probabilities, kind="stable")
-    p, wrong = probabilities[order], np.cumsum(~right[order])
-    n = np.arange(1, len(p) + 1)
-    # Spans of one probability are kept together.
-    last = np.append(p[1:] < p[:-1], True)
+    """Find the threshold of a label for a precision, see above.
+
+    RETURNS: the fields of `Threshold` from `n` on.
+    """
+    order, last = _ranked(probabilities)
+    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
     fits = np.flatnonzero(last & ((wrong + 1) / (n + 1) <= most_wrong))
-    everything = len(p), float(right.mean())
-    if not len(fits):
-        return *everything, 1.0, 0, 1.0
-    k = int(fits[-1])
-    return *everything, float(p[k]), k + 1, 1.0 - float(wrong[k]) / (k + 1)
+    if wrong[-1] <= most_wrong * n[-1]:
+        fits = n - 1
+    return _kept(probabilities[order], wrong, int(fits[-1]) + 1 if len(fits) else 0)
+
+
+def best_threshold(
+    probabilities: Floats, right: NDArray[np.bool_], n_gold: int, beta: float
+) -> tuple[int, float, float, int, float]:
+    """Find the threshold of a label with the best F_beta, the lowest of equally good ones.
+
+    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), r of the k kept spans being right.
+    RETURNS: the fields of `Threshold` from `n` on.
+    """
+    order, last = _ranked(probabilities)
+    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
+    f = np.where(last, (n - wrong) / (n + beta**2 * n_gold), -1.0)
+    return _kept(probabilities[order], wrong, int(np.flatnonzero(f == f.max())[-1]) + 1)
+
+
+def _ranked(probabilities: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the order of falling probabilities, and where a threshold may cut it: not in ties."""
+    order = np.argsort(-probabilities, kind="stable")
+    p = probabilities[order]
+    return order, np.append(p[1:] < p[:-1], True)
+
+
+def _kept(p: Floats, wrong: NDArray[np.int64], k: int) -> tuple[int, float, float, int, float]:
+    """Return the fields of `Threshold` from `n` on if the k most probable spans are kept."""
+    n, right = len(p), 1.0 - float(wrong[-1]) / len(p)
+    if k == n:
+        return n, right, 0.0, n, right
+    return n, right, float(p[k - 1]) if k else 1.0, k, 1.0 - float(wrong[k - 1]) / k if k else 1.0
 
 
 def _temperature(pipe: SparseCRFPipe, examples: Sequence[Example]) -> float:
@@ -199,26 +270,29 @@ def _judge(pipe: SparseCRFPipe, examples: Sequence[Example], temperature: float)
     """Predict by a temperature, without thresholds, and compare with gold annotation."""
     labels: list[str] = []
     found: list[tuple[float, bool, bool]] = []
+    counts: Counter[str] = Counter()
     is_even = False
     with _predicting(pipe, temperature):
         shown = track(examples, "Judging", "docs", len(examples))
         for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
-            for judgements in _judgements(pipe, batch, predictions):
+            for golden, judgements in _judgements(pipe, batch, predictions):
                 is_even = not is_even
+                counts.update(label for *_, label in golden)
                 labels += [label for label, *_ in judgements]
                 found += [(p, right, is_even) for _, p, right in judgements]
     table = np.array(found, np.float64).reshape(-1, 3)
-    return _Judged(labels, table[:, 0], table[:, 1] > 0.0, table[:, 2] > 0.0)
+    return _Judged(labels, table[:, 0], table[:, 1] > 0.0, table[:, 2] > 0.0, counts)
 
 
 @contextmanager
 def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
     """Let a component predict by a temperature, with probabilities, and everything."""
     before = pipe.settings
-    own = replace(before.decoding, scores=True, temperature=temperature, thresholds={})
+    changes = {"scores": True, "temperature": temperature, "thresholds": {}}
+    own = before.decoding.model_copy(update=changes)
     try:
-        pipe.predict_by(replace(before, threshold=0.0, decoding=own))
+        pipe.predict_by(before.model_copy(update={"threshold": 0.0, "decoding": own}))
         yield
     finally:
         pipe.predict_by(before)
@@ -226,10 +300,10 @@ def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
 
 def _judgements(
     pipe: SparseCRFPipe, batch: Sequence[Example], predictions: Predictions
-) -> Iterator[list[tuple[str, float, bool]]]:
-    """Tell of each Doc the labels, probabilities and rightness of what is predicted.
+) -> Iterator[tuple[set[Span], list[tuple[str, float, bool]]]]:
+    """Yield the gold spans of each Doc, and label, probability and rightness of predicted ones.
 
-    What has tokens without gold labels is left out.
+    Predictions on tokens without gold labels are left out.
     """
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
@@ -244,4 +318,4 @@ def _judgements(
             spans = [(t, t + 1, label) for t, label in enumerate(predicted)]
             probabilities = scores.tolist()
         both = zip(spans, probabilities, strict=True)
-        yield [(span[2], p, span in golden) for span, p in both if span in counted]
+        yield golden, [(span[2], p, span in golden) for span, p in both if span in counted]

@@ -1,4 +1,4 @@
-"""What a component gets wrong, and why: its predictions beside gold annotation."""
+"""Errors of a component, and their causes: predictions compared with gold annotation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Confusion:
-    """What is taken for what, "" standing for nothing.
+    """A gold label and the label predicted in its place, "" for none.
 
     gold, predicted: labels; fault: see `Mistake`; n: how often; examples: the most frequent texts,
     and how often each.
@@ -84,7 +84,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Report(Page):
-    """How well a component predicts, and what it gets wrong.
+    """Scores and errors of a component.
 
     kinds: of match that the scores have, "strict" alone for labels of tokens; scores: of all labels
     (""), then of each; pairs: numbers of spans by gold and predicted label, "" for none;
@@ -215,7 +215,7 @@ class _Comparison:
             gold_span,
             predicted_span,
             found.pair.fault,
-            self._pipe.explain_tokens(doc, rivals),
+            self._pipe.explain_tokens(doc, rivals, forced=True),
         )
 
     def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:
@@ -254,13 +254,13 @@ def spans_of(
 
 
 def _is_asked(pair: Pair, doc: Doc, label: str, word: str) -> bool:
-    """Whether a mistake has a label, and a word, in lower case."""
+    """Return whether a mistake has a label, and a word, in lower case."""
     start, end = pair.extent
     has_word = not word or word in (token.lower_ for token in doc[start:end])
     return has_word and (not label or label in pair.labels)
 
 
 def _lowest(sure: NDArray[np.float64], pair: Pair) -> float:
-    """How sure the model is of the labels of a mistake's tokens."""
+    """Return the lowest probability of the labels of a mistake's tokens."""
     start, end = pair.extent
     return float(sure[start:end].min())

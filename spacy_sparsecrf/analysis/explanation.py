@@ -1,4 +1,4 @@
-"""What a model's weights say: of its labels, and of the labels of tokens."""
+"""Explanations by weights: of a model's labels, and of the labels of tokens."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ class LabelExplanation:
 
 @dataclass(frozen=True)
 class ModelExplanation(Page):
-    """What a model has learnt.
+    """Explanation of a model.
 
     transitions: descending by weight; labels: in the model's order, then clusters of labels;
     n_active: number of weights.
@@ -94,7 +94,7 @@ class ModelExplanation(Page):
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a test, or a transition, adds to the score of a token's label.
+    """Contribution of a feature, or of a transition, to the score of a token's label.
 
     kind: "test" (of the token, with its label), "in" (with the pair of it and the label before) or
     "out" (with the pair of it and the label behind); test: name, or hash; previous, label: the
@@ -112,7 +112,7 @@ class Contribution:
 
     @property
     def difference(self) -> float:
-        """How much this speaks for the label, and against the runner-up."""
+        """Evidence for the label and against the runner-up."""
         return self.weight - self.rival
 
     @property
@@ -143,12 +143,12 @@ class TokenExplanation:
 
     @property
     def supporting(self) -> tuple[Contribution, ...]:
-        """What speaks for the label, strongest first."""
+        """Contributions in favour of the label, strongest first."""
         return tuple(c for c in self.contributions if c.difference > 0)
 
     @property
     def opposing(self) -> tuple[Contribution, ...]:
-        """What speaks for the runner-up, strongest first."""
+        """Contributions in favour of the runner-up, strongest first."""
         return tuple(c for c in reversed(self.contributions) if c.difference < 0)
 
     def strongest(self, n: int) -> tuple[Contribution, ...]:
@@ -298,7 +298,7 @@ class _Explainer:
         self._is_last = [t in lasts for t in range(len(labels))]
 
     def contributions(self, t: int, rival: int | None) -> list[Contribution]:
-        """What speaks for and against the label of token t, descending; rival: another label."""
+        """Contributions to the label of token t, descending; rival: another label."""
         label, previous = self._chosen[t], self._previous[t]
         found = [*self._tests(t, label, rival)]
         before = previous
@@ -308,7 +308,7 @@ class _Explainer:
         for key, weights in self._bigram.at(t):
             pair = (previous, label)
             found.append(self._pair("in", key, weights, pair, (before, rival)))
-        # Where the next label is compared too, the pair is told of there.
+        # If the next label is compared too, the pair is reported there.
         if not self._is_last[t] and self._rivals.get(t + 1, -1) < 0:
             after = self._chosen[t + 1]
             for key, weights in self._bigram.at(t + 1):
@@ -335,7 +335,7 @@ class _Explainer:
     def _pair(
         self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
     ) -> Contribution:
-        """What a test adds with a pair of labels, and with the one that would be in its place."""
+        """Contribution of a feature with a pair of labels, compared to the pair of the rivals."""
         before, label = other
         rival = 0.0 if before is None or label is None else weights.get((before, label), 0.0)
         names = self._before[pair[0]], self._before[pair[1]]

@@ -16,7 +16,7 @@ OnStep = Callable[[StepReport], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """Where training at one l1 ended.
+    """The end of training at one l1.
 
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient, of all
     potential weights, to the penalty's subdifferential, 0 at a minimiser; unit: expected counts,
@@ -86,9 +86,9 @@ def follow(
 
     training: holds the weights of a solution while it is the last one yielded; its solver: see
     `check_solver`; l1s: from large to small, see `check_l1s`; max_steps: outer iterations for each,
-    0 for as many as it takes; window: go on to the next l1 also where an outer iteration lowers the
-    objective by at most this fraction, None to end by the solver's own rule only; on_step: told of
-    each outer iteration.
+    0 for as many as it takes; window: an outer iteration that lowers the objective by at most this
+    fraction ends an l1, None: only the solver's own rule ends it; on_step: called after each outer
+    iteration.
     RAISES: SparseCRFError where the objective stops being finite.
     """
     for l1 in l1s:

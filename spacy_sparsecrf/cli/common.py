@@ -1,4 +1,4 @@
-"""What commands share: how errors are reported, and how components are found."""
+"""Helpers of commands: reporting of errors, and access to components."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -16,14 +16,14 @@ from wasabi import msg
 
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
-from ..pipeline.batchers import is_on_batches
+from ..pipeline.batchers import is_online
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, print_table, read, reported
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
-N_FEW = 20  # of such labels that are told
+N_FEW = 20  # of such labels that are printed
 N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
 
 
@@ -35,7 +35,7 @@ def debug(
     data: Data,
     component: Component = "",
     steps: Annotated[
-        int, typer.Option(min=0, help="Iterations to do, the last of which is timed; 0: none")
+        int, typer.Option(min=0, help="Number of iterations, the last of which is timed")
     ] = 3,
     code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
 ) -> None:
@@ -58,7 +58,7 @@ def debug(
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
-        if is_on_batches(pipe.setup, nlp):
+        if is_online(pipe.setup, nlp):
             msg.info("It learns from batches: how many weights there will be is not known ahead")
             return
         _print_size(pipe)

@@ -3,9 +3,9 @@
     DIRECTORY/encoded/     the corpus: `corpus.json`, and a .npy file for each array
     DIRECTORY/*.part       one that is being written; renamed once it is complete
 
-What stays in memory while it is built is the index: the distinct tests and contexts, and how often
-each occurs. Tokens are written with provisional numbers, by order of arrival, and read once more to
-replace those by final ones.
+While it is built, only the distinct features and contexts, and their counts, are in memory. Tokens
+are written with provisional numbers, by first occurrence, and read once more to replace these by
+final ones.
 """
 
 import json
@@ -29,7 +29,7 @@ NAME = "encoded"
 _META = "corpus.json"
 _META_FORM = {"version": int, "start_label": bool}
 # Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
-# C contexts, U tests of labels and B of pairs.
+# C contexts, U unigram and B bigram features.
 _MAPPED = {
     "offsets": SchemaField("<i8", "S+1", cuts="N"),
     "labels": SchemaField("<i4", "N", low=MISSING, below="Y"),
@@ -53,7 +53,7 @@ class FileDraft(Draft):
 
     files: of the directory where the corpus is written; one that is there already is replaced when
     the new one is complete. RAISES: SparseCRFError, also from its methods, where files cannot be
-    written; what is in the directory is then as it was.
+    written; the directory is then unchanged.
     """
 
     def __init__(self, files: Files) -> None:
@@ -77,7 +77,7 @@ class FileDraft(Draft):
     def close(self) -> None:
         """Remove what was written and is not a complete corpus."""
         for stream in self._streams.values():
-            # What was not written is not wanted.
+            # Data that could not be written is not needed.
             with suppress(OSError):
                 stream.close()
         shutil.rmtree(self._unfinished, ignore_errors=True)
@@ -112,19 +112,19 @@ class FileDraft(Draft):
     def finish(
         self, index: Mapping[str, Array], tokens: Mapping[str, Pieces], start_label: bool
     ) -> EncodedCorpus:
-        """Write the final arrays, then what tells that they are there; see `Draft`."""
+        """Write the final arrays, and last the file that marks them as complete; see `Draft`."""
         labels = [label for piece in self.pieces("labels") for label in _bounds(piece)]
         with self._failing():
             for name in _INDEX:
                 np.save(self._unfinished / f"{name}.npy", index[name])
             for name, (n, pieces) in tokens.items():
                 dtype = _MAPPED[name].dtypes
-                with (self._unfinished / f"{name}.npy").open("wb") as file:
-                    file.write(npy_header(dtype, n))
+                with (self._unfinished / f"{name}.npy").open("wb") as stream:
+                    stream.write(npy_header(dtype, n))
                     for piece in pieces:
-                        file.write(piece.astype(dtype).tobytes())
-            for name, stream in self._streams.items():
-                stream.close()
+                        stream.write(piece.astype(dtype).tobytes())
+            for name, raw in self._streams.items():
+                raw.close()
                 self._path(name).unlink()
             meta = {"version": VERSION, "start_label": start_label}
             (self._unfinished / _META).write_text(json.dumps(meta), encoding="utf8")
@@ -140,7 +140,7 @@ def _bounds(labels: Array) -> tuple[int, ...]:
 
 @contextmanager
 def corpus_builder(store: Memory) -> Iterator[CorpusBuilder]:
-    """A builder of a corpus that is to be in a store."""
+    """Return a builder of a corpus in a store, as a context."""
     if not isinstance(store, Files):
         yield CorpusBuilder()
         return
@@ -157,7 +157,7 @@ def _read(stream: IO[bytes], dtype: str, n: int) -> Array:
 
 
 def check_directory(directory: Path) -> None:
-    """Refuse to replace what is no corpus, or cannot be read. RAISES: SparseCRFError."""
+    """Check that a directory has a corpus or is free. RAISES: SparseCRFError."""
     path = directory / NAME
     own = {_META, *(f"{name}.npy" for name in _FIELDS)}
     try:

@@ -40,7 +40,7 @@ class PairScores(NamedTuple):
 class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
-    All that it tells is of one distribution: p(y | x) of the model, restricted to sequences that
+    All results are of one distribution: p(y | x) of the model, restricted to sequences that
     are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
     Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
     warning. A Decoder may be used by several threads at once. Results depend neither on batches
@@ -81,7 +81,7 @@ class Decoder:
         self._constant: tuple[Templates | None, PairScores] | None = None
 
     def is_of(self, model: CRFModel) -> bool:
-        """Whether the model still has the weights and labels that the decoder was made from."""
+        """Return whether the model still has the weights and labels of the decoder."""
         return model.is_made_of(self._source)
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
@@ -241,7 +241,7 @@ class Decoder:
         return scores
 
     def _word_scores(self, readings: Readings) -> "WordScores":
-        """What scores readings of these templates."""
+        """Return the scorer of readings of these templates."""
         words = self._words
         if words is None or words.templates is not readings.templates:
             from .rows import WordScores
@@ -250,7 +250,7 @@ class Decoder:
         return words
 
     def _plain(self, readings: Readings) -> bool:
-        """Whether scores are sums of the weights of tests, and of nothing else."""
+        """Return whether scores are sums of the weights of hashed features only."""
         values = len(readings.templates.value_seeds)
         return self._kind == "chain" and not len(self._bounds) and not values
 

@@ -1,7 +1,6 @@
-"""A corpus of which each member of a team has a part: what all of them know of it."""
+"""Reading of a corpus by the workers of a pool, and merging of their indices."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +17,7 @@ from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.annotating import annotating
-from ..pipeline.batchers import is_on_batches
+from ..pipeline.batchers import is_online
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
@@ -26,36 +25,36 @@ from ..progress import progress
 from .training import BEGINNING, TrainingPartition
 from .worker import Brief, EncodingPlan, Survey, Worker
 
-# Tests of all members whose hashes are merged at once.
+# Tests of all workers whose hashes are merged at once.
 _MERGED = 1 << 24
-# Tokens of a leaf, at most, on average: few leaves cost less.
-_LEAF_TOKENS = 1 << 17
-# What a solver may need that no one has where each member has a part of the corpus.
+# Tokens of a shard, at most, on average: few shards cost less.
+_SHARD_TOKENS = 1 << 17
+# Needs of solvers that a corpus in parts does not meet.
 _NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
-# Settings of the block `learning` that are about the whole corpus.
+# Settings of the block `learning` that need the whole corpus.
 _UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):
-    """What members have read; the corpus has the index, and no sequence."""
+    """A corpus that workers have read; here it has the index, and no sequence."""
 
     def record_of(self, own: Any) -> Any:
-        """What knows the names of tests: the members do."""
+        """Return the source of feature names: the workers."""
         return self
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """The names of tests, by hash; see `NameRecord`."""
-        assert isinstance(self.division, TrainingPartition)
-        told = self.division.ask("names", keys)
-        return {key: name for each in told for key, name in each.items()}
+        assert isinstance(self.partition, TrainingPartition)
+        found = self.partition.ask("names", keys)
+        return {key: name for each in found for key, name in each.items()}
 
 
 def divide(
-    job: Job, n_threads: int, team_of: Callable[[Callable[[], Any]], WorkerPool]
+    job: Job, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
 ) -> EncodedExamples:
-    """Let a team read the files of a corpus, and keep what it has read.
+    """Let the workers of a pool read and keep the files of a corpus.
 
-    n_threads: of each member; team_of: makes a team of what makes its members.
+    n_threads: of each worker; pool_of: creates a pool by a factory of its workers.
     RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
         examples that cannot be read.
     """
@@ -63,7 +62,7 @@ def divide(
     nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
-    own = replace(setup.settings, n_threads=n_threads)
+    own = setup.settings.model_copy(update={"n_threads": n_threads})
     assert nlp is not None
     brief = Brief(
         language=type(nlp),
@@ -78,11 +77,11 @@ def divide(
         named=isinstance(job.read, NameRecord),
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
-    return gather(team_of(partial(Worker, brief)), setup, sizes, job.coverage)
+    return gather(pool_of(partial(Worker, brief)), setup, sizes, job.coverage)
 
 
 def check_divisible(job: Job) -> None:
-    """Refuse what cannot be learnt where each member has a part of the corpus.
+    """Check that the corpus may be in parts.
 
     RAISES: SparseCRFError that names the setting.
     """
@@ -93,9 +92,9 @@ def check_divisible(job: Job) -> None:
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
-        f"[initialize.{block}] corpus_dir": job.store.on_disk,
+        f"[initialize.{block}] cache_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
-        f"[{block}.solver] on_batches, or [training] max_epochs": is_on_batches(setup, job.nlp),
+        f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(lacking),
     }
     for key in _UNSHARED:
@@ -107,23 +106,23 @@ def check_divisible(job: Job) -> None:
 
 
 def _is_annotated(name: str, nlp: Language | None) -> bool:
-    """Whether a component before this one annotates what it learns from."""
+    """Return whether an earlier component annotates the training Docs."""
     if nlp is None or name not in nlp.component_names:
         return False
     return bool(annotating(nlp, dict(nlp.components)[name]))
 
 
-def gather(team: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
-    """Let a team read a corpus, number its tests, and encode it.
+def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
+    """Let a pool read a corpus, number its tests, and encode it.
 
     sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
     RAISES: SparseCRFError for examples that cannot be learnt from.
     """
-    n = len(team)
+    n = len(pool)
     found = Gathered()
     with progress("Reading corpus"):
         runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
-        surveys: list[Survey] = team.ask("survey", runs)
+        surveys: list[Survey] = pool.ask("survey", runs)
     for survey in surveys:
         found.join(survey.compiled)
         coverage.join(survey.coverage)
@@ -133,30 +132,30 @@ def gather(team: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     if not len(whole):
         return found
     with progress("Merging tests"):
-        index, contexts = _index(team, runs, surveys, setup.settings.learning.min_freq)
+        index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
-    n_leaves = count_leaves(int(whole.sum()), _LEAF_TOKENS)
-    leaf_ptr = cut_leaves(whole, n_leaves)
-    plan = team.share(EncodingPlan(labels, index, contexts, starts, leaf_ptr))
+    n_shards = count_leaves(int(whole.sum()), _SHARD_TOKENS)
+    shard_ptr = cut_leaves(whole, n_shards)
+    plan = pool.share(EncodingPlan(labels, index, contexts, starts, shard_ptr))
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
-    bounds = list(pairwise(n_leaves * i // n for i in range(n + 1)))
+    bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
     with progress("Encoding corpus"):
-        given = [(plan, *leaves, 0 if i else n_first) for i, leaves in enumerate(bounds)]
-        told = team.ask("load", given, keep=True)
-    found.labels = told[0][0]
-    found.n_missing = sum(n_missing for _, n_missing in told)
+        given = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
+        loaded = pool.ask("load", given, keep=True)
+    found.labels = loaded[0][0]
+    found.n_missing = sum(n_missing for _, n_missing in loaded)
     if found.n_missing < found.n_tokens:
         found.corpus = without_sequences(index, surveys[0].start_label)
-        found.division = TrainingPartition(team, leaf_ptr, bounds)
+        found.partition = TrainingPartition(pool, shard_ptr, bounds)
     return found
 
 
 def _index(
-    team: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
+    pool: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
 ) -> tuple[Index, list[Ints]]:
     """The index of the whole corpus, and of each file the contexts of its rows.
 
-    runs: files that members have surveyed.
+    runs: files that workers have surveyed.
     Tests are merged by ranges of their hashes, so that few are held that are left out.
     """
     n_tests = sum(survey.n_tests for survey in surveys)
@@ -164,8 +163,8 @@ def _index(
     bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
     ranges: list[Tests] = []
     for low, high in pairwise(bounds):
-        of_members = team.ask("tests", [(*run, low, high - 1) for run in runs])
-        ranges.append(merged_tests(of_members, min_freq))
+        of_workers = pool.ask("tests", [(*run, low, high - 1) for run in runs])
+        ranges.append(merged_tests(of_workers, min_freq))
     tests = Tests(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
     rows = [of_file for survey in surveys for of_file in survey.rows]
     whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])

@@ -1,8 +1,8 @@
-"""The chain loss of a corpus of which each member of a team has some leaves (see `loss.tree`).
+"""The chain loss of a corpus of which each worker of a pool has some shards (see `loss.tree`).
 
-A leaf is evaluated by itself, and its sums are a pure function of its sequences and of the weights.
-A member tells the sums of the largest nodes of the tree that it has, and they are added up over the
-rest of the tree: the same bits, however many members share the leaves.
+Each shard is evaluated separately: its sums are a pure function of its sequences and the weights. A
+worker returns the sums of the largest subtrees that it has, which are added over the rest of the
+tree. Results are bit-identical for any number of workers.
 """
 
 from collections import OrderedDict
@@ -19,25 +19,25 @@ from ..loss.chain import ChainLoss, distinct, largest
 from ..loss.lattice import Csr, Floats, Longs
 from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
 from ..loss.tree import maximal_subtrees, sum_over_tree
-from ..loss.working import Shifted, WorkingLoss
+from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits
 from ..parallel import WorkerPool, Workers
 
 ResultT = TypeVar("ResultT")
 
-# First leaves of nodes, and their sums.
+# First shards of nodes, and their sums.
 Partials = list[tuple[int, Floats]]
 
 # A partial gradient is compared to a little less than its share of the threshold: it is rounded.
 _ROUNDED = 1.0 - 1e-9
-# A leaf is small, and members have several at a time: its work is cut into few chunks.
-_OF_LEAF = LIMITS._replace(n_chunks=2)
-# Working losses that a member keeps: those of the run before and after a screening, and of that.
+# A shard is small, and workers have several at a time: its work is cut into few chunks.
+_OF_SHARD = LIMITS._replace(n_chunks=2)
+# Working losses that a worker keeps: those of the run before and after a screening, and of that.
 _KEPT = 3
 
 
 class ShardProblem(NamedTuple):
-    """What is learnt. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+    """The problem. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
 
     n_labels: int
     label_weights: Floats | None
@@ -53,7 +53,7 @@ class ShardProblem(NamedTuple):
 
 
 class _Weights(NamedTuple):
-    """Working weights of a leaf. places: [k] of these among all that work; found: at which weights
+    """Working weights of a shard. places: [k] of these among all that work; found: at which weights
     the loss was evaluated last, and its value and gradient there; there: of which other weights
     the gradient was taken last, where they were, and the gradient [k] of ours.
     """
@@ -89,9 +89,9 @@ class _Weights(NamedTuple):
         return gradient
 
     def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
-        """What is summed to the curvature [k] where others were evaluated last.
+        """The summand of the curvature [k] where others were evaluated last.
 
-        Where labels are missing, expected counts of a leaf may be below 0, and their sum is not.
+        Where labels are missing, expected counts of a shard may be below 0, and their sum is not.
         more: that have all of ours and of the others; last, theta: see `gradient_at`.
         """
         working, of_all = self.working, more.gradient_at(last, theta)
@@ -102,7 +102,7 @@ class _Weights(NamedTuple):
 
 
 class _ShardLoss:
-    """The loss of a leaf, on those tests that occur in it. number: of the leaf."""
+    """The loss of a shard, on those tests that occur in it. number: of the shard."""
 
     def __init__(
         self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
@@ -114,53 +114,53 @@ class _ShardLoss:
         own = with_distinct_contexts(reduced(corpus, tests))
         whole = Part(corpus, problem.n_labels)
         self.part = ReducedPart(own, problem.n_labels, whole, tests)
-        self.loss = problem.loss(own, workers, _OF_LEAF)
+        self.loss = problem.loss(own, workers, _OF_SHARD)
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
-        """The loss on those of the weights [K] that the leaf has."""
+        """The loss on those of the weights [K] that the shard has."""
         inner = self.part.to_local(coordinates)
         places = np.flatnonzero(inner >= 0)
         return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
 
 
 class ShardLosses:
-    """The losses of a member's leaves.
+    """The losses of a worker's shards.
 
-    corpus: its sequences; leaf_ptr: [n + 1], which of them each leaf has; first: number of the
-    first leaf; workers: threads, each of which takes a leaf at a time, and several one leaf where
-    there are more of them. Leaves without a gold label contribute nothing.
+    corpus: its sequences; shard_ptr: [n + 1], the sequences of each shard; first: number of the
+    first shard; workers: threads, one for a shard at a time, or several if there are more threads
+    than shards. Shards without a gold label contribute nothing.
     """
 
     def __init__(
         self,
         corpus: EncodedCorpus,
-        leaf_ptr: Longs,
+        shard_ptr: Longs,
         first: int,
         problem: ShardProblem,
         workers: Workers,
     ) -> None:
         own = problem.corpus(corpus)
         self._workers = workers
-        self._nodes = maximal_subtrees(first, first + len(leaf_ptr) - 1)
-        leaves = [sliced(own, *leaf_ptr[i : i + 2]) for i in range(len(leaf_ptr) - 1)]
-        share = max(1, workers.n_threads // max(1, len(leaves)))
-        self._leaves = [
-            _ShardLoss(first + i, leaf, problem, Workers(share))
-            for i, leaf in enumerate(leaves)
-            if leaf.with_labels()[0].any()
+        self._nodes = maximal_subtrees(first, first + len(shard_ptr) - 1)
+        shards = [sliced(own, *shard_ptr[i : i + 2]) for i in range(len(shard_ptr) - 1)]
+        share = max(1, workers.n_threads // max(1, len(shards)))
+        self._shards = [
+            _ShardLoss(first + i, shard, problem, Workers(share))
+            for i, shard in enumerate(shards)
+            if shard.with_labels()[0].any()
         ]
         self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._leaves)
+        return len(self._shards)
 
     @property
     def n_examples(self) -> int:
         """Sequences with gold labels."""
-        return sum(leaf.loss.n_examples for leaf in self._leaves)
+        return sum(shard.loss.n_examples for shard in self._shards)
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
-        """Call a function of the place of each leaf."""
+        """Call a function of the place of each shard."""
         chunks = list(pairwise(range(len(self) + 1)))
         return self._workers.map(lambda place, _: function(place), chunks)
 
@@ -168,30 +168,40 @@ class ShardLosses:
         if number not in self._kept:
             while len(self._kept) >= _KEPT:
                 self._kept.popitem(last=False)
-            restrict = [leaf.restrict for leaf in self._leaves]
+            restrict = [shard.restrict for shard in self._shards]
             self._kept[number] = self._of_each(lambda i: restrict[i](coordinates))
         self._kept.move_to_end(number)
         return self._kept[number]
 
     def _summed(self, sums: Callable[[int], Floats]) -> Partials:
-        """The sums of the nodes, each of its leaves that are there; sums: by place of a leaf."""
+        """The sums of the nodes, each of its shards that are there; sums: by place of a shard."""
         found = []
         for begin, end in self._nodes:
-            numbers = [(leaf.number, i) for i, leaf in enumerate(self._leaves)]
+            numbers = [(shard.number, i) for i, shard in enumerate(self._shards)]
             own = ((number, sums(i)) for number, i in numbers if begin <= number < end)
             total = sum_over_tree(own)
             if total is not None:
                 found.append((begin, total))
         return found
 
+    def _scattered(self, of_shards: list[_Weights], values: list[Floats], n: int) -> Partials:
+        """The sums [n] of the nodes, of values at the weights of each shard."""
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(n)
+            found[of_shards[i].places] = values[i]
+            return found
+
+        return self._summed(sums)
+
     def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
         """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
         all_of = self._weights(number, coordinates)
-        told = self._of_each(lambda i: all_of[i].evaluate(theta))
+        results = self._of_each(lambda i: all_of[i].evaluate(theta))
 
         def sums(i: int) -> Floats:
             found = np.zeros(len(theta) + 1)
-            found[-1], found[all_of[i].places] = told[i]
+            found[-1], found[all_of[i].places] = results[i]
             return found
 
         return self._summed(sums)
@@ -200,99 +210,87 @@ class ShardLosses:
         """The gradient [K] where other weights, all of them ours, were evaluated last.
 
         given: number and coordinates [K] of a working set, of the last, and weights of the last. No
-        leaf is evaluated once more.
+        shard is evaluated once more.
         """
         own, last, theta = given[:2], given[2:4], given[4]
         before, all_of = self._weights(*last), self._weights(*own)
-        told = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
-
-        def sums(i: int) -> Floats:
-            found = np.zeros(len(own[1]))
-            found[all_of[i].places] = told[i]
-            return found
-
-        return self._summed(sums)
+        gradients = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
+        return self._scattered(all_of, gradients, len(own[1]))
 
     def curvature(self, *given: Any) -> Partials:
-        """What `WorkingLoss.curvature` is the positive part of, [K].
+        """The value [K] whose positive part is `WorkingLoss.curvature`.
 
         given: number and coordinates [K] of a working set, and what `gradient` was given last.
         """
         own, more, last, theta = given[:2], given[2:4], given[4:6], given[6]
         before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
-        told = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
-
-        def sums(i: int) -> Floats:
-            found = np.zeros(len(own[1]))
-            found[all_of[i].places] = told[i]
-            return found
-
-        return self._summed(sums)
+        curvatures = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
+        return self._scattered(all_of, curvatures, len(own[1]))
 
     def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
-        """Coordinates of all potential weights whose gradient in a leaf exceeds a threshold."""
+        """Coordinates of all potential weights whose gradient in a shard exceeds a threshold."""
         all_of = self._weights(number, coordinates)
 
         def beyond(i: int) -> Longs:
-            leaf, weights = self._leaves[i], all_of[i]
-            own = weights.working, theta[weights.places], threshold, leaf.loss.n_potential
-            return leaf.part.to_global(leaf.loss.screen(*own)[0])
+            shard, weights = self._shards[i], all_of[i]
+            own = weights.working, theta[weights.places], threshold, shard.loss.n_potential
+            return shard.part.to_global(shard.loss.screen(*own)[0])
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
     def descent_coordinates(self) -> Longs:
-        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
+        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
 
         def own(i: int) -> Longs:
-            leaf = self._leaves[i]
-            return leaf.part.to_global(leaf.loss.descent_coordinates())
+            shard = self._shards[i]
+            return shard.part.to_global(shard.loss.descent_coordinates())
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
 
     def visit(
         self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
     ) -> Partials:
-        """Sum what visits to leaves yield, each on those of the weights that it has.
+        """Sum what visits to shards yield, each on those of the weights that it has.
 
-        visit: of the number of a leaf, its loss, laid out for a stochastic solver, and the places
+        visit: of the number of a shard, its loss, laid out for a stochastic solver, and the places
         of its weights.
         """
 
         def own(i: int) -> Floats:
-            leaf = self._leaves[i]
-            working, places, *_ = leaf.restrict(coordinates, stochastic=True)
-            return visit(leaf.number, working, places)
+            shard = self._shards[i]
+            working, places, *_ = shard.restrict(coordinates, stochastic=True)
+            return visit(shard.number, working, places)
 
-        told = self._of_each(own)
-        return self._summed(lambda i: told[i])
+        results = self._of_each(own)
+        return self._summed(lambda i: results[i])
 
 
 class Partition(NamedTuple):
-    """Who has which leaves of a corpus.
+    """The workers of a corpus, and the shards of each.
 
-    team: has it; leaf_ptr: [L + 1] int64, the sequences of leaves; bounds: the leaves first:last of
-    each member.
+    pool: of the workers; shard_ptr: [L + 1] int64, the sequences of shards; bounds: the shards
+    first:last of each worker.
     """
 
-    team: WorkerPool
-    leaf_ptr: Longs
+    pool: WorkerPool
+    shard_ptr: Longs
     bounds: list[tuple[int, int]]
 
     @property
-    def n_leaves(self) -> int:
+    def n_shards(self) -> int:
         """Leaves L."""
-        return len(self.leaf_ptr) - 1
+        return len(self.shard_ptr) - 1
 
     def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
-        """Ask all members for the same; see `WorkerPool.ask`."""
-        return self.team.ask(method, [given] * len(self.team), keep=keep)
+        """Ask all workers for the same; see `WorkerPool.ask`."""
+        return self.pool.ask(method, [given] * len(self.pool), keep=keep)
 
     def summed(self, method: str, *given: Any) -> Floats | None:
-        """Add up over the tree what members tell of its nodes; None where there is nothing."""
+        """Add the workers' sums over the tree; None where there is nothing."""
         return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
 
 
-class PartitionedWorkingLoss(Shifted):
+class PartitionedWorkingLoss(OffsetLoss):
     """Value and gradient of the loss at working weights; see `WorkingLoss`.
 
     loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
@@ -303,12 +301,12 @@ class PartitionedWorkingLoss(Shifted):
 
     def __init__(self, loss: "PartitionedLoss", coordinates: Longs, origin: Floats) -> None:
         self.coordinates, self.origin, self._loss = coordinates, origin, loss
-        # A number that no other working set has, by which members know it.
-        self.named = next(loss.numbers), loss.division.team.share(coordinates)
+        # A number that no other working set has, by which workers know it.
+        self.named = next(loss.numbers), loss.partition.pool.share(coordinates)
 
     def given(self, weights: Floats) -> tuple[Any, ...]:
-        """What members are told of weights [K] of the model."""
-        return *self.named, self._loss.division.team.share(weights)
+        """The arguments that send weights [K] of the model to workers."""
+        return *self.named, self._loss.partition.pool.share(weights)
 
     @property
     def n_examples(self) -> int:
@@ -316,12 +314,12 @@ class PartitionedWorkingLoss(Shifted):
         return self._loss.n_examples
 
     def passed(self, visit: Any) -> tuple[Floats, int]:
-        """Visit all leaves (see `solvers.parameter_mixing.Pass`).
+        """Visit all shards (see `solvers.parameter_mixing.Pass`).
 
-        RETURNS: the sum of what they yield, and n, the leaves that have anything to learn from.
+        RETURNS: the sum of what they yield, and n, the shards that have anything to learn from.
         """
         given = self.coordinates, visit
-        sums = self._loss.division.summed("mix", *map(self._loss.division.team.share, given))
+        sums = self._loss.partition.summed("mix", *map(self._loss.partition.pool.share, given))
         assert sums is not None
         return sums, self._loss.n_present
 
@@ -329,7 +327,7 @@ class PartitionedWorkingLoss(Shifted):
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
         self._loss.evaluated = self, self, weights
-        sums = self._loss.division.summed("evaluate", *self.given(weights))
+        sums = self._loss.partition.summed("evaluate", *self.given(weights))
         assert sums is not None
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
@@ -339,7 +337,7 @@ class PartitionedWorkingLoss(Shifted):
         """The gradient where other weights of the model, all of them ours, were evaluated last."""
         loss = self._loss
         loss.evaluated = self, last, weights
-        sums = loss.division.summed("gradient", *self.named, *last.given(weights))
+        sums = loss.partition.summed("gradient", *self.named, *last.given(weights))
         assert sums is not None
         return sums
 
@@ -348,7 +346,7 @@ class PartitionedWorkingLoss(Shifted):
         assert self._loss.evaluated is not None
         more, last, weights = self._loss.evaluated
         given = *more.named, *last.given(weights)
-        sums = self._loss.division.summed("curvature", *self.named, *given)
+        sums = self._loss.partition.summed("curvature", *self.named, *given)
         assert sums is not None
         return np.maximum(sums, 0.0)
 
@@ -356,18 +354,18 @@ class PartitionedWorkingLoss(Shifted):
 class PartitionedLoss:
     """The full problem: makes working losses, and screens; see `ChainLoss`.
 
-    division: who has the sequences; present: of each member the leaves with gold labels, and the
+    partition: who has the sequences; present: of each worker the shards with gold labels, and the
     sequences with gold labels; n_potential: weights; prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
-        division: Partition,
+        partition: Partition,
         present: list[tuple[int, int]],
         n_potential: int,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self.division, self.n_potential, self._prior = division, n_potential, prior
+        self.partition, self.n_potential, self._prior = partition, n_potential, prior
         self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
         self.numbers: Iterator[int] = count()
         # Of which weights the gradient was taken last, and of which weights where.
@@ -384,8 +382,8 @@ class PartitionedLoss:
         return np.arange(self.n_potential, dtype=np.int64)
 
     def descent_coordinates(self) -> Longs:
-        """The coordinates of all leaves; see `ChainLoss.descent_coordinates`."""
-        return self.with_prior(distinct(np.concatenate(self.division.ask("descent_coordinates"))))
+        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+        return self.with_prior(distinct(np.concatenate(self.partition.ask("descent_coordinates"))))
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """The loss as a function of some weights, all others being zero."""
@@ -400,12 +398,12 @@ class PartitionedLoss:
     ) -> tuple[Longs, Floats]:
         """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
 
-        Where a sum over leaves exceeds it, it exceeds its share in a leaf. So leaves tell first
+        Where a sum over shards exceeds it, it exceeds its share in a shard. So shards report first
         where that is so, and then the gradients there are summed.
         """
-        share = threshold * _ROUNDED / self.division.n_leaves
+        share = threshold * _ROUNDED / self.partition.n_shards
         weights = working.model_weights(theta)
-        found = self.division.ask("candidates", *working.given(weights), share)
+        found = self.partition.ask("candidates", *working.given(weights), share)
         wanted = distinct(np.concatenate([working.coordinates, *found]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold

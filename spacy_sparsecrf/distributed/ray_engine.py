@@ -18,7 +18,7 @@ from ..registry import crf_engines
 class Ray:
     """Workers of a Ray cluster, each of which reads and holds a part of the corpus.
 
-    num_workers: how many, of each of which cpus_per_worker cores are asked; address: of a cluster,
+    num_workers: number of workers, with cpus_per_worker cores each; address: of a cluster,
     "auto" for the one that this machine belongs to; None: one is started here, and stopped in the
     end; max_restarts: how often, in all, a worker may be lost and replaced.
     RAISES: SparseCRFError for a number out of range.
@@ -42,9 +42,9 @@ class Ray:
         """
         from .gathering import divide
 
-        return divide(job, self.cpus_per_worker, self.team)
+        return divide(job, self.cpus_per_worker, self.pool)
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         """Start the workers. make: makes what each of them holds.
 
         RAISES: SparseCRFError where Ray is not installed, or no cluster can be reached.

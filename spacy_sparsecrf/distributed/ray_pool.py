@@ -1,4 +1,4 @@
-"""Members of a team as actors of a Ray cluster: started, asked, replaced where they are lost."""
+"""Workers of a pool as actors of a Ray cluster, which are replaced when they are lost."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ logger = logging.getLogger("spacy")
 
 _STATUS = Path("/proc/self/status")
 
-# A member is told of that took this many times as long as most, and seconds at least.
+# A worker is logged that takes this many times the median, and at least these seconds.
 _SLOW, _SECONDS = 2.0, 1.0
 # Seconds between two lines of what workers took.
 _PAUSE = 10.0
@@ -32,12 +32,12 @@ _PATIENCE = 300.0
 _STORE_BYTES = 200_000_000
 
 
-# An item for each team on the cluster that was started here: components of a pipeline share it.
-_teams: list[bool] = []
+# An item for each pool on the cluster that was started here; components of a pipeline share it.
+_pools: list[bool] = []
 
 
 class Resources(NamedTuple):
-    """What a team runs on; see `on.Ray`."""
+    """Resources of a pool; see `ray_engine.Ray`."""
 
     num_workers: int
     address: str | None
@@ -45,8 +45,8 @@ class Resources(NamedTuple):
     max_restarts: int
 
 
-class Told(NamedTuple):
-    """What a member returns, the seconds that it took, and its highest memory so far in MB."""
+class TimedResult(NamedTuple):
+    """The result of a worker, its seconds, and its peak memory so far in MB."""
 
     found: Any
     seconds: float
@@ -54,45 +54,45 @@ class Told(NamedTuple):
 
 
 class _Actor:
-    """A member in a process of its own. make: makes it."""
+    """A worker in its own process. make: creates it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         progress.be_quiet(True)
-        self._member = make()
+        self._worker = make()
 
     def begin(self) -> None:
-        """Be there."""
+        """Return once the actor has started."""
 
-    def call(self, method: str, *given: Any) -> "Told":
+    def call(self, method: str, *given: Any) -> "TimedResult":
         """Call a method."""
         begin = time.perf_counter()
-        found = getattr(self._member, method)(*given)
-        return Told(found, time.perf_counter() - begin, _peak_mb())
+        found = getattr(self._worker, method)(*given)
+        return TimedResult(found, time.perf_counter() - begin, _peak_mb())
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Ray warns, on starting, of what users of this package have no part in."""
+    """Ignore warnings of Ray that do not concern users of this package."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 class RayWorkerPool:
-    """A team of actors; see `Team`.
+    """A pool of actors; see `WorkerPool`.
 
-    on: what it runs on; make: makes a member. Where Ray runs in this process already, that cluster
-    is taken, and left as it is.
+    on: its resources; make: creates a worker. If Ray runs in this process already, its cluster is
+    used, and left running.
     RAISES: SparseCRFError where no cluster can be reached, or it has too few cores, or none free.
     """
 
     def __init__(self, on: Resources, make: Callable[[], Any]) -> None:
         self._on = on
         self._n_lost = 0
-        # Seconds that each member computed since they were told, and its memory in MB.
+        # Seconds that each worker computed since the last report, and its memory in MB.
         self._used = [(0.0, 0.0)] * on.num_workers
         self._reported = time.monotonic()
-        # What a new member is asked first: methods, and the arguments of each member.
+        # Calls that a new worker repeats: methods, and the arguments of each worker.
         self._kept: list[tuple[str, list[Given]]] = []
         with _quiet():
             is_own = _connect(on)
@@ -114,22 +114,22 @@ class RayWorkerPool:
         return actor.remote(self._make)
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        """See `Team.ask`."""
+        """See `WorkerPool.ask`."""
         with _quiet():
             pending = [self._call(i, method, given) for i, given in enumerate(each)]
-            told = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
+            results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:
             self._kept.append((method, list(each)))
-        usual = median([own.seconds for own in told])
-        for i, own in enumerate(told):
+        usual = median([own.seconds for own in results])
+        for i, own in enumerate(results):
             self._used[i] = self._used[i][0] + own.seconds, own.peak_mb
             if own.seconds > max(_SECONDS, _SLOW * usual):
                 logger.info("worker %d took %.1f s to %s, most %.1f", i, own.seconds, method, usual)
         self._report()
-        return [own.found for own in told]
+        return [own.found for own in results]
 
     def _report(self) -> None:
-        """Tell, now and then, what workers took and hold: in a line, and in more for each."""
+        """Log seconds and memory of the workers now and then, those of each at DEBUG."""
         now = time.monotonic()
         if now - self._reported < _PAUSE:
             return
@@ -145,11 +145,11 @@ class RayWorkerPool:
     def _call(self, i: int, method: str, given: Given) -> Any:
         return self._actors[i].call.remote(method, *given)
 
-    def _result(self, i: int, method: str, given: Given, pending: Any) -> Told:
-        """What member i was asked for; another takes its place where it is lost meanwhile."""
+    def _result(self, i: int, method: str, given: Given, pending: Any) -> TimedResult:
+        """Return the result of worker i; a lost worker is replaced."""
         while True:
             try:
-                found: Told = ray.get(pending)
+                found: TimedResult = ray.get(pending)
                 return found
             except RayActorError as error:
                 self._replace(i, error)
@@ -160,7 +160,7 @@ class RayWorkerPool:
                 raise SparseCRFError(Errors.SC908.format(reason=_first_line(error))) from error
 
     def _replace(self, i: int, error: Exception) -> None:
-        """Start a new member i, which does again what later calls need."""
+        """Start a new worker i, which repeats the calls that later ones need."""
         while True:
             self._n_lost += 1
             if self._n_lost > self._on.max_restarts:
@@ -174,20 +174,20 @@ class RayWorkerPool:
                 error = again
 
     def lose(self, i: int) -> None:
-        """End the process of member i, as a failing machine would."""
+        """End the process of worker i, as a failing machine would."""
         ray.kill(self._actors[i])
 
     def share(self, value: Any) -> Any:
-        """See `Team.share`."""
+        """See `WorkerPool.share`."""
         return ray.put(value)
 
     def close(self) -> None:
-        """Stop the members, and the cluster where it was started here."""
+        """Stop the workers, and the cluster where it was started here."""
         self._end()
 
 
 def _peak_mb() -> float:
-    """The highest resident memory of this process so far; 0 where the system does not tell."""
+    """Return the peak resident memory of this process; 0 where the system does not report it."""
     if not _STATUS.exists():
         return 0.0
     fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
@@ -199,10 +199,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _connect(on: Resources) -> bool:
-    """Reach a cluster, or start one. RETURNS: whether it was started here, for a team."""
+    """Reach a cluster, or start one. RETURNS: whether it was started here."""
     if ray.is_initialized():
-        _teams.extend(_teams[:1])
-        return bool(_teams)
+        _pools.extend(_pools[:1])
+        return bool(_pools)
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if on.address is None:
         settings["num_cpus"] = on.num_workers * on.cpus_per_worker
@@ -214,7 +214,7 @@ def _connect(on: Resources) -> bool:
         values = {"address": on.address, "reason": _first_line(error)}
         raise SparseCRFError(Errors.SC909.format(**values)) from error
     if on.address is None:
-        _teams.append(True)
+        _pools.append(True)
     return on.address is None
 
 
@@ -224,6 +224,6 @@ def _stop(actors: list[Any], is_own: bool) -> None:
     for actor in actors:
         ray.kill(actor)
     if is_own:
-        _teams.pop()
-        if not _teams:
+        _pools.pop()
+        if not _pools:
             ray.shutdown()

@@ -1,4 +1,4 @@
-"""A training run on a corpus of which each member of a team has a part; see `distributed.loss`."""
+"""Training on a corpus of which each worker of a pool has a part; see `distributed.loss`."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -26,15 +26,15 @@ BEGINNING = 1 << 22
 
 
 class WorkerShard:
-    """What a member has of a run: sequences, and what is asked of them.
+    """The part of a run that a worker has: sequences, and methods of the pool.
 
-    corpus: its sequences; leaf_ptr: [n + 1], those of its leaves; first: number of the first leaf;
-    beginning: of the whole corpus, of the member that makes the warm start; else None; workers:
-    threads to use.
+    corpus: its sequences; shard_ptr: [n + 1], those of its shards; first: number of the first
+    shard; beginning: of the whole corpus, for the worker that computes the warm start; else None;
+    workers: threads to use.
     """
 
     corpus: EncodedCorpus
-    leaf_ptr: Longs
+    shard_ptr: Longs
     first: int
     beginning: EncodedCorpus | None
     workers: Workers
@@ -42,17 +42,17 @@ class WorkerShard:
     _losses: ShardLosses
 
     def begin(self, problem: ShardProblem) -> tuple[int, int]:
-        """Take the problem that is to be solved. RETURNS: leaves and sequences to learn from."""
+        """Receive the problem. RETURNS: the number of shards and sequences to learn from."""
         self._problem = problem
-        own = self.corpus, self.leaf_ptr, self.first
+        own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
         return len(self._losses), self._losses.n_examples
 
     def digests(self) -> list[str]:
-        """What tells the leaves from others."""
-        ends = self.leaf_ptr.tolist()
-        leaves = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
-        return [digest(*_told_apart(leaf)) for leaf in leaves]
+        """Return a digest of each shard."""
+        ends = self.shard_ptr.tolist()
+        shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
+        return [digest(*_identifying_arrays(shard)) for shard in shards]
 
     def evaluate(self, *given: Any) -> Partials:
         """See `ShardLosses.evaluate`."""
@@ -75,7 +75,7 @@ class WorkerShard:
         return self._losses.descent_coordinates()
 
     def mix(self, coordinates: Longs, begun: Pass) -> Partials:
-        """What a pass yields of each leaf, summed; see `Pass.over`."""
+        """Sum the results of a pass over each shard; see `Pass.over`."""
         return self._losses.visit(coordinates, begun.over)
 
     def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
@@ -86,48 +86,48 @@ class WorkerShard:
         return warm_start(loss, penalty, *given)
 
 
-def _told_apart(leaf: EncodedCorpus) -> list[NDArray[Any]]:
-    """The arrays of a leaf that do not depend on who has read it: sets of labels have numbers."""
+def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
+    """The arrays of a shard that do not depend on who has read it: sets of labels have numbers."""
     index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
-    several = leaf.labels < MISSING
-    sets = leaf.sets[MISSING - 1 - leaf.labels[several]]
-    arrays = [array for name, array in leaf.arrays.items() if name not in index]
-    return [*arrays, np.maximum(leaf.labels, MISSING - 1), sets]
+    several = shard.labels < MISSING
+    sets = shard.sets[MISSING - 1 - shard.labels[several]]
+    arrays = [array for name, array in shard.arrays.items() if name not in index]
+    return [*arrays, np.maximum(shard.labels, MISSING - 1), sets]
 
 
 class PartitionedRun(Run):
-    """A run whose sequences the members of a team have."""
+    """A run on the sequences of the workers of a pool."""
 
     def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
         loss: Any = self.loss
-        found: tuple[Longs, Floats] = loss.division.team.ask("warm_start", [given])[0]
+        found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [given])[0]
         return found
 
 
 class PartitionedTraining(Training):
-    """Trains on a corpus that others have: here it has an index, and no sequence.
+    """Trains on a corpus of workers; here it has an index, and no sequence.
 
-    division: who has it; the others: see `Training`.
+    partition: the workers that have it; for the other arguments see `Training`.
     """
 
     def __init__(
         self,
         corpus: EncodedCorpus,
         *given: Any,
-        division: Partition,
+        partition: Partition,
         **options: Any,
     ) -> None:
-        self.division = division
+        self.partition = partition
         super().__init__(corpus, *given, **options)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
-        told = ShardProblem(n, problem.label_weights, problem.precision)
-        present = self.division.ask("begin", told, keep=True)
-        if not any(n_leaves for n_leaves, _ in present):
+        shared = ShardProblem(n, problem.label_weights, problem.precision)
+        present = self.partition.ask("begin", shared, keep=True)
+        if not any(n_shards for n_shards, _ in present):
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
-        loss: Any = PartitionedLoss(self.division, present, n_potential, self._origin)
+        loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
         run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = self.n_sequences
         n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
@@ -137,18 +137,18 @@ class PartitionedTraining(Training):
 
     @property
     def n_sequences(self) -> int:
-        """Sequences that members have."""
-        return int(self.division.leaf_ptr[-1])
+        """Sequences that workers have."""
+        return int(self.partition.shard_ptr[-1])
 
     def largest_gradient(self) -> NoReturn:
-        """RAISES: SparseCRFError, as members are asked for gradients at weights of one l1 only."""
+        """RAISES: SparseCRFError: paths of l1 are not supported."""
         raise SparseCRFError(Errors.SC911)
 
     @cached_property
     def _corpus_digest(self) -> str:
-        of_leaves = [each for told in self.division.ask("digests") for each in told]
-        leaves = np.frombuffer("".join(of_leaves).encode(), np.uint8)
-        return digest(leaves, *self._corpus.arrays.values())
+        of_shards = [each for of_worker in self.partition.ask("digests") for each in of_worker]
+        shards = np.frombuffer("".join(of_shards).encode(), np.uint8)
+        return digest(shards, *self._corpus.arrays.values())
 
 
 class TrainingPartition(Partition):
@@ -156,4 +156,4 @@ class TrainingPartition(Partition):
 
     def training(self) -> Callable[..., PartitionedTraining]:
         """Return what makes a training run on the corpus."""
-        return partial(PartitionedTraining, division=self)
+        return partial(PartitionedTraining, partition=self)

@@ -1,7 +1,7 @@
-"""What a process holds that shares a corpus with others, and what it is asked for.
+"""Worker processes that share a corpus.
 
-It reads its own files, and tells of them what the index is merged from. Then it gets the index, and
-encodes the sequences of its own leaves, of which it tells partial sums.
+A worker reads its files, and returns the data that the index is merged from. It then receives the
+index, encodes the sequences of its shards, and returns partial sums of them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -36,11 +36,11 @@ from .training import WorkerShard
 
 
 class Brief(NamedTuple):
-    """What a member knows from the first.
+    """The settings of a worker.
 
-    language, vocab, tokenizer: make the pipeline that reads; setup: of the component; block: of the
+    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; block: of the
     corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`; extensions:
-    of Docs, spans and tokens; named: whether tests are to be named.
+    of Docs, spans and tokens; named: whether features get names.
     """
 
     language: type[Language]
@@ -57,7 +57,7 @@ class Brief(NamedTuple):
 
 @dataclass
 class Survey:
-    """What a member tells of files that it has read.
+    """A worker's summary of the files that it has read.
 
     lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
     tests of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
@@ -75,18 +75,18 @@ class Survey:
 
 
 class EncodingPlan(NamedTuple):
-    """What all members need to encode sequences.
+    """Data that all workers need to encode sequences.
 
     labels: of the whole corpus, in any order; whole: its index; contexts: of each file
     the contexts of its rows; starts: [F + 1] int64, the sequence that each file begins with;
-    leaf_ptr: [L + 1] int64, those that leaves begin with.
+    shard_ptr: [L + 1] int64, those that shards begin with.
     """
 
     labels: list[str]
     whole: Index
     contexts: list[Ints]
     starts: Longs
-    leaf_ptr: Longs
+    shard_ptr: Longs
 
 
 class _File(NamedTuple):
@@ -134,7 +134,7 @@ class Worker(WorkerShard):
     def tests(self, first: int, last: int, low: int, high: int) -> Tests:
         """The tests of the files first:last whose hashes are low:high, both included.
 
-        Files are read that are not there: they are another's who was lost since it surveyed them.
+        Files of a worker that was lost after its survey are read here.
         """
         for number in range(first, last):
             if number not in self._files:
@@ -144,7 +144,7 @@ class Worker(WorkerShard):
         return merged_tests([own.between(low, high) for own in tests])
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
-        """The sequences first:last of the whole corpus; files are read that are not there yet."""
+        """The sequences first:last of the whole corpus; missing files are read."""
         self._label_ids.add(plan.labels)
         found = []
         for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
@@ -165,14 +165,14 @@ class Worker(WorkerShard):
     def load(
         self, plan: EncodingPlan, first: int, last: int, n: int
     ) -> tuple[tuple[str, ...], int]:
-        """Encode the sequences of the leaves first:last, of which sums will be asked.
+        """Encode the sequences of the shards first:last.
 
-        n: sequences of the beginning of the corpus that are encoded besides. RETURNS: the labels of
-        the whole corpus, and how many tokens of the leaves have none.
+        n: sequences of the beginning of the corpus that are encoded too. RETURNS: the labels of
+        the whole corpus, and how many tokens of the shards have none.
         """
-        self.first, self.leaf_ptr = first, plan.leaf_ptr[first : last + 1]
-        self.corpus = self.encode(plan, *self.leaf_ptr[[0, -1]].tolist())
-        self.leaf_ptr = self.leaf_ptr - self.leaf_ptr[0]
+        self.first, self.shard_ptr = first, plan.shard_ptr[first : last + 1]
+        self.corpus = self.encode(plan, *self.shard_ptr[[0, -1]].tolist())
+        self.shard_ptr = self.shard_ptr - self.shard_ptr[0]
         self.beginning = self.encode(plan, 0, n) if n else None
         for number, file in self._files.items():
             self._files[number] = file._replace(part=None)

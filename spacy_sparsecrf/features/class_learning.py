@@ -50,7 +50,7 @@ class BigramCounter:
         )
 
     def bigrams(self, min_count: int) -> "BigramCounts":
-        """What was counted. min_count: words that are rarer are taken for one."""
+        """Return the counts. min_count: rarer words are merged into one."""
         self._count()
         first, second = self._pairs >> 32, self._pairs & 0xFFFFFFFF
         counts = np.bincount(second, self._counts, minlength=len(self._ids)).astype(np.int64)
@@ -75,7 +75,7 @@ def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
 
 @dataclass(frozen=True)
 class BigramCounts:
-    """How often words follow each other.
+    """Counts of word bigrams.
 
     words: by falling frequency; the first of them has the number 2, after the end of a line and
     all rare words; first, second: [K] int64, pairs of numbers, ascending; counts: [K] int64.
@@ -87,8 +87,8 @@ class BigramCounts:
     counts: Longs
 
     def neighbours(self) -> tuple[Any, Any, Longs, Longs]:
-        """What the kernel takes: neighbours to the left and right, and counts of words and of words
-        that follow themselves, [V] int64.
+        """Arguments of the kernel: neighbours to the left and right, and counts [V] int64 of words,
+        and of words that follow themselves.
         """
         from ..kernels.exchange import Neighbours
 

@@ -169,7 +169,7 @@ def _check(
 
 
 def pack(lists: Mapping[str, WordClasses]) -> bytes:
-    """Write word classes: a line of JSON, and the arrays that it tells of, in its order."""
+    """Write word classes: a line of JSON, and the arrays that it describes, in its order."""
     heads, arrays = {}, []
     for name, own in sorted(lists.items()):
         heads[name] = {

@@ -1,4 +1,4 @@
-"""Whether annotations that features read are there: in training, and then in prediction.
+"""Checks that annotations which features read are set, in training and in prediction.
 
 Watched are attributes that come from elsewhere: annotations of earlier pipes, span groups and
 extension attributes. Those of the word, phrases and vectors are not.
@@ -39,7 +39,7 @@ class Coverage:
     def join(self, other: "Coverage") -> None:
         """Add the counts of further tokens."""
         self.n_tokens += other.n_tokens
-        # A count of 0 tells that an attribute is watched.
+        # A count of 0 marks an attribute that is watched.
         for name, count in other.counts.items():
             self.counts[name] += count
 
@@ -94,5 +94,5 @@ def find_missing(
 
 
 def _has(annotations: NDArray[np.uint64], column: int) -> bool:
-    """Whether any token has a value; mostly the first has, which is looked at in no time."""
+    """Return whether any token has a value; checks the first one first, as it mostly has."""
     return bool(annotations[0, column] or annotations[:, column].any())

@@ -39,7 +39,7 @@ class Conjunction(Protocol):
 
     @property
     def kinds(self) -> str:
-        """What it is conjoined with: "u", "b" or "ub"."""
+        """The part that it is conjoined with: "u", "b" or "ub"."""
 
 
 class NamesOfCells(Protocol):
@@ -68,7 +68,7 @@ class PlanFeaturizer(ABC):
     @property
     @abstractmethod
     def plan(self) -> TemplatePlan:
-        """What is read and hashed, as it is laid out now."""
+        """The current layout of what is read and hashed."""
 
     @property
     @abstractmethod
@@ -82,7 +82,7 @@ class PlanFeaturizer(ABC):
 
     @property
     def names_of_cells(self) -> Callable[..., NamesOfCells] | None:
-        """What makes the names of features; None for `CellNames`, whose arguments it gets."""
+        """The factory of feature names; None for `CellNames`, whose arguments it gets."""
         return None
 
     @abstractmethod
@@ -194,7 +194,7 @@ class Featurizer(PlanFeaturizer):
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
     clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
         They are read by `initialize`, or else when first needed.
-    boundaries: how many distances from a sequence are told apart where a template reads tokens
+    boundaries: how many distances from a sequence are distinguished where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
@@ -245,7 +245,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def stacked(self) -> Collection[Read]:
-        """What templates read of a first model."""
+        """Attributes that templates read of a first-stage model."""
         return self.plan.stacked
 
     @property
@@ -266,7 +266,7 @@ class Featurizer(PlanFeaturizer):
     # What is learnt before training
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read phrases and word classes anew, and forget the width of vectors.
+        """Read phrases and word classes again, and forget the width of vectors.
 
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.
@@ -278,7 +278,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """What is to be saved with a trained pipeline, so that it needs no files: tokens of
+        """Data to save with a trained pipeline, so that it needs no files: tokens of
         phrases, by the name of their list; the width of vectors; and word classes by name. All but
         the last are for JSON.
         """
@@ -339,7 +339,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def prunes(self) -> bool:
-        """Whether word classes that templates read are to be pruned where they are saved."""
+        """Return whether to prune the saved word classes that templates read."""
         return any(self.clusters[name].get("prune", False) for name in self._class_names)
 
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:

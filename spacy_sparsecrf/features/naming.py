@@ -47,7 +47,7 @@ def hash_names(names: Sequence[str]) -> Hashes:
 
 
 def _number(value: NamedValue) -> int:
-    """What is hashed of a value."""
+    """Return the number of a value that is hashed."""
     if isinstance(value, Outside):
         from ..kernels.hashing import edge_values
 
@@ -151,7 +151,7 @@ class CellNames:
         return [None if None in own else form % own for own in values]
 
     def _read(self, readings: Readings, p: int, k: int, tokens: Longs) -> list[str | None]:
-        """What part k of the test p reads at tokens [n], as it is written in names."""
+        """Return the texts in names of what part k of feature p reads at tokens [n]."""
         tests, n_lexical = readings.templates.tests, readings.templates.n_lexical
         s = np.searchsorted(readings.offsets, tokens, side="right")
         first, last = readings.offsets[s - 1], readings.offsets[s]
@@ -221,7 +221,7 @@ class CellNames:
 
 
 class _KeptNames(NamedTuple):
-    """What is kept of the readings of Docs of a vocab.
+    """The recorded readings of Docs of a vocab.
 
     readings: without values of words; of annotations they have the columns that are not of vectors.
     vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
@@ -235,7 +235,7 @@ class _KeptNames(NamedTuple):
     ends: Longs
 
     def restore(self, lexical: Hashes) -> Readings:
-        """What was read. lexical: values of words."""
+        """Return the readings. lexical: values of words."""
         annotations = np.empty((self.readings.n_tokens, len(self.is_vector)), dtype=np.uint64)
         annotations[:, ~self.is_vector] = self.readings.annotations
         annotations[:, self.is_vector] = self.vectors
@@ -295,7 +295,7 @@ class NameRecord:
         self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
 
     def parts(self) -> Iterator[tuple[Readings, Longs]]:
-        """What was read, in order, without numbers; and the token behind each Doc, [D]."""
+        """Yield the readings, in order, without numbers; and the token behind each Doc, [D]."""
         for kept in self._kept:
             yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
 

@@ -1,4 +1,4 @@
-"""What a test reads from a token: an attribute, and its arguments in the template language.
+"""Attributes of tokens with their arguments, in the template language.
 
     read   := name                                    (most attributes)
             | name "(" length ")"                     prefix suffix
@@ -66,7 +66,7 @@ class Cursor:
         self._skip_blanks()
 
     def is_at_end(self) -> bool:
-        """Whether all of the text is read."""
+        """Return whether all of the text is read."""
         return self.at == len(self.text)
 
     def take(self, pattern: re.Pattern[str]) -> str:
@@ -131,7 +131,7 @@ class Read(NamedTuple):
 
     @property
     def is_real(self) -> bool:
-        """Whether numbers are read that are features as they are, see `tokens`."""
+        """Return whether numbers are read that are real-valued features, see `tokens`."""
         return self.name == VALUE or (self.name == VECTOR and self.length == 0)
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ class TemplatePlan:
 
     @cached_property
     def reads_vectors(self) -> bool:
-        """Whether there is anything that depends on how many dimensions vectors have."""
+        """Return whether anything depends on the number of dimensions of vectors."""
         return any(read.name == VECTOR for read in self.first)
 
     @cached_property
@@ -82,7 +82,7 @@ class TemplatePlan:
 
     @cached_property
     def stacked(self) -> dict[Read, int]:
-        """What is read of a first model, and its columns of annotations."""
+        """Return the reads of a first-stage model, and their columns of annotations."""
         columns = enumerate(self.token_columns, len(self.annotations))
         return {read: column for column, read in columns if read.name in STACKED}
 
@@ -107,7 +107,7 @@ class Placed(Protocol):
 
     @property
     def absolute(self) -> bool:
-        """Whether it does not count from the current token."""
+        """Return whether the offset does not count from the current token."""
 
 
 def make_plan(
@@ -122,7 +122,7 @@ def make_plan(
     combinations; they share a seed, so that a value gives the same test in every column.
 
     start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
-    how many distances from a sequence are told apart, None for all.
+    how many distances from a sequence are distinguished, None for all.
     RAISES: SparseCRFError for a template of too many tests.
     """
     first: dict[Read, int] = {}

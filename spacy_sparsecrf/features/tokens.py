@@ -1,4 +1,4 @@
-"""What is read from the tokens of Docs, and where sequences begin and end.
+"""Values of the tokens of Docs, and boundaries of sequences.
 
 spaCy gives most annotations as arrays (`read_tokens`). Others are read in Python, token by token,
 by readers: functions of Docs of one vocab, which give values [N, W] uint64 of their N tokens,
@@ -180,7 +180,7 @@ def read_values(
 
 
 def _read_numbers(read: Read, docs: Sequence[Doc], vector_width: int) -> Reals:
-    """What is read from the tokens of Docs: [N, W]."""
+    """Read numbers from the tokens of Docs: [N, W]."""
     if read.name == VECTOR:
         return np.concatenate([vectors_of(doc, vector_width, np.float32) for doc in docs])
     numbers = [_number(read, token, value) for token, value in _extension(read.argument, docs)]

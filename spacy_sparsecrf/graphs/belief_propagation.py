@@ -59,7 +59,7 @@ class GraphPotentials(NamedTuple):
 
 
 class Beliefs(NamedTuple):
-    """What inference leaves.
+    """Results of inference.
 
     nodes: [N, Y], probabilities; messages: [2 E, Y]; log_z: [S], log Z, or what stands for it;
     changes: [S], the last change of a message, or belief; iterations: [S] int64.
@@ -73,7 +73,7 @@ class Beliefs(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """How messages are passed.
+    """The order and damping of messages.
 
     parallel: whether all at once, else in sweeps there and back; best: maximise instead of sum;
     damping: share of the old message that stays; tolerance: stop once no message has changed by
@@ -195,7 +195,7 @@ def _send(
     cavity: Floats,
     new: Floats,
 ) -> None:
-    """Compute message h anew, from its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
+    """Update message h by its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
     back = old[h ^ 1]
     if n_labels == 2:
         # Messages are normalised, so both may have a factor; divisions are slow, complex ones most.

@@ -1,4 +1,4 @@
-"""What a component asks of graphs, see `pipeline.add_ons.GraphAddOn`."""
+"""The interface of graphs to a component, see `pipeline.add_ons.GraphAddOn`."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

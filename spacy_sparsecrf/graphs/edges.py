@@ -60,7 +60,7 @@ def _placed(edge: Edge, doc: Doc) -> Iterator[Pair]:
 
 
 def _reader(attribute: str) -> Callable[[Token], Any]:
-    """What reads an attribute of a token."""
+    """Return a function that reads an attribute of a token."""
     if attribute.startswith("_."):
         return lambda token: token._.get(attribute[2:])
     if attribute in WORD:

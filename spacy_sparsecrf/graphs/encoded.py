@@ -12,7 +12,7 @@ from ..errors import Errors, SparseCRFError
 
 
 class Observed(NamedTuple):
-    """What is observed of n nodes, or of n edges.
+    """Features of n nodes, or of n edges.
 
     hashes: [n, P] uint64, of tests, or of names of numbers; 0 for none. Tests of edges of different
     kinds have different hashes: their weights are tied over edges of a kind only. values: [n, P]
@@ -92,7 +92,7 @@ class EncodedGraph:
 
 @dataclass(frozen=True)
 class Links:
-    """Edges between tokens of one sequence, besides those of neighbours.
+    """Edges between tokens of one sequence, without those of neighbours.
 
     ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
     test that edges of each kind have; chain: whether neighbours are joined too.

@@ -17,7 +17,7 @@ from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
-from ..loss.working import Shifted
+from ..loss.working import OffsetLoss
 from ..parallel import Workers
 from ..pipeline.graph_settings import Inference
 from .encoded import EncodedGraph
@@ -26,7 +26,7 @@ from .graph_inference import STEP, GraphInference, InferenceSpace, selected
 LBP = Inference()
 
 
-class GraphLoss(Shifted, ExampleLoss):
+class GraphLoss(OffsetLoss, ExampleLoss):
     """Value and gradient of the loss of graphs, at all of their weights, or at some.
 
     graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
@@ -77,7 +77,7 @@ class GraphLoss(Shifted, ExampleLoss):
     def work_on(self, coordinates: Longs) -> None:
         """Take these weights [K] int64, ascending, for those of theta."""
         self.coordinates, self.n_weights = coordinates, len(coordinates)
-        self.row_ptr = np.array([0, self.n_weights])
+        self.block_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
@@ -210,7 +210,7 @@ class GraphLoss(Shifted, ExampleLoss):
 
 
 def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
-    """How many nodes of each graph [S] have gold labels, and how many have just one each."""
+    """Count the nodes of each graph [S] that have gold labels, and those with just one each."""
     graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
     n = graphs.n_graphs
     known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]

@@ -21,7 +21,7 @@ from .loss import GraphLoss
 
 # What a solver needs that works on chains only.
 _OF_CHAINS: frozenset[Need] = frozenset(("single tokens", "memory", "all sequences"))
-# Vectors of weights that a solver holds, besides its history.
+# Vectors of weights that a solver holds, without its history.
 _N_VECTORS = 16
 
 
@@ -55,7 +55,7 @@ class GraphRun(Run):
 class GraphTraining(Training):
     """Trains a model with edges between tokens, an outer iteration a step.
 
-    links: of tokens, besides neighbours; inference: how log Z is found; the rest: see `Training`.
+    links: of tokens that are no neighbours; inference: how log Z is found; others: see `Training`.
     RAISES: SparseCRFError as `Training`, and for a solver or settings that work on chains only.
     """
 

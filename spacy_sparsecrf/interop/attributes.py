@@ -1,4 +1,4 @@
-"""What columns can be: attributes of tokens; and what those of a file are, by their values."""
+"""Columns: attributes of tokens, and guesses of them by the values of a file."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

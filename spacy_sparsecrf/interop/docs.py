@@ -76,7 +76,7 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
 
 @dataclass(frozen=True)
 class _DocMaker:
-    """Makes a Doc of some sentences, as `read_docs` tells."""
+    """Makes a Doc of some sentences; see `read_docs`."""
 
     source: Source
     vocab: Vocab

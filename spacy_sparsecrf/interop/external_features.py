@@ -1,7 +1,7 @@
 """Features that other programs have called, as tests of templates.
 
 A feature is a text, as CRFsuite has it: a key, or a key and a value behind a colon or `=`. It is a
-test of a template where the key is one, or where it is told what a template calls it:
+feature of a template if the key is one, or if its template name is given:
 
     lower[-1]:the                  lower[-1]=the
     is_title[0]                    is_title[0]=1

@@ -42,7 +42,7 @@ class ExternalWeights(NamedTuple):
 
 
 class TrainedModel(NamedTuple):
-    """What a file has of a model.
+    """A model as its file has it.
 
     program: whose it is; kind: see `CRFModel`; labels: in their order; patterns: lines, for
     CRFsuite none; features: texts, of which "" is that of pairs of labels by themselves.
@@ -57,7 +57,7 @@ class TrainedModel(NamedTuple):
 
 
 def read_model(path: Path) -> TrainedModel:
-    """Read the model of one of the programs, which is told by how it begins.
+    """Read the model of one of the programs, which is recognised by its first bytes.
 
     RAISES: SparseCRFError for other files, and damaged ones.
     """

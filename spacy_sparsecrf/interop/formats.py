@@ -1,7 +1,7 @@
 """The formats that can be read, by name: columns, CoNLL-U and CRFsuite's.
 
 CoNLL-U has the syntactic words of Universal Dependencies; in CRFsuite's a line is a label and
-attributes, of which one tells the word.
+attributes, one of which is the word.
 """
 
 import re

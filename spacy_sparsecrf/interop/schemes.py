@@ -9,7 +9,7 @@ MISSING = ("_", "-")
 
 
 class ColumnScheme(str, Enum):
-    """How labels of tokens mark spans."""
+    """Schemes by which labels of tokens mark spans."""
 
     iob2 = "iob2"
     iob1 = "iob1"
@@ -77,7 +77,7 @@ class _SpanReader:
         return "BILU"[self._letters.index(letter)], label
 
     def _continues(self, i: int, label: str) -> bool:
-        """Whether the span that is open goes on, or else one may begin by I."""
+        """Return whether the open span continues, or else a span may begin by I."""
         if self._label == label:
             return True
         if self._scheme is ColumnScheme.iob1:

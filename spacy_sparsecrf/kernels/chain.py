@@ -10,7 +10,7 @@ With E_t(y) the evidence of token t and Psi_t the potentials of its context,
 so that there is no exp or log in the recursions (Lavergne 2010, sections 2.2, 4.1, 4.2). The
 recursions do not depend on features and weights.
 
-`go_forward` and `go_back` process one sequence, `waves_forward` and `waves_back` a batch of
+`go_forward` and `go_back` process one sequence, `forward_batch` and `backward_batch` a batch of
 interleaved sequences. In an interleaved batch the first tokens of all sequences come first, then
 the second tokens, and so on, sorted by matrix. Each matrix is then read once for two tokens, and
 may still be in a near cache in the backward pass. Sequence by sequence, every token would read its
@@ -36,27 +36,27 @@ def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: Floats)
     source, copy = potentials.psi[contexts.matrix_of[c]].reshape(-1), scratch.reshape(-1)
     for i in range(len(copy)):
         copy[i] = source[i]
-    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
-        scratch[contexts.ent_previous[e], contexts.ent_label[e]] = potentials.change[e]
+    for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+        scratch[contexts.corr_previous[e], contexts.corr_label[e]] = potentials.change[e]
 
 
 @inner
-def mend_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
+def correct_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Add the sparse corrections of a context to a forward product with its matrix."""
-    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
-        out[contexts.ent_label[e]] += alpha[contexts.ent_previous[e]] * change[e]
+    for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+        out[contexts.corr_label[e]] += alpha[contexts.corr_previous[e]] * change[e]
 
 
 @inner
-def mend_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
+def correct_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Add the sparse corrections of a context to a backward product with its matrix."""
     # Sorted by previous label: a separate sum does not wait for out[previous] at each addition.
-    e, last = contexts.ent_ptr[c], contexts.ent_start[c]
+    e, last = contexts.corr_ptr[c], contexts.corr_start[c]
     while e < last:
-        previous = contexts.ent_previous[e]
+        previous = contexts.corr_previous[e]
         total = 0.0
-        while e < last and contexts.ent_previous[e] == previous:
-            total += v[contexts.ent_label[e]] * change[e]
+        while e < last and contexts.corr_previous[e] == previous:
+            total += v[contexts.corr_label[e]] * change[e]
             e += 1
         out[previous] += total
 
@@ -75,7 +75,7 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
         fill(out, n_labels, len(out), 0.0)
     else:
         advance(alpha, potentials.psi[m], n_labels, out)
-    mend_forward(c, alpha, contexts, potentials.change, out)
+    correct_forward(c, alpha, contexts, potentials.change, out)
 
 
 @inner
@@ -91,7 +91,7 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
         fill(out, 0, n_labels, row_sum(v, n_labels))
     else:
         retreat(potentials.psi[m], v, n_labels, out)
-    mend_backward(c, v, contexts, potentials.change, out)
+    correct_backward(c, v, contexts, potentials.change, out)
 
 
 @inner
@@ -101,8 +101,8 @@ def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
     start = potentials.psi[contexts.matrix_of[c], n_labels]
     for y in range(len(out)):
         out[y] = start[y]
-    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
-        out[contexts.ent_label[e]] = potentials.change[e]
+    for e in range(contexts.corr_start[c], contexts.corr_ptr[c + 1]):
+        out[contexts.corr_label[e]] = potentials.change[e]
 
 
 @inner(fastmath={"contract", "reassoc"})
@@ -207,7 +207,7 @@ def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) 
 
 
 @inner
-def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Do for an interleaved batch what `go_forward` does for one sequence.
 
     order: [T] int32, ~t for tokens that begin a sequence, t for others; every token comes after its
@@ -228,8 +228,8 @@ def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
             j += 1
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
             advance_two(alpha[t - 1], alpha[u - 1], matrix, n_labels, alpha[t], alpha[u])
-            mend_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
-            mend_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
+            correct_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
+            correct_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
             norms[u] = settle(alpha[u], evidence[u])
         else:
             forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
@@ -237,8 +237,8 @@ def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
 
 
 @inner
-def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Do for an interleaved batch what `go_back` does; arguments as `waves_forward`.
+def backward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+    """Do for an interleaved batch what `go_back` does; arguments as `forward_batch`.
 
     The rows of `marginals` of last tokens are 1 at the beginning.
     """
@@ -259,7 +259,7 @@ def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> No
             finish(n_labels, alpha[u], beta[u], backward[u])
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
             retreat_two(matrix, backward[t], backward[u], n_labels, beta[t - 1], beta[u - 1])
-            mend_backward(context[t], backward[t], contexts, change, beta[t - 1])
-            mend_backward(context[u], backward[u], contexts, change, beta[u - 1])
+            correct_backward(context[t], backward[t], contexts, change, beta[t - 1])
+            correct_backward(context[u], backward[u], contexts, change, beta[u - 1])
         else:
             backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])

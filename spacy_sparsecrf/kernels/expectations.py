@@ -5,7 +5,7 @@ feature is the sum of the residuals of its tokens. It is scattered to the freque
 chunk is processed, and gathered for all other features.
 """
 
-from .chain import log_partition, vectors_of, waves_back, waves_forward
+from .chain import backward_batch, forward_batch, log_partition, vectors_of
 from .compiled import add_at, fill, inner, kernel, prefetch, prefetch_row
 from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
 from .scores import evidence_of, score_token
@@ -40,20 +40,20 @@ def _infer_run(
     sequences: Sequences,
     pairs: Pairs,
     vectors: Vectors,
-    walk: BatchOrder,
+    batch: BatchOrder,
     log_z: Floats,
 ) -> None:
     """Run forward-backward on the batch of sequences head:tail; the evidence is in `vectors`."""
     offsets = sequences.offsets
     begin, end = offsets[head], offsets[tail]
-    order, context = walk.order[begin:end], sequences.context[begin:end]
+    order, context = batch.order[begin:end], sequences.context[begin:end]
     run = vectors_of(begin, end, vectors)
-    waves_forward(order, context, pairs, run)
+    forward_batch(order, context, pairs, run)
     for s in range(head, tail):
         first, last = offsets[s] - begin, offsets[s + 1] - begin
         log_z[s] = log_partition(first, last, context, pairs, run)
         fill(run.marginals[last - 1], 0, pairs.n_labels, 1.0)
-    waves_back(order, context, pairs, run)
+    backward_batch(order, context, pairs, run)
 
 
 @inner
@@ -70,11 +70,11 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
 
 
 @inner
-def add_to_heads(t: int, row: Floats, unigrams: Unigrams, head_sums: Floats) -> None:
+def add_to_frequent(t: int, row: Floats, unigrams: Unigrams, frequent_sums: Floats) -> None:
     """Add a row [Yp] of token t to the sums [H, Yp] of its frequent features."""
-    heads, head_ptr = unigrams.heads, unigrams.head_ptr
-    for j in range(head_ptr[t], head_ptr[t + 1]):
-        total = head_sums[heads[j]]
+    frequent, frequent_ptr = unigrams.frequent, unigrams.frequent_ptr
+    for j in range(frequent_ptr[t], frequent_ptr[t + 1]):
+        total = frequent_sums[frequent[j]]
         for y in range(len(total)):
             total[y] += row[y]
 
@@ -86,11 +86,11 @@ def leave_residuals(
     sequences: Sequences,
     unigrams: Unigrams,
     residual: Floats,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
     """Turn weighted marginals into residuals, and add them to the sums of frequent features.
 
-    residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; head_sums: [H, Yp]
+    residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; frequent_sums: [H, Yp]
     float64, added to, which is faster than a gather as long as it fits into a cache.
     """
     labels = sequences.labels
@@ -99,7 +99,7 @@ def leave_residuals(
             row = residual[t]
             if labels[t] >= 0:
                 row[labels[t]] -= sequences.weights[s]
-            add_to_heads(t, row, unigrams, head_sums)
+            add_to_frequent(t, row, unigrams, frequent_sums)
 
 
 @kernel
@@ -110,27 +110,29 @@ def infer_chunk(
     pairs: Pairs,
     theta: Floats,
     vectors: Vectors,
-    walk: BatchOrder,
+    batch: BatchOrder,
     log_z: Floats,
     residuals: bool,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
     """Process sequences first:last: evidence, forward-backward, residuals, frequent features.
 
     pairs: potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted, with a scratch
-    that no other chunk uses; walk: see `BatchOrder`; log_z: [S] float64, out, not weighted;
-    residuals: whether to turn marginals into residuals and to add these to head_sums, [H, Yp]
+    that no other chunk uses; batch: see `BatchOrder`; log_z: [S] float64, out, not weighted;
+    residuals: whether to turn marginals into residuals and to add these to frequent_sums, [H, Yp]
     float64.
     """
     sequences = tables.sequences
-    for head in range(first, last, walk.together):
-        tail = min(head + walk.together, last)
+    for head in range(first, last, batch.together):
+        tail = min(head + batch.together, last)
         begin, end = sequences.offsets[head], sequences.offsets[tail]
-        _observe(begin, end, tables, theta, vectors, walk.scored)
-        _infer_run(head, tail, sequences, pairs, vectors, walk, log_z)
+        _observe(begin, end, tables, theta, vectors, batch.scored)
+        _infer_run(head, tail, sequences, pairs, vectors, batch, log_z)
         _weigh(head, tail, sequences, vectors)
         if residuals:
-            leave_residuals(head, tail, sequences, tables.unigrams, vectors.marginals, head_sums)
+            leave_residuals(
+                head, tail, sequences, tables.unigrams, vectors.marginals, frequent_sums
+            )
 
 
 @kernel
@@ -151,11 +153,11 @@ def gather_unigrams(
     contains the sum over earlier sections of the corpus, to which tokens are added one by one;
     otherwise it is overwritten; gradient: [K] float64.
     """
-    row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
+    block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
     flat = residual.reshape(-1)
     for row in range(first, last):
-        column, begin, end = columns.row_columns[row], row_ptr[row], row_ptr[row + 1]
+        column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
         if not is_begun:
             fill(gradient, begin, end, 0.0)
         if column < 0:
@@ -172,13 +174,13 @@ def gather_unigrams(
             for y in range(n_labels):
                 own[y] = total[y]
             continue
-        place = row_labels[begin]
+        place = block_labels[begin]
         for j in range(first_token, last_token):
             if j + _AHEAD < len(col_tokens):
                 prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
             t = col_tokens[j]
             for k in range(begin, end):
-                gradient[k] += residual[t, row_labels[k]]
+                gradient[k] += residual[t, block_labels[k]]
 
 
 @inner
@@ -226,19 +228,19 @@ def variance(residual: float, weight: float) -> float:
 
 
 @kernel
-def head_curvature(
+def frequent_curvature(
     first: int,
     last: int,
     sequences: Sequences,
     unigrams: Unigrams,
     residual: Floats,
     row: Floats,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
     """Add the variances of the labels of sequences first:last to the sums of frequent features.
 
     Clamped lattices, whose weight is negative, are left out. residual: [N, Yp]; row: [Yp] float64,
-    a workspace; head_sums: [H, Yp] float64, added to.
+    a workspace; frequent_sums: [H, Yp] float64, added to.
     """
     for s in range(first, last):
         weight = sequences.weights[s]
@@ -247,7 +249,7 @@ def head_curvature(
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
             for y in range(len(row)):
                 row[y] = variance(residual[t, y], weight)
-            add_to_heads(t, row, unigrams, head_sums)
+            add_to_frequent(t, row, unigrams, frequent_sums)
 
 
 @kernel
@@ -262,30 +264,30 @@ def unigram_curvature(
     residual: [N, Yp]; curvature: [K] float64, added to.
     """
     token_weight = tables.sequences.token_weight
-    row_ptr, row_labels = tables.unigrams.row_ptr, tables.unigrams.row_labels
+    block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
     col_ptr = columns.col_ptr
     for row in range(first, last):
-        column = columns.row_columns[row]
+        column = columns.block_columns[row]
         if column < 0:
             continue
         for j in range(col_ptr[column], col_ptr[column + 1]):
             t = columns.col_tokens[j]
             weight = token_weight[t]
             if weight > 0.0:
-                for k in range(row_ptr[row], row_ptr[row + 1]):
-                    curvature[k] += variance(residual[t, row_labels[k]], weight)
+                for k in range(block_ptr[row], block_ptr[row + 1]):
+                    curvature[k] += variance(residual[t, block_labels[k]], weight)
 
 
 @kernel
 def count_gold(first: int, last: int, tables: Tables, columns: Columns, counts: Floats) -> None:
     """Count the gold labels of blocks first:last: counts[k] += weights of tokens with its label."""
     sequences, unigrams = tables.sequences, tables.unigrams
-    labels, row_ptr = sequences.labels, unigrams.row_ptr
+    labels, block_ptr = sequences.labels, unigrams.block_ptr
     for row in range(first, last):
-        column, begin = columns.row_columns[row], row_ptr[row]
+        column, begin = columns.block_columns[row], block_ptr[row]
         if column < 0:
             continue
-        own = unigrams.row_labels[begin : row_ptr[row + 1]]
+        own = unigrams.block_labels[begin : block_ptr[row + 1]]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
             t = columns.col_tokens[j]
             if labels[t] >= 0:

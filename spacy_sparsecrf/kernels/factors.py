@@ -3,7 +3,7 @@
 from .compiled import kernel
 from .layout import Factors, Floats, Grouped, Ints, Tables
 from .sequence import scatter
-from .sgd import collect_rows
+from .sgd import collect_blocks
 
 
 @kernel
@@ -16,10 +16,10 @@ def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
 
 
 @kernel
-def rows_of_sequences(
+def blocks_of_sequences(
     tables: Tables, members: Ints, marks: Ints, touched: Ints, ptr: Ints, rows: Ints
 ) -> None:
-    """List the rows that each sequence has, see `OwnRows`.
+    """List the rows that each sequence has, see `SequenceBlocks`.
 
     members: [S] int64, 0, 1, 2, ...; marks, touched: [rows] int64 workspaces; ptr: [S + 1] int64,
     out; rows: [all] int32, out, or empty only to count.
@@ -27,7 +27,7 @@ def rows_of_sequences(
     for row in range(len(marks)):
         marks[row] = -1
     for s in range(len(ptr) - 1):
-        n = collect_rows(members[s : s + 1], s, tables, marks, touched)
+        n = collect_blocks(members[s : s + 1], s, tables, marks, touched)
         ptr[s + 1] = ptr[s] + n
         if len(rows) > 0:
             for j in range(n):

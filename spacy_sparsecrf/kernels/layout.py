@@ -52,57 +52,58 @@ class Sequences(NamedTuple):
 class Unigrams(NamedTuple):
     """Index of the unigram weights, which are the first `split` of all K.
 
-    head_ptr [N + 1] int64, heads int32: CSR, frequent features of a token; table: [H, Yp], their
-    weights for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_rows int32: CSR, the other
-    feature blocks of a token; row_ptr: [R + 1] int64, weights of a block; row_labels: [split]
-    uint32, their labels (numba tests the sign of other indices). A block with all Y weights is
-    *full* and is added as a vector.
+    frequent_ptr [N + 1] int64, frequent int32: CSR, frequent features of a token; table: [H, Yp],
+    their weights for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_blocks int32: CSR, the
+    other feature blocks of a token; block_ptr: [R + 1] int64, weights of a block; block_labels:
+    [split] uint32, their labels (numba tests the sign of other indices). A block with all Y weights
+    is *full* and is added as a vector.
     """
 
     split: int
-    head_ptr: Ints
-    heads: Ints
+    frequent_ptr: Ints
+    frequent: Ints
     table: Floats
     tok_ptr: Ints
-    tok_rows: Ints
-    row_ptr: Ints
-    row_labels: Ints
+    tok_blocks: Ints
+    block_ptr: Ints
+    block_labels: Ints
 
 
 class Bigrams(NamedTuple):
     """Index of the bigram weights, which are in matrices and in sparse corrections.
 
-    n_previous: Y, or Y + 1 with a start label; mat_ptr [M + 1] int64, mat_rows int32: CSR, feature
-    blocks of a matrix; row_ptr: [R + 1] int64, weights of a block; row_places: [K] uint32,
-    y' * Yp + y of each weight; ent_weight_ptr [E + 1] int64, ent_weights int32: CSR, weights of a
-    correction; origin: [K] float64, added to each weight, or [0] for zero.
+    n_previous: Y, or Y + 1 with a start label; mat_ptr [M + 1] int64, mat_blocks int32: CSR,
+    feature blocks of a matrix; block_ptr: [R + 1] int64, weights of a block; block_places: [K]
+    uint32, y' * Yp + y of each weight; corr_weight_ptr [E + 1] int64, corr_weights int32: CSR,
+    weights of a correction; origin: [K] float64, added to each weight, or [0] for zero.
     """
 
     n_previous: int
     mat_ptr: Ints
-    mat_rows: Ints
-    row_ptr: Ints
-    row_places: Ints
-    ent_weight_ptr: Ints
-    ent_weights: Ints
+    mat_blocks: Ints
+    block_ptr: Ints
+    block_places: Ints
+    corr_weight_ptr: Ints
+    corr_weights: Ints
     origin: Floats
 
 
 class Contexts(NamedTuple):
     """The matrix and the sparse corrections of each context.
 
-    matrix_of: [C] int32; constant: [M] bool, matrices of ones, which have no weights; ent_ptr:
-    [C + 1] int64, corrections of a context, ascending, of which ent_start[c]:ent_ptr[c + 1] are in
-    the start row; ent_previous, ent_label: [E] uint16, y' and y; ent_place: [E] int32, y' * Yp + y.
+    matrix_of: [C] int32; constant: [M] bool, matrices of ones, which have no weights; corr_ptr: [C
+    + 1] int64, corrections of a context, ascending, of which corr_start[c]:corr_ptr[c + 1] are in
+    the start row; corr_previous, corr_label: [E] uint16, y' and y; corr_place: [E] int32, y' * Yp +
+    y.
     """
 
     matrix_of: Ints
     constant: Flags
-    ent_ptr: Ints
-    ent_start: Ints
-    ent_previous: Ints
-    ent_label: Ints
-    ent_place: Ints
+    corr_ptr: Ints
+    corr_start: Ints
+    corr_previous: Ints
+    corr_label: Ints
+    corr_place: Ints
 
 
 class Potentials(NamedTuple):
@@ -149,7 +150,7 @@ class Vectors(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of pair potentials along a direction; see `pairs.slope_entries`.
+    """Derivatives of pair potentials along a direction; see `pairs.slope_corrections`.
 
     psi: [M, Y + 1, Yp], of the log-potentials of a matrix; score: [E] float64, of the log-potential
     of a sparse correction; change: [E] float64, of its potential, less the part that products with
@@ -192,11 +193,11 @@ class BatchOrder(NamedTuple):
 class Columns(NamedTuple):
     """The tokens of each unigram feature block, for gradients that are gathered.
 
-    row_columns: [R] int32, column of the feature of a block, -1 for none; col_ptr [.. + 1] int64,
+    block_columns: [R] int32, column of the feature of a block, -1 for none; col_ptr [.. + 1] int64,
     col_tokens int32: CSC, tokens of a column.
     """
 
-    row_columns: Ints
+    block_columns: Ints
     col_ptr: Ints
     col_tokens: Ints
 
@@ -233,16 +234,16 @@ class MatrixSums(NamedTuple):
     sums: Floats
 
 
-class ContextRows(NamedTuple):
+class ContextBlocks(NamedTuple):
     """Bigram feature blocks of tokens.
 
     context: [N] int32, contexts of the corpus; `Sequences` merges those that agree in all features
-    with weights; ptr [.. + 1] int64, rows int32: CSR, feature blocks of a context.
+    with weights; ptr [.. + 1] int64, blocks int32: CSR, feature blocks of a context.
     """
 
     context: Ints
     ptr: Ints
-    rows: Ints
+    blocks: Ints
 
 
 class Tables(NamedTuple):
@@ -252,14 +253,14 @@ class Tables(NamedTuple):
     unigrams: Unigrams
     contexts: Contexts
     bigrams: Bigrams
-    context_rows: ContextRows
+    context_blocks: ContextBlocks
 
 
 class SequenceWorkspace(NamedTuple):
     """Workspaces of kernels that process one sequence at a time; not part of any state.
 
     pairs: potentials of the contexts that were evaluated last; vectors, copy: of the sequence and
-    of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; entry_sums: [largest number of
+    of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; correction_sums: [largest number of
     corrections of a context] float64; pair_sums: [Y + 1, Yp] float64.
     """
 
@@ -267,7 +268,7 @@ class SequenceWorkspace(NamedTuple):
     vectors: Vectors
     copy: Vectors
     tokens: Ints
-    entry_sums: Floats
+    correction_sums: Floats
     pair_sums: Floats
 
 
@@ -384,7 +385,7 @@ class Groups(NamedTuple):
     context: Ints
 
 
-class OwnRows(NamedTuple):
+class SequenceBlocks(NamedTuple):
     """The feature blocks of each sequence.
 
     ptr [S + 1] int64, rows int32: CSR; bigram blocks are counted after all unigram blocks;
@@ -401,4 +402,4 @@ class Grouped(NamedTuple):
 
     tables: Tables
     groups: Groups
-    own_rows: OwnRows
+    sequence_blocks: SequenceBlocks

@@ -16,13 +16,15 @@ from .layout import Floats, Ints
 
 
 @inner
-def advance(rows: Any, now: Any, reached: Floats, row_ptr: Ints, update: Any, values: Any) -> None:
+def advance(
+    rows: Any, now: Any, reached: Floats, block_ptr: Ints, update: Any, values: Any
+) -> None:
     """Bring the weights of feature blocks up to date, and note how far they are.
 
     rows: [n], or a range; now, reached: [blocks] number of the step, or cumulated rate, that is to
-    be reached and that each block has reached, in and out; row_ptr: [blocks + 1], weights of a
+    be reached and that each block has reached, in and out; block_ptr: [blocks + 1], weights of a
     block; update(begin, end, past, now, values): does it for the weights begin:end.
     """
     for row in rows:
-        update(row_ptr[row], row_ptr[row + 1], reached[row], now, values)
+        update(block_ptr[row], block_ptr[row + 1], reached[row], now, values)
         reached[row] = now

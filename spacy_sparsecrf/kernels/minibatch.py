@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .hessian import Turn, add_product
+from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .lazy import advance
-from .sgd import Summed, add_gradient, collect_rows, forget
+from .sgd import Summed, add_gradient, collect_blocks, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5
@@ -39,7 +39,7 @@ class StepRule(NamedTuple):
     averaging: bool = False
 
 
-class RowMarks(NamedTuple):
+class BlockMarks(NamedTuple):
     """Which feature blocks a minibatch has: weights_of [blocks + 1] int64, weights of each.
 
     Workspaces: marks [blocks] int64, all -1 first; touched, done [blocks] int64, done all zero
@@ -134,9 +134,9 @@ def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> N
 
 
 @kernel
-def shrink_each(now: int, reached: Ints, row_ptr: Ints, moving: Moving) -> None:
+def shrink_each(now: int, reached: Ints, block_ptr: Ints, moving: Moving) -> None:
     """Do the steps of AdaGrad that weights have missed; see `lazy.advance`."""
-    advance(range(len(reached)), now, reached, row_ptr, shrink_adagrad, moving)
+    advance(range(len(reached)), now, reached, block_ptr, shrink_adagrad, moving)
 
 
 @kernel
@@ -149,7 +149,7 @@ def step_all(moving: Moving) -> None:
 
 
 @inner
-def _shrink_rows(rows: Ints, now: int, marks: RowMarks, moving: Moving) -> None:
+def _shrink_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
     if moving.rule.kind == SGD:
         advance(rows, now, marks.done, marks.weights_of, shrink_sgd, moving)
     else:
@@ -157,7 +157,7 @@ def _shrink_rows(rows: Ints, now: int, marks: RowMarks, moving: Moving) -> None:
 
 
 @inner
-def _step_rows(rows: Ints, now: int, marks: RowMarks, moving: Moving) -> None:
+def _step_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
     if moving.rule.kind == SGD:
         advance(rows, now, marks.done, marks.weights_of, step_sgd, moving)
     else:
@@ -171,7 +171,7 @@ def minibatch_pass(
     etas: Floats,
     rule: StepRule,
     tables: Tables,
-    marks: RowMarks,
+    marks: BlockMarks,
     theta: Floats,
     extra: Floats,
     summed: Summed,
@@ -189,7 +189,7 @@ def minibatch_pass(
     for number in range(len(etas)):
         moving = Moving(rule, etas[number], summed.gradient, theta, extra)
         members = order[number * batch : (number + 1) * batch]
-        found = collect_rows(members, number, tables, marks.marks, marks.touched)
+        found = collect_blocks(members, number, tables, marks.marks, marks.touched)
         rows = marks.touched[:found]
         _shrink_rows(rows, number, marks, moving)
         for s in members:
@@ -212,7 +212,7 @@ def add_gradient_and_product(
     summed: Summed,
     product: Floats,
     work: SequenceWorkspace,
-    turn: Turn,
+    changes: TangentWorkspace,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
@@ -223,7 +223,7 @@ def add_gradient_and_product(
     loss = 0.0
     for s in members:
         loss += add_gradient(s, number, tables, theta, summed, work)
-        add_product(s, number, tables, direction, product, work, turn)
+        add_product(s, number, tables, direction, product, work, changes)
     return loss
 
 

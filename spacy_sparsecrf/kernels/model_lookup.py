@@ -1,11 +1,11 @@
-"""A model's rows by the hash of their test, and scores of tokens from them.
+"""Lookup of the feature blocks of a model by hash, and scores of tokens.
 
-The table is made for queries of which most are absent. A bitmap, small enough to stay in a near
-cache, tells most absent tests apart. An entry of the table has the key and where the weights of its
-row are, so that a probe touches one cache line.
+Most queries are absent. A bitmap, small enough to stay in a near cache, rejects most of them. An
+entry of the table has the key and the position of the weights, so that a probe reads one cache
+line.
 
-A *group* is the tests of a token that read one word only, all at the same distance: their sum is
-kept for each word.
+A *group* is the features of a token that read a single word, all at the same offset: their sum is
+cached for each word.
 """
 
 from typing import Any, NamedTuple
@@ -23,12 +23,12 @@ _THREE = np.uint64(3)
 _SEVEN = np.uint64(7)
 _START = np.uint64(32)
 _COUNT = np.uint64(0xFFFFFFFF)
-# 2**64 over the golden ratio: the first bits of a product with it tell keys apart, also small ones.
+# 2**64 / golden ratio: the first bits of a product with it distinguish keys, even small ones.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowTable(NamedTuple):
-    """A model's weights by the hash of their test.
+    """The weights of a model by the hash of their feature.
 
     bits: [B] uint8, entries: [C, 2] uint64, bit_shift, slot_shift: of `build_rows`; places: [K]
     int32, label of a weight, or y' * Yp + y; values: [K] float64.
@@ -43,10 +43,10 @@ class RowTable(NamedTuple):
 
 
 class WordGroups(NamedTuple):
-    """Tests by groups.
+    """Templates by group.
 
-    offsets: [G] int64, the distance at which a group's tests read; ptr: [G + 2] int64, the tests of
-    a group, which read no annotations; those that are in no group are ptr[G]:ptr[G + 1].
+    offsets: [G] int64, offset of the word that a group reads; ptr: [G + 2] int64, templates of a
+    group, which read no annotations; templates without a group are ptr[G]:ptr[G + 1].
     """
 
     offsets: Ints
@@ -54,9 +54,9 @@ class WordGroups(NamedTuple):
 
 
 class KeptSums(NamedTuple):
-    """Sums of the weights of each group for words.
+    """Cached sums of the weights of each group for words.
 
-    rows: [R, >= 1] int32, row of a word and a group in sums, -1 = not known, 0 = no weights; sums:
+    rows: [R, >= 1] int32, row of a word and a group in sums, -1 = not cached, 0 = no weights; sums:
     [>= rows, Yp] float64, the first zeros.
     """
 
@@ -67,8 +67,8 @@ class KeptSums(NamedTuple):
 class LookupSpace(NamedTuple):
     """Workspaces for a sequence of L tokens, or for L words.
 
-    tests: [L, P] uint64, for each test of a token; counts: [L] int64; context: [L] int32, zeros;
-    best: [Yp] float64.
+    tests: [L, P] uint64, features of a token; counts: [L] int64; context: [L] int32, zeros; best:
+    [Yp] float64.
     """
 
     tests: Ints
@@ -78,14 +78,14 @@ class LookupSpace(NamedTuple):
 
 
 def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Build the bitmap and the table of a model's rows.
+    """Build the bitmap and the table of the feature blocks of a model.
 
-    keys: [R] uint64, distinct, any values; row_ptr: [R + 1] int64, weights of a row, at least one
-    and in all fewer than 2**32.
+    keys: [R] uint64, distinct, any values; row_ptr: [R + 1] int64, weights of a block, at least one
+    and in total fewer than 2**32.
     RETURNS: bits [B] uint8, B a power of two, at least 16 bits a key; entries [C, 2] uint64: key,
-    and first weight << 32 | number of weights, 0 = free, probed linearly from the slot that the
-    first bits of a key's product tell, one of at least 2 R, and not beyond the last, which is free;
-    64 less the number of bits that tell a bit, and a slot.
+    and first weight << 32 | number of weights, 0 = free, probed linearly from a slot, one of at
+    least 2 R, given by the first bits of the product of the key; the last entry is free; 64 minus
+    the number of bits of a position in the bitmap, and of a slot.
     """
     n_rows = len(keys)
     n_bits, n_slots = ((factor * max(n_rows, 1) - 1).bit_length() for factor in (16, 2))
@@ -96,7 +96,7 @@ def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, 
     flags[mixed >> np.uint64(bit_shift)] = True
     slots = (mixed >> np.uint64(slot_shift)).astype(np.int64)
     order, number = np.argsort(slots, kind="stable"), np.arange(n_rows)
-    # A key is where its slot is, or behind the key before.
+    # A key is at its slot, or after the previous key.
     places = number + np.maximum.accumulate(slots[order] - number)
     last = int(places[-1]) if n_rows else 0
     entries = np.zeros((max(1 << (64 - slot_shift), last + 1) + 1, 2), dtype=np.uint64)
@@ -108,21 +108,21 @@ def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, 
 
 @inner
 def may_have(table: RowTable, query: np.uint64) -> int:
-    """1 if a key may be in the table, 0 if it is not, or if it is 0: "no test"."""
+    """Return 1 if a key may be in the table, 0 if it is not, or is 0: "no feature"."""
     bit = (query * _FACTOR) >> np.uint64(table.bit_shift)
     return 1 if query != _ZERO and (table.bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
 
 
 @inner
 def first_slot(table: RowTable, query: np.uint64) -> np.uint64:
-    """The slot from which a key is looked for."""
+    """Return the slot at which the search for a key begins."""
     slot: np.uint64 = (query * _FACTOR) >> np.uint64(table.slot_shift)
     return slot
 
 
 @inner
 def find_entry(table: RowTable, query: np.uint64) -> np.uint64:
-    """Find where the weights of a key are: first << 32 | number, 0 where the key is absent."""
+    """Find the weights of a key: first << 32 | number, 0 if the key is absent."""
     entries, slot = table.entries, first_slot(table, query)
     while entries[slot, 1] != _ZERO and entries[slot, 0] != query:
         slot += _ONE
@@ -132,7 +132,7 @@ def find_entry(table: RowTable, query: np.uint64) -> np.uint64:
 
 @inner
 def _add_row(entry: np.uint64, table: RowTable, scores: Floats) -> None:
-    """Add the weights of an entry at their places: scores[y] += mu[o, y].
+    """Add the weights of an entry at their positions: scores[y] += mu[o, y].
 
     entry: of `find_entry`; scores: [Yp] or [(Y + 1) * Yp].
     """
@@ -143,7 +143,7 @@ def _add_row(entry: np.uint64, table: RowTable, scores: Floats) -> None:
 
 @kernel
 def find_entries(hashes: Ints, table: RowTable, found: Ints) -> None:
-    """Find the entries of tests. hashes: [N, P] uint64, 0 = none; found: [N, P] uint64, out."""
+    """Find the entries of features. hashes: [N, P] uint64, 0 = none; found: [N, P] uint64, out."""
     for n in range(len(hashes)):
         for p in range(hashes.shape[1]):
             found[n, p] = _ZERO
@@ -155,7 +155,7 @@ def find_entries(hashes: Ints, table: RowTable, found: Ints) -> None:
 def add_rows(found: Ints, table: RowTable, scores: Floats) -> None:
     """Score tokens, scores[n, y] = sum_o mu[o, y], or contexts: sum_o lam[o, y', y].
 
-    found: [N, P] uint64, entries of tests; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
+    found: [N, P] uint64, entries of features; scores: [N, Yp] or [N, (Y + 1) * Yp] float64, out.
     """
     for n in range(len(found)):
         fill(scores[n], 0, scores.shape[1], 0.0)
@@ -176,11 +176,11 @@ def find_tests(
     table: RowTable,
     space: LookupSpace,
 ) -> None:
-    """Append to the tests of tokens begin:end those of own[0]:own[1] that a model may have.
+    """Append the features of templates own[0]:own[1] that a model may have, of tokens begin:end.
 
-    first, last: the tokens' sequence; origin: the token whose tests are the first of the space.
+    first, last: sequence of the tokens; origin: token of the first row of the space.
     """
-    # Test by test: the next token's hash need not wait for this one's.
+    # By template: hashes of consecutive tokens do not wait for each other.
     for p in range(own[0], own[1]):
         for t in range(begin, end):
             test = hash_test(p, t, first, last, tokens, plan)
@@ -192,7 +192,7 @@ def find_tests(
 
 @inner
 def _find_rows(n_tokens: int, table: RowTable, space: LookupSpace) -> None:
-    """Find the entries of the tests of tokens, in place of the tests."""
+    """Replace the features of tokens by their entries."""
     for i in range(n_tokens):
         tests = space.tests[i]
         for j in range(space.counts[i]):
@@ -214,8 +214,8 @@ def sum_groups(
 ) -> int:
     """Sum the weights of each group for each word: sum_{o in g} mu[o, y].
 
-    words: [W] distinct words, in place of tokens; n_rows: rows of `sums` that are in use; rows: [W,
-    >= G] int32, out; sums: [.., Yp], out; see `KeptSums`. RETURNS: rows that are in use now.
+    words: [W] distinct words, as tokens; n_rows: rows of `sums` in use; rows: [W, >= G] int32, out;
+    sums: [.., Yp], out; see `KeptSums`. RETURNS: the new number of rows in use.
     """
     zero: Any = np.int64(0)
     n_words = len(words.words)
@@ -256,7 +256,7 @@ def _score_sequence(
         space.counts[i] = 0
     for g in range(n_groups + 1):
         offset = groups.offsets[g] if g < n_groups else last - first
-        # The tokens whose word at this distance is outside; without a group, all tokens.
+        # Tokens whose word at this offset is outside the sequence; without a group, all tokens.
         begin = max(last - offset, first) if offset > 0 else first
         end = last if offset > 0 else min(first - offset, last)
         own = groups.ptr[g], groups.ptr[g + 1]
@@ -286,12 +286,12 @@ def score_words(
     scores: Floats,
     labels: Ints,
 ) -> bool:
-    """Score tokens as `add_rows`, from sums of groups and single tests; and find the best labels.
+    """Score tokens as `add_rows` does, from cached sums and single features; find the best labels.
 
-    Single are the tests of words outside the sequence, and those that are in no group. scores: [N,
-    Yp] float64, out, or where labels are found [L, Yp], a workspace for the longest sequence;
-    labels: [N] int32, out, as of `viterbi`, or [0].
-    RETURNS: whether the sums of all words are known; nothing is done if not.
+    Single are features of words outside the sequence, and those without a group. scores: [N, Yp]
+    float64, out, or with labels [L, Yp], a workspace for the longest sequence; labels: [N] int32,
+    out, as of `viterbi`, or [0].
+    RETURNS: whether the sums of all words are cached; otherwise nothing is done.
     """
     for t in range(len(tokens.words)):
         for g in range(len(groups.offsets)):

@@ -5,7 +5,7 @@
 (Lavergne 2010, section 4.1). All counts are computed in the same steps, over the tokens of a shard
 or over a run of tokens of one example:
 
-1. `add_products`, `add_entry_products`: sum outer products, for a matrix and for corrections;
+1. `add_products`, `add_correction_products`: sum outer products, for a matrix and for corrections;
 2. multiply the sums by the potentials of the matrix;
 3. `settle_context`: replace the counts of the matrix where a context has sparse corrections;
 4. `subtract_gold`: subtract the observed pairs.
@@ -50,7 +50,7 @@ def add_products(
 
 
 @inner
-def add_entry_products(
+def add_correction_products(
     tokens: Ints,
     begins: bool,
     first: int,
@@ -64,7 +64,7 @@ def add_entry_products(
 
     tokens: [n]; all of them begin a sequence, then only backward[t, y] is summed, or none does.
     """
-    previous, label = contexts.ent_previous, contexts.ent_label
+    previous, label = contexts.corr_previous, contexts.corr_label
     for t in tokens:
         for e in range(first, last):
             y = label[e]
@@ -74,11 +74,11 @@ def add_entry_products(
 
 
 @inner
-def entries_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
+def corrections_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
     """Return the corrections of context c at token t of a sequence: of the start row, or others."""
     if t == 0:
-        return contexts.ent_start[c], contexts.ent_ptr[c + 1]
-    return contexts.ent_ptr[c], contexts.ent_start[c]
+        return contexts.corr_start[c], contexts.corr_ptr[c + 1]
+    return contexts.corr_ptr[c], contexts.corr_start[c]
 
 
 @inner
@@ -98,7 +98,7 @@ def settle_context(
     sums[e - first] *= value[e]. psi, residual: [Y + 1, Yp], of matrix m.
     """
     for e in range(first, last):
-        i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        i, y = contexts.corr_previous[e], contexts.corr_label[e]
         if not contexts.constant[m]:
             residual[i, y] += (value[e] - psi[i, y]) * sums[e - first]
         sums[e - first] *= value[e]
@@ -199,34 +199,34 @@ def matrix_residuals(
 
 
 @kernel
-def entry_sums(
+def correction_sums(
     first: int,
     last: int,
     contexts: Contexts,
-    ent_context: Ints,
+    corr_context: Ints,
     tokens: TokensBy,
     vectors: Vectors,
     sums: Floats,
 ) -> None:
     """Add alpha_{t-1}[y'] backward_t[y] to sums[e], over the tokens of the context of e.
 
-    Of corrections first:last, which may be a part of those of a context; ent_context: [E] int32;
+    Of corrections first:last, which may be a part of those of a context; corr_context: [E] int32;
     tokens: of each context; sums: [E] float64, added to.
     """
     e, of_products = first, (contexts, vectors.alpha, vectors.backward)
     while e < last:
-        c = ent_context[e]
-        end = min(last, contexts.ent_ptr[c + 1])
-        middle = max(e, min(last, contexts.ent_start[c]))
+        c = corr_context[e]
+        end = min(last, contexts.corr_ptr[c + 1])
+        middle = max(e, min(last, contexts.corr_start[c]))
         own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
-        add_entry_products(own, False, e, middle, *of_products, sums[e:middle])
+        add_correction_products(own, False, e, middle, *of_products, sums[e:middle])
         starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
-        add_entry_products(starts, True, middle, end, *of_products, sums[middle:end])
+        add_correction_products(starts, True, middle, end, *of_products, sums[middle:end])
         e = end
 
 
 @kernel
-def settle_entries(
+def settle_corrections(
     first: int,
     last: int,
     pairs: Pairs,
@@ -244,7 +244,7 @@ def settle_entries(
     contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
     for m in range(first, last):
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
-            e, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
             settle_context(e, end, m, contexts, psi[m], value, residual[m], sums[e:end])
             for i in range(e, end):
                 sums[i] -= gold[i]
@@ -277,8 +277,8 @@ def settle_context_changes(
     psi, slope = pairs.potentials.psi[m], slopes.psi[m]
     for e in range(first, last):
         i, y, count, own = (
-            contexts.ent_previous[e],
-            contexts.ent_label[e],
+            contexts.corr_previous[e],
+            contexts.corr_label[e],
             counts[e - first],
             sums[e - first],
         )
@@ -296,7 +296,7 @@ def settle_changes(
     of_matrix: ContextsOf,
     slopes: Slopes,
     counts: Floats,
-    ent_counts: Floats,
+    corr_counts: Floats,
     total: Floats,
     sums: Floats,
 ) -> None:
@@ -305,32 +305,32 @@ def settle_changes(
     total[m] := psi[m] (total[m] + slope[m] counts[m]) for matrices first:last, and the same for
     sums[e] of the corrections of their contexts, by which the totals are corrected. counts, total:
     [M, Y + 1, Yp], sums of products of the vectors, and of their changes (see `tangents`);
-    ent_counts, sums: [E], the same for corrections.
+    corr_counts, sums: [E], the same for corrections.
     """
     contexts, psi, slope = pairs.contexts, pairs.potentials.psi, slopes.psi
     for m in range(first, last):
         if not contexts.constant[m]:
             settle_matrix_change(psi[m], slope[m], counts[m], total[m])
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
-            e, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
-            of_entries = ent_counts[e:end], total[m], sums[e:end]
+            e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+            of_entries = corr_counts[e:end], total[m], sums[e:end]
             settle_context_changes(e, end, m, pairs, slopes, *of_entries)
 
 
 @kernel
-def count_entries(
+def count_corrections(
     sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
 ) -> None:
     """Add to gold[e] the weights of the tokens of a context whose gold pair is that of e.
 
     tokens: of each context; padded: Yp; gold: [E] float64.
     """
-    labels, token_weight, ent_ptr = sequences.labels, sequences.token_weight, contexts.ent_ptr
-    for c in range(len(ent_ptr) - 1):
-        places = contexts.ent_place[ent_ptr[c] : ent_ptr[c + 1]]
+    labels, token_weight, corr_ptr = sequences.labels, sequences.token_weight, contexts.corr_ptr
+    for c in range(len(corr_ptr) - 1):
+        places = contexts.corr_place[corr_ptr[c] : corr_ptr[c + 1]]
         if len(places) == 0:
             continue
-        counts = gold[ent_ptr[c] : ent_ptr[c + 1]]
+        counts = gold[corr_ptr[c] : corr_ptr[c + 1]]
         for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
             t = tokens.inner_tokens[j]
             if labels[t] >= 0:
@@ -352,19 +352,19 @@ def gather_bigrams(
     col_matrices: Ints,
     residual: Floats,
     weight_ptr: Ints,
-    weight_entries: Ints,
-    entry_residual: Floats,
+    weight_corrections: Ints,
+    correction_residual: Floats,
     gradient: Floats,
 ) -> None:
     """Gather the gradient of the bigram weights of blocks first:last from matrices and corrections.
 
     col_ptr, col_matrices: CSC, matrices that contain a block; residual: [M, Y + 1, Yp], of
-    `matrix_residuals`; weight_ptr, weight_entries: CSR, corrections of a weight; entry_residual:
-    [E]; gradient: [K] float64, out.
+    `matrix_residuals`; weight_ptr, weight_corrections: CSR, corrections of a weight;
+    correction_residual: [E]; gradient: [K] float64, out.
     """
-    row_ptr = bigrams.row_ptr
+    block_ptr = bigrams.block_ptr
     for row in range(first, last):
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         fill(gradient, begin, end, 0.0)
         for j in range(col_ptr[row], col_ptr[row + 1]):
             matrix = residual[col_matrices[j]]
@@ -376,12 +376,12 @@ def gather_bigrams(
             else:
                 flat = matrix.reshape(-1)
                 for k in range(begin, end):
-                    gradient[k] += flat[bigrams.row_places[k]]
-        if len(weight_entries) == 0:
+                    gradient[k] += flat[bigrams.block_places[k]]
+        if len(weight_corrections) == 0:
             continue
         for k in range(begin, end):
             for j in range(weight_ptr[k], weight_ptr[k + 1]):
-                gradient[k] += entry_residual[weight_entries[j]]
+                gradient[k] += correction_residual[weight_corrections[j]]
 
 
 @kernel
@@ -390,15 +390,15 @@ def count_gold_pairs(tables: Tables, padded: int, counts: Floats) -> None:
 
     padded: Yp.
     """
-    sequences, bigrams, context_rows = tables.sequences, tables.bigrams, tables.context_rows
+    sequences, bigrams, context_blocks = tables.sequences, tables.bigrams, tables.context_blocks
     labels, offsets = sequences.labels, sequences.offsets
     for s in range(len(offsets) - 1):
         for t in range(offsets[s], offsets[s + 1]):
             if labels[t] < 0:
                 continue
             before = sequences.n_labels if t == offsets[s] else labels[t - 1]
-            c = context_rows.context[t]
-            for row in context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]:
-                begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+            c = context_blocks.context[t]
+            for row in context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]:
+                begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
                 place = before * padded + labels[t]
-                add_at(bigrams.row_places[begin:end], place, sequences.weights[s], counts[begin:])
+                add_at(bigrams.block_places[begin:end], place, sequences.weights[s], counts[begin:])

@@ -44,16 +44,21 @@ def _level(scores: Floats, n_labels: int, words: Ints) -> None:
 
 
 @inner
-def _add_heads(scores: Floats, heads: Ints, table: Floats) -> None:
-    """Add the rows `heads` of a table to the scores [Yp] of a token, four at a time."""
-    last = len(heads)
+def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
+    """Add the rows `frequent` of a table to the scores [Yp] of a token, four at a time."""
+    last = len(frequent)
     unrolled = last - last % 4
     for j in range(0, unrolled, 4):
-        a, b, c, d = table[heads[j]], table[heads[j + 1]], table[heads[j + 2]], table[heads[j + 3]]
+        a, b, c, d = (
+            table[frequent[j]],
+            table[frequent[j + 1]],
+            table[frequent[j + 2]],
+            table[frequent[j + 3]],
+        )
         for y in range(len(scores)):
             scores[y] += (a[y] + b[y]) + (c[y] + d[y])
     for j in range(unrolled, last):
-        a = table[heads[j]]
+        a = table[frequent[j]]
         for y in range(len(scores)):
             scores[y] += a[y]
 
@@ -64,24 +69,26 @@ def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores
 
     theta: [K] float64, of which the first `split` are used; scores: [Yp], the padding becomes 0.
     """
-    _add_heads(
-        scores, unigrams.heads[unigrams.head_ptr[t] : unigrams.head_ptr[t + 1]], unigrams.table
+    _add_frequent(
+        scores,
+        unigrams.frequent[unigrams.frequent_ptr[t] : unigrams.frequent_ptr[t + 1]],
+        unigrams.table,
     )
-    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
     for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _FAR < len(rows):
-            prefetch(row_ptr, rows[j + _FAR])
+            prefetch(block_ptr, rows[j + _FAR])
             ahead = rows[j + _NEAR]
-            prefetch(row_labels, row_ptr[ahead])
-            for k in range(row_ptr[ahead], row_ptr[ahead + 1], 8):
+            prefetch(block_labels, block_ptr[ahead])
+            for k in range(block_ptr[ahead], block_ptr[ahead + 1], 8):
                 prefetch(theta, k)
         row = rows[j]
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         if end - begin == n_labels:
             add_weights(theta, begin, n_labels, scores)
         else:
             for k in range(begin, end):
-                scores[row_labels[k]] += theta[k]
+                scores[block_labels[k]] += theta[k]
     fill(scores, n_labels, len(scores), 0.0)
 
 

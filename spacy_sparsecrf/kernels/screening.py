@@ -227,8 +227,8 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
     """Add Psi of context c times the products to the total of an area, and clear the products."""
     contexts, potentials = pairs.contexts, pairs.potentials
     psi, products, total = potentials.psi[contexts.matrix_of[c]], area.products, area.total
-    for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
-        previous, label = contexts.ent_previous[e], contexts.ent_label[e]
+    for e in range(contexts.corr_ptr[c], contexts.corr_ptr[c + 1]):
+        previous, label = contexts.corr_previous[e], contexts.corr_label[e]
         i, k = area.row_place[previous], area.column_place[label]
         if i >= 0 and k >= 0:
             change = potentials.value[e] - psi[previous, label]

@@ -14,21 +14,21 @@ from .layout import (
     Floats,
     Grouped,
     Ints,
-    OwnRows,
     Pairs,
+    SequenceBlocks,
     SequenceWorkspace,
     Tables,
     Unigrams,
     Vectors,
 )
 from .pair_counts import (
-    add_entry_products,
+    add_correction_products,
     add_products,
-    entries_of,
+    corrections_of,
     settle_context,
     subtract_gold,
 )
-from .pairs import build_visited, potential
+from .pairs import build_for_tokens, potential
 from .scores import evidence_of, score_token
 
 # Arguments of logarithms are at least this.
@@ -53,44 +53,44 @@ def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vec
 
 @inner
 def infer_part(
-    s: int, part: int, tables: Tables, theta: Floats, visit: SequenceWorkspace, vectors: Vectors
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace, vectors: Vectors
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
-    part: s, or its clamped lattice, which has the same features; theta: unigram weights; visit:
+    part: s, or its clamped lattice, which has the same features; theta: unigram weights; workspace:
     with the potentials of the bigram weights; vectors: out. RETURNS: log Z.
     """
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     _observe_part(s, part, tables, theta, vectors)
-    return infer(context, visit.pairs, vectors)
+    return infer(context, work.pairs, vectors)
 
 
 @inner
 def infer_example(
-    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Run forward-backward on sequence s and, if it has one, on its clamped lattice.
 
-    number: of the step, see `build_visited`; theta, pair_theta: unigram and bigram weights; visit:
-    `marginals` become the residuals of the example, expected minus observed labels; `backward` of
-    the clamped lattice is negated. RETURNS: the loss, not weighted.
+    number: of the step, see `build_for_tokens`; theta, pair_theta: unigram and bigram weights;
+    work: `marginals` become the residuals of the example, expected minus observed labels;
+    `backward` of the clamped lattice is negated. RETURNS: the loss, not weighted.
     """
-    sequences, vectors, copy = tables.sequences, visit.vectors, visit.copy
+    sequences, vectors, copy = tables.sequences, work.vectors, work.copy
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    context, twin = sequences.context[begin:end], sequences.copies[s]
-    build_visited(number, context, visit.pairs, tables.bigrams, pair_theta)
-    log_z = infer_part(s, s, tables, theta, visit, vectors)
+    context, clamped = sequences.context[begin:end], sequences.copies[s]
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    log_z = infer_part(s, s, tables, theta, work, vectors)
     residual = vectors.marginals
-    if twin >= 0:
-        log_z -= infer_part(s, twin, tables, theta, visit, copy)
+    if clamped >= 0:
+        log_z -= infer_part(s, clamped, tables, theta, work, copy)
         for i in range(end - begin):
             for y in range(residual.shape[1]):
                 residual[i, y] -= copy.marginals[i, y]
                 copy.backward[i, y] = -copy.backward[i, y]
         return log_z
     gold = sequences.labels[begin:end]
-    loss = path_loss(gold, context, visit.pairs, vectors)
+    loss = path_loss(gold, context, work.pairs, vectors)
     for i in range(end - begin):
         residual[i, gold[i]] -= 1.0
     return loss
@@ -119,7 +119,7 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
 
 @inner
 def forward_loss(
-    s: int, part: int, tables: Tables, theta: Floats, visit: SequenceWorkspace
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Return -log p(y | x) of the gold labels, or log Z without them, by the forward pass alone.
 
@@ -127,7 +127,7 @@ def forward_loss(
     writes, and of the pair potentials.
     RETURNS: not finite where no path has positive probability within the arrays' range.
     """
-    sequences, vectors, pairs = tables.sequences, visit.vectors, visit.pairs
+    sequences, vectors, pairs = tables.sequences, work.vectors, work.pairs
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     n, at = len(context), sequences.offsets[part]
     labels, padded = sequences.labels[at : at + n], vectors.backward.shape[1]
@@ -148,30 +148,30 @@ def forward_loss(
 
 @inner
 def example_loss(
-    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, visit: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
     """Return the loss of `infer_example`, with the same arguments, without its residuals."""
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    build_visited(number, context, visit.pairs, tables.bigrams, pair_theta)
-    loss, twin = forward_loss(s, s, tables, theta, visit), sequences.copies[s]
-    if twin >= 0:
-        loss -= forward_loss(s, twin, tables, theta, visit)
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    loss, clamped = forward_loss(s, s, tables, theta, work), sequences.copies[s]
+    if clamped >= 0:
+        loss -= forward_loss(s, clamped, tables, theta, work)
     return loss
 
 
 @inner
 def expect_example_pairs(
-    first: int, last: int, m: int, has_copy: bool, visit: SequenceWorkspace
+    first: int, last: int, m: int, has_copy: bool, work: SequenceWorkspace
 ) -> None:
-    """Write the expected pairs of tokens first:last, which share matrix m, to `visit.pair_sums`.
+    """Write the expected pairs of tokens first:last, which share matrix m, to `pair_sums`.
 
-    Sparse corrections are not included. visit: after `infer_example`; has_copy: whether the example
-    has a clamped lattice.
+    Sparse corrections are not included. work: after `infer_example`; has_copy: whether the
+    example has a clamped lattice.
     """
-    n_labels, total, psi = visit.pairs.n_labels, visit.pair_sums, visit.pairs.potentials.psi[m]
-    vectors, copy, middle = visit.vectors, visit.copy, max(first, 1)
-    tokens, starts = visit.tokens[middle:last], visit.tokens[first:middle]
+    n_labels, total, psi = (work.pairs.n_labels, work.pair_sums, work.pairs.potentials.psi[m])
+    vectors, copy, middle = work.vectors, work.copy, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
     fill(total.reshape(-1), 0, total.size, 0.0)
     add_products(tokens, starts, n_labels, vectors.alpha, vectors.backward, total)
     if has_copy:
@@ -182,28 +182,28 @@ def expect_example_pairs(
 
 
 @inner
-def settle_example_entries(
-    first: int, last: int, c: int, has_copy: bool, labels: Ints, visit: SequenceWorkspace
+def settle_example_corrections(
+    first: int, last: int, c: int, has_copy: bool, labels: Ints, work: SequenceWorkspace
 ) -> None:
-    """Write expected minus observed counts of the corrections of context c to `visit.entry_sums`.
+    """Write expected minus observed counts of corrections of context c to `correction_sums`.
 
     Tokens first:last have context c; all of them begin the example, or none does. The counts of
-    their matrix, in `visit.pair_sums`, are corrected. labels: [T].
+    their matrix, in `work.pair_sums`, are corrected. labels: [T].
     """
-    contexts, potentials, sums = visit.pairs.contexts, visit.pairs.potentials, visit.entry_sums
-    tokens, begins, m = visit.tokens[first:last], first == 0, contexts.matrix_of[c]
-    e, end = entries_of(first, c, contexts)
-    vectors, copy, padded = visit.vectors, visit.copy, visit.pair_sums.shape[1]
+    contexts, potentials, sums = (work.pairs.contexts, work.pairs.potentials, work.correction_sums)
+    tokens, begins, m = work.tokens[first:last], first == 0, contexts.matrix_of[c]
+    e, end = corrections_of(first, c, contexts)
+    vectors, copy, padded = work.vectors, work.copy, work.pair_sums.shape[1]
     fill(sums, 0, end - e, 0.0)
-    add_entry_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
+    add_correction_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
     if has_copy:
-        add_entry_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
+        add_correction_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
     psi, value = potentials.psi[m], potentials.value
-    settle_context(e, end, m, contexts, psi, value, visit.pair_sums, sums)
+    settle_context(e, end, m, contexts, psi, value, work.pair_sums, sums)
     for t in tokens:
         if labels[t] >= 0:
-            before = visit.pairs.n_labels if begins else labels[t - 1]
-            add_at(contexts.ent_place[e:end], before * padded + labels[t], -1.0, sums)
+            before = work.pairs.n_labels if begins else labels[t - 1]
+            add_at(contexts.corr_place[e:end], before * padded + labels[t], -1.0, sums)
 
 
 @inner
@@ -216,18 +216,18 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
 
 @inner
 def leave_factors(
-    s: int, context: Ints, grouped: Grouped, visit: SequenceWorkspace, residuals: Factors
+    s: int, context: Ints, grouped: Grouped, work: SequenceWorkspace, residuals: Factors
 ) -> None:
     """Write the weighted residuals of example s, which was inferred last, by token and by group.
 
-    context: [T], contexts of `visit.pairs`; visit: after `infer_example`; residuals: of the
-    sequence, out; its nodes may be those of `visit`.
+    context: [T], contexts of `work.pairs`; work: after `infer_example`; residuals: of the
+    sequence, out; its nodes may be those of `work`.
     """
     sequences, groups = grouped.tables.sequences, grouped.groups
-    vectors, copy, products = visit.vectors, visit.copy, visit.pair_sums
+    vectors, copy, products = work.vectors, work.copy, work.pair_sums
     weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
     labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
-    n_labels, contexts, potentials = visit.pairs
+    n_labels, contexts, potentials = work.pairs
     nodes, first = residuals.nodes, groups.seq_ptr[s]
     for i in range(len(labels)):
         for y in range(nodes.shape[1]):
@@ -241,8 +241,8 @@ def leave_factors(
         if has_copy:
             add_products(tokens, tokens[:0], n_labels, copy.alpha, copy.backward, products)
         _weigh_pairs(weight, potentials.psi[contexts.matrix_of[c]], products, pairs)
-        for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
-            i, y = contexts.ent_previous[e], contexts.ent_label[e]
+        for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+            i, y = contexts.corr_previous[e], contexts.corr_label[e]
             pairs[i, y] = weight * potentials.value[e] * products[i, y]
         for t in tokens:
             subtract_gold(t, False, labels, weight, pairs)
@@ -253,18 +253,18 @@ def _scatter_nodes(
     first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: Floats, sums: Floats
 ) -> None:
     """Add residuals [T, Yp] of tokens first:last to sums [K] of their unigram weights."""
-    row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
+    block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     for t in range(first, last):
         residual = nodes[t - first]
-        for row in unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]:
-            begin, end = row_ptr[row], row_ptr[row + 1]
+        for row in unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]:
+            begin, end = block_ptr[row], block_ptr[row + 1]
             if end - begin == n_labels:
                 full = sums[begin:end]
                 for y in range(n_labels):
                     full[y] += residual[y]
             else:
                 for k in range(begin, end):
-                    sums[k] += residual[row_labels[k]]
+                    sums[k] += residual[block_labels[k]]
 
 
 @inner
@@ -272,9 +272,9 @@ def _scatter_pairs(
     rows: Ints, n_labels: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
     """Add residuals [Y, Yp] to the sums of the weights of bigram blocks, except start pairs."""
-    flat, row_ptr, places = residual.reshape(-1), bigrams.row_ptr, bigrams.row_places
+    flat, block_ptr, places = residual.reshape(-1), bigrams.block_ptr, bigrams.block_places
     for row in rows:
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         if end - begin == bigrams.n_previous * n_labels:
             full = sums[begin : begin + n_labels * n_labels].reshape(-1, n_labels)
             for i in range(n_labels):
@@ -294,11 +294,11 @@ def _scatter_starts(
 
     base: Y * Yp, position of the first of these pairs.
     """
-    row_ptr, places = bigrams.row_ptr, bigrams.row_places
+    block_ptr, places = bigrams.block_ptr, bigrams.block_places
     for row in rows:
-        k = row_ptr[row + 1] - 1
+        k = block_ptr[row + 1] - 1
         # Pairs with the start label come last.
-        while k >= row_ptr[row] and places[k] >= base:
+        while k >= block_ptr[row] and places[k] >= base:
             sums[k] += residual[places[k] - base]
             k -= 1
 
@@ -306,25 +306,25 @@ def _scatter_starts(
 @inner
 def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
     begin, end, first = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
     nodes, pairs, bigram = residuals.nodes, residuals.pairs, sums[tables.unigrams.split :]
     _scatter_nodes(begin, end, n_labels, tables.unigrams, nodes, sums)
     for g in range(first, groups.seq_ptr[s + 1]):
         c = groups.context[g]
-        rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
         _scatter_pairs(rows, n_labels, bigrams, pairs[g - first], bigram)
-    c = context_rows.context[begin]
-    rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+    c = context_blocks.context[begin]
+    rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
     _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)
 
 
 @inner
-def square_norm(s: int, own_rows: OwnRows, vector: Floats) -> float:
+def square_norm(s: int, sequence_blocks: SequenceBlocks, vector: Floats) -> float:
     """Return the sum of squares of a vector [K] over the weights of sequence s."""
-    norm, weight_ptr = 0.0, own_rows.weight_ptr
-    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+    norm, weight_ptr = 0.0, sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
             norm += vector[k] * vector[k]
     return norm

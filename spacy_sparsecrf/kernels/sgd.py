@@ -10,8 +10,8 @@ import numpy as np
 from .compiled import inner, kernel, prefetch
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .lazy import advance
-from .pair_counts import entries_of, subtract_gold
-from .sequence import expect_example_pairs, infer_example, settle_example_entries
+from .pair_counts import corrections_of, subtract_gold
+from .sequence import expect_example_pairs, infer_example, settle_example_corrections
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5
@@ -68,34 +68,34 @@ def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None
 
 
 @kernel
-def penalise(row_ptr: Ints, paid: Paid) -> None:
+def penalise(block_ptr: Ints, paid: Paid) -> None:
     """Apply to all weights the penalties that have been due since they were last up to date.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
     sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
 
-    row_ptr: [blocks + 1], weights of a feature block.
+    block_ptr: [blocks + 1], weights of a feature block.
     """
-    advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, row_ptr, apply_due, paid)
+    advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, block_ptr, apply_due, paid)
 
 
 @inner
-def update_rows(
+def update_blocks(
     t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the unigram weights of token t, then apply the penalties due.
 
     residual: [Yp], gradient by label; paid: `shrunk` is of feature blocks.
     """
-    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
     theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
     for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _AHEAD < len(rows):
-            prefetch(received, row_ptr[rows[j + _AHEAD]])
+            prefetch(received, block_ptr[rows[j + _AHEAD]])
             prefetch(shrunk, rows[j + _AHEAD])
         row = rows[j]
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         factor = _decay(due[1] - shrunk[row])
         shrunk[row] = due[1]
         if end - begin == n_labels:
@@ -104,7 +104,7 @@ def update_rows(
                 _penalise(y, factor * (weights[y] - step * residual[y]), weights, own, due[0])
         else:
             for k in range(begin, end):
-                weight = factor * (theta[k] - step * residual[row_labels[k]])
+                weight = factor * (theta[k] - step * residual[block_labels[k]])
                 _penalise(k, weight, theta, received, due[0])
 
 
@@ -139,8 +139,8 @@ def _update_full(
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
     """Descend on the weights of the feature blocks of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
-    for row in bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
-        begin, end = bigrams.row_ptr[row], bigrams.row_ptr[row + 1]
+    for row in bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
+        begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
         if end - begin == bigrams.n_previous * n_labels:
             earliest = paid.due[1]
             for k in range(begin, end):
@@ -149,15 +149,15 @@ def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: 
                 _update_full(begin, bigrams.n_previous, n_labels, residual, step, paid)
                 continue
         for k in range(begin, end):
-            _update_pair(k, paid.theta[k] - step * flat[bigrams.row_places[k]], paid)
+            _update_pair(k, paid.theta[k] - step * flat[bigrams.block_places[k]], paid)
 
 
 @inner
-def _update_entries(
+def _update_corrections(
     begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
 ) -> None:
     """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
-    ptr, weights = tables.bigrams.ent_weight_ptr, tables.bigrams.ent_weights
+    ptr, weights = tables.bigrams.corr_weight_ptr, tables.bigrams.corr_weights
     for e in range(begin, end):
         for j in range(ptr[e], ptr[e + 1]):
             k: Any = np.int64(weights[j])
@@ -185,12 +185,12 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
                 end_of_matrix += 1
             if not contexts.constant[m]:
                 expect_example_pairs(i, end_of_matrix, m, has_copy, work)
-        # The first token has entries of its own, those of the start row.
+        # The first token has its own entries, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
-            first, last = entries_of(same_context, c, contexts)
+            first, last = corrections_of(same_context, c, contexts)
             if first < last:
-                settle_example_entries(same_context, i + 1, c, has_copy, labels, work)
-                _update_entries(first, last, tables, work.entry_sums, step, paid)
+                settle_example_corrections(same_context, i + 1, c, has_copy, labels, work)
+                _update_corrections(first, last, tables, work.correction_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             for t in range(same_matrix, end_of_matrix):
@@ -211,7 +211,7 @@ def update_example(
     begin, n_labels = sequences.offsets[s], sequences.n_labels
     for t in range(begin, sequences.offsets[s + 1]):
         residual = work.vectors.marginals[t - begin]
-        update_rows(t, n_labels, tables.unigrams, residual, step, unigram)
+        update_blocks(t, n_labels, tables.unigrams, residual, step, unigram)
     _update_pairs(s, tables, work, step, bigram)
 
 
@@ -316,19 +316,19 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
 
 
 @inner
-def collect_rows(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
+def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
     """List the feature blocks of sequences: those of unigram weights, then of bigram weights.
 
     members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
     listed last; touched: [blocks] int64, out. RETURNS: their number.
     """
-    sequences, unigrams, context_rows = tables.sequences, tables.unigrams, tables.context_rows
-    n, n_unigram = 0, len(unigrams.row_ptr) - 1
+    sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
+    n, n_unigram = 0, len(unigrams.block_ptr) - 1
     for s in members:
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
             n = _collect(rows, 0, number, marks, touched, n)
-            c = context_rows.context[t]
-            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+            c = context_blocks.context[t]
+            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
             n = _collect(rows, n_unigram, number, marks, touched, n)
     return n

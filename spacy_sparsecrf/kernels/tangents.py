@@ -92,8 +92,8 @@ def _forward_change(
 ) -> None:
     """Write the derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
-    previous, label = contexts.ent_previous, contexts.ent_label
+    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    previous, label = contexts.corr_previous, contexts.corr_label
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
         _advance(alpha, change, scratch, slopes.psi[m], n_labels, out)
@@ -116,8 +116,8 @@ def _backward_change(
 ) -> None:
     """Write the derivative of Psi v, Psi of context c, where v changes by `change`; padding 0."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
-    previous, label = contexts.ent_previous, contexts.ent_label
+    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    previous, label = contexts.corr_previous, contexts.corr_label
     fill(out, n_labels, len(out), 0.0)
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -142,8 +142,8 @@ def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
     start, slope = potentials.psi[m, n_labels], slopes.psi[m, n_labels]
     for y in range(len(out)):
         out[y] = start[y] * slope[y]
-    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
-        out[contexts.ent_label[e]] = slopes.change[e]
+    for e in range(contexts.corr_start[c], contexts.corr_ptr[c + 1]):
+        out[contexts.corr_label[e]] = slopes.change[e]
 
 
 @inner(fastmath={"contract", "reassoc"})

@@ -106,12 +106,7 @@ def value_counts(features: Values, labels: Ints, token_weight: Floats, sums: Flo
 
 @kernel(allocates=True)
 def value_curvatures(
-    first: int,
-    last: int,
-    features: Values,
-    token_weight: Floats,
-    residual: Floats,
-    sums: Floats,
+    first: int, last: int, features: Values, token_weight: Floats, residual: Floats, sums: Floats
 ) -> None:
     """Add the variances of tokens first:last: sums[r, y] += sum_t w x² p(y_t) (1 - p(y_t)).
 

@@ -91,13 +91,7 @@ def _lowest_best(n_labels: int, scores: Floats) -> int:
 
 @inner
 def best_path(
-    begin: int,
-    end: int,
-    scored: Scored,
-    slack: Floats,
-    search: Search,
-    best: Floats,
-    labels: Ints,
+    begin: int, end: int, scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints
 ) -> None:
     """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
@@ -141,11 +135,7 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
 @kernel(allocates=True)
 def find_possible(
-    offsets: Ints,
-    permitted: Flags,
-    legal: Flags,
-    ends: Flags,
-    possible: Flags,
+    offsets: Ints, permitted: Flags, legal: Flags, ends: Flags, possible: Flags
 ) -> None:
     """Find which sequences have a path of permitted labels and valid transitions.
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.hessian import Turn
+from ..kernels.hessian import TangentWorkspace
 from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import (
+    BlockMarks,
     Moving,
-    RowMarks,
     StepRule,
     add_gradient_and_product,
     minibatch_pass,
@@ -25,14 +25,14 @@ class ExampleLoss:
     """A loss that is a sum over examples, which can be visited one by one.
 
     sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
-    row_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
+    block_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
     of the weights behind these shrinks by itself; n_weights: K. Passes are here those of a loss
     whose weights are all unigram weights, and all have a gradient at each step.
     """
 
     sequences: Longs
     complete: Mask
-    row_ptr: Longs
+    block_ptr: Longs
     n_weights: int
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
@@ -68,7 +68,7 @@ class ExampleLoss:
             loss += self.add(np.array([s]), own.theta, gradient)
             own.due[:] += eta * np.array(rates)
             own.theta[:] -= eta * gradient
-            penalise(self.row_ptr, own)
+            penalise(self.block_ptr, own)
             eta *= decay
         return loss
 
@@ -89,7 +89,7 @@ def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
     arrays = pairs.new_arrays()
-    most_entries = int(np.diff(pairs.contexts.arrays.ent_ptr).max(initial=0))
+    most_entries = int(np.diff(pairs.contexts.arrays.corr_ptr).max(initial=0))
     matrix = arrays.potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:
@@ -115,7 +115,7 @@ class ChainExamples(ExampleLoss):
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
         self.tables = working.tables
         self._work = new_workspace(working)
-        self.split, self.row_ptr = working.split, working.unigram.ptr
+        self.split, self.block_ptr = working.split, working.unigram.ptr
         self.n_weights = len(working.coordinates)
         self._working = working
         self._n_calls = 0
@@ -135,13 +135,13 @@ class ChainExamples(ExampleLoss):
         return float(add_gradients(*call, self._work))
 
     @cached_property
-    def _turn(self) -> Turn:
+    def _changes(self) -> TangentWorkspace:
         shape = self._work.vectors.alpha.shape
         own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
-        table = np.zeros_like(self._working.heads.table)
+        table = np.zeros_like(self._working.frequent.table)
         slopes, work = self._working.pairs.new_slopes(np.float64), self._work
-        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.entry_sums)
-        return Turn(slopes, own, copy, table, *counts)
+        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.correction_sums)
+        return TangentWorkspace(slopes, own, copy, table, *counts)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
@@ -149,7 +149,7 @@ class ChainExamples(ExampleLoss):
         """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
-        return float(add_gradient_and_product(*call, product, self._work, self._turn))
+        return float(add_gradient_and_product(*call, product, self._work, self._changes))
 
     def descend(
         self,
@@ -181,11 +181,11 @@ class ChainExamples(ExampleLoss):
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
-    def _new_marks(self) -> RowMarks:
+    def _new_marks(self) -> BlockMarks:
         """Return marks of feature blocks, none of which has been listed."""
         n = len(self._weights_of) - 1
         unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
+        return BlockMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
 def examples_of(loss: Any) -> ExampleLoss:
@@ -227,11 +227,7 @@ class SequenceDescent:
     """
 
     def __init__(
-        self,
-        working: Any,
-        penalty: ElasticNet,
-        missing: bool = False,
-        n_examples: int = 0,
+        self, working: Any, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
     ) -> None:
         self._examples = examples_of(working)
         known = self._examples.complete
@@ -246,8 +242,8 @@ class SequenceDescent:
         self.theta = theta.copy()
         self.received = received.copy()
         # Settled weights have been shrunk by all that was due.
-        self._row_shrunk = np.zeros(len(self._examples.row_ptr) - 1)
-        self._pair_shrunk = np.zeros(len(theta) - self._examples.row_ptr[-1])
+        self._row_shrunk = np.zeros(len(self._examples.block_ptr) - 1)
+        self._pair_shrunk = np.zeros(len(theta) - self._examples.block_ptr[-1])
         self.due = np.array([due, 0.0])
 
     def run(self, order: Longs, eta: float, decay: float) -> float:
@@ -260,7 +256,7 @@ class SequenceDescent:
 
     def _paid(self) -> tuple[Paid, Paid]:
         """The weights of each kind, and what they have received."""
-        split = self._examples.row_ptr[-1]
+        split = self._examples.block_ptr[-1]
         return (
             Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
             Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
@@ -278,7 +274,7 @@ class SequenceDescent:
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
         unigram, bigram = self._paid()
-        penalise(self._examples.row_ptr, unigram)
+        penalise(self._examples.block_ptr, unigram)
         # Each bigram weight shrinks by itself.
         penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
         return self.theta

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.factors import rows_of_sequences, scatter_all
-from ..kernels.layout import Factors, Grouped, Groups, OwnRows
+from ..kernels.factors import blocks_of_sequences, scatter_all
+from ..kernels.layout import Factors, Grouped, Groups, SequenceBlocks
 from .lattice import Floats, Lattice
 from .working import WorkingLoss
 
@@ -33,7 +33,7 @@ class FactorStorage:
         self.n_sequences = lattice.n_examples
         self._offsets = lattice.offsets[: self.n_sequences + 1]
         groups = self._group(lattice)
-        self._grouped = Grouped(working.tables, groups, self._rows_of_sequences(working))
+        self._grouped = Grouped(working.tables, groups, self._blocks_of_sequences(working))
         self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
 
     def _group(self, lattice: Lattice) -> Groups:
@@ -54,17 +54,17 @@ class FactorStorage:
         seq_ptr = np.searchsorted(keys, first).astype(np.int64)
         return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
 
-    def _rows_of_sequences(self, working: WorkingLoss) -> OwnRows:
+    def _blocks_of_sequences(self, working: WorkingLoss) -> SequenceBlocks:
         """The feature blocks that each sequence has."""
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
         ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
         for _ in range(2):
             members = np.arange(self.n_sequences)
-            rows_of_sequences(working.tables, members, marks, touched, ptr, rows)
+            blocks_of_sequences(working.tables, members, marks, touched, ptr, rows)
             # Counted the first time, filled the second.
             rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
-        return OwnRows(ptr, rows, weight_ptr)
+        return SequenceBlocks(ptr, rows, weight_ptr)
 
     def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
         """Return residuals of zero: nodes [tokens, Yp] and pairs [groups, Y, Yp]."""

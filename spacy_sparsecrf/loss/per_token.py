@@ -3,10 +3,10 @@
 maxent: p(y | x) = prod_t p(y_t | x, t);    memm: p(y | x) = prod_t p(y_t | y_{t-1}, x, t)
 p(y | y', x, t) = psi_t(y', y) / sum_i psi_t(y', i)      (Goodman 2002, equation 1, at each token)
 
-In training y' is the gold label, so that every token is a sequence of its own, and a bigram test o
-of an MEMM is the *unigram* test "o, and the label before is y'". With number U + o P + y' it gives
-its weights the coordinates that they have in the chain loss (see `chain`): `ChainLoss` of the
-corpus made here is the loss of the per-position model, and what names weights needs no change.
+In training y' is the gold label, so that every token is a separate sequence. A bigram feature o of
+an MEMM is the *unigram* feature "o, and the previous label is y'". With number U + o P + y', its
+weights have the same coordinates as in the chain loss (see `chain`): `ChainLoss` of this corpus is
+the loss of the per-position model, and coordinates have the same names.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from .lattice import Csr, Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
-    """A corpus as a kind of model sees it (see `CRFModel`): chain and graph see it as it is."""
+    """Return the corpus for a kind of model (see `CRFModel`); unchanged for chain and graph."""
     return (
         corpus
         if kind in ("chain", "graph")
@@ -30,7 +30,7 @@ def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCo
 
 
 def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
-    """Warn of tests of pairs of labels where the kind of model has none."""
+    """Warn if a corpus has bigram features, and the kind of model does not support them."""
     if kind == "maxent" and len(corpus.bigram_keys):
         message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
         warnings.warn(message, SparseCRFWarning, stacklevel=3)
@@ -39,12 +39,12 @@ def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
 def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:
     """Cut a corpus into its tokens, each with the weight of its sequence.
 
-    n_labels: Y; pairs: whether p depends on the label before (MEMM); otherwise bigram tests are
-    dropped (maxent). Left out are tokens without a gold label, and with `pairs` those that follow
-    such a token, or one that may have several.
-    RETURNS: a corpus without bigram tests. Its unigram tests are the corpus's own, then, with
-        `pairs`, the bigram tests with each label before; those do not descend in frequency.
-    RAISES: SparseCRFError where the tests are too many to be numbered.
+    n_labels: Y; pairs: whether p depends on the previous label (MEMM); otherwise bigram features
+    are dropped (maxent). Tokens without a gold label are left out; with `pairs`, also those that
+    follow such a token, or one with several possible labels.
+    RETURNS: a corpus without bigram features. Its unigram features are those of the corpus, then,
+        with `pairs`, the bigram features with each previous label, not sorted by frequency.
+    RAISES: SparseCRFError if there are too many features to number.
     """
     lengths = np.diff(corpus.offsets)
     previous = np.roll(corpus.labels, 1)
@@ -78,9 +78,10 @@ def tokens_as_corpus(
     tests: Csr,
     keys: NDArray[np.uint64],
 ) -> EncodedCorpus:
-    """A corpus of n sequences of one token, without bigram tests and real values.
+    """Return a corpus of n sequences of one token, without bigram features and real values.
 
-    corpus: what it is made from; labels, weights: [n]; tests: of the n tokens; keys: [O] of tests.
+    corpus: origin of the other fields; labels, weights: [n]; tests: features of the tokens; keys:
+    [O], of features.
     """
     n = len(labels)
     return replace(
@@ -103,9 +104,9 @@ def tokens_as_corpus(
 def _pair_tests(
     corpus: EncodedCorpus, tokens: Longs, previous: NDArray[np.int32], n_previous: int
 ) -> Csr:
-    """The bigram tests of tokens, conjoined with the gold labels before, as unigram tests.
+    """Return bigram features of tokens, conjoined with previous gold labels, as unigram features.
 
-    previous: [n]; where it is the start label and pairs with it do not exist, a token has none.
+    previous: [n]; a token after the start label has none if start pairs do not exist.
     """
     tests = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(corpus.context[tokens].astype(np.int64))
     label = np.repeat(previous, np.diff(tests.indptr))

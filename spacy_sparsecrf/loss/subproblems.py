@@ -1,21 +1,21 @@
-"""Problems into which a training run falls, and what their weights are called in the whole.
+"""Sub-problems of a training run, and the global coordinates of their weights.
 
 With labels in clusters (Goodman 2002, section 3; Goodman 2001), at each token
 
     p(y | x) = p(c | x) p(y | x, c),  c = cluster(y),
     p(c | x) ~ exp sum_o mu[o, Y + c],  p(y | x, c) ~ exp sum_o mu[o, y] over the labels y of c,
 
-so that no sum is over more than about sqrt(Y) outcomes where there are so many clusters. The loss
-is a sum of parts that share no weights: one of the clusters, and one of the labels given their
-cluster, which falls apart further by the size of the clusters, so that each part has a fixed number
-of outcomes. In it a test of the whole, in tokens of one cluster, is a test of its own.
+so that, with about sqrt(Y) clusters, no sum has more than about sqrt(Y) outcomes. The loss is a sum
+of parts without common weights: one for clusters, and one for labels given their cluster, which is
+split by the size of clusters, so that each part has a fixed number of outcomes. There, a feature of
+the whole problem in tokens of one cluster is a separate feature.
 
-Or several chains label all tokens, each by some of the labels, and share no weights.
+Or several chains label all tokens, each with some of the labels, without common weights.
 
-Or a problem has some of the tests: all others are as if they were not there. Among others those
-without tests whose weights are zero at the minimum whatever the others are: the gradient of a
-weight is expected less observed counts, both of which lie between zero and the weight of the tokens
-with its test, |dL/dw| <= W(o). Where W(o) <= l1, the weight is zero.
+Or a sub-problem has some of the features, for example without those whose weights are zero at every
+minimum: the gradient of a weight is expected minus observed counts, both between zero and the total
+weight W(o) of the tokens with its feature, so that |dL/dw| <= W(o). If W(o) <= l1, the weight is
+zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ from .per_token import tokens_as_corpus
 
 
 def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
-    """The test, bigram tests after unigram tests, and the place among its weights: [n] each.
+    """Return the feature, bigram after unigram features, and the position in its block: [n] each.
 
-    coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram tests; widths: weights of
-    a unigram and of a bigram test.
+    coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram features; widths: weights
+    of a unigram and of a bigram feature.
     """
     base = n_unigram * widths[0]
     single = np.divmod(coordinates, widths[0])
@@ -46,7 +46,7 @@ def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tu
 
 
 def coordinates_of(test: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
-    """The inverse of `places_of`."""
+    """Return coordinates: the inverse of `places_of`."""
     pair = n_unigram * widths[0] + (test - n_unigram) * widths[1]
     found: Longs = np.where(test >= n_unigram, pair, test * widths[0]) + place
     return found
@@ -54,9 +54,9 @@ def coordinates_of(test: Longs, place: Longs, n_unigram: int, widths: tuple[int,
 
 @dataclass(frozen=True)
 class Part:
-    """A whole problem, whose weights are called what they are.
+    """A whole problem, whose local coordinates are global.
 
-    corpus: what the part learns from; n_labels: of the corpus.
+    corpus: training corpus of the part; n_labels: of the corpus.
     """
 
     corpus: EncodedCorpus
@@ -64,24 +64,24 @@ class Part:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Potential weights of a unigram test, and of a bigram test."""
+        """Potential weights of a unigram feature, and of a bigram feature."""
         return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
 
     @property
     def permits(self) -> Callable[[Longs], Mask] | None:
-        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
         return None
 
     def to_global(self, coordinates: Longs) -> Longs:
-        """Coordinates in the whole, [n] int64, of those in the part."""
+        """Return the global coordinates, [n] int64, of local coordinates."""
         return coordinates
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
         return coordinates
 
     def local_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
-        """Coordinates in the part, ascending, and values of those of [n] weights that it has."""
+        """Return the local coordinates, ascending, and values of the weights [n] of this part."""
         inner = self.to_local(coordinates)
         kept = np.flatnonzero(inner >= 0)
         order = kept[np.argsort(inner[kept])]
@@ -90,11 +90,11 @@ class Part:
 
 @dataclass(frozen=True)
 class OutcomePart(Part):
-    """A problem of some of the outcomes, in cases of equally many: given the case, one of them.
+    """A problem of choosing one of n_labels outcomes, given one of G cases.
 
-    outcomes: [G, n_labels] int64, outcomes of the whole; names: [O'] int64, o * G + g: test of the
-    whole and case of each test; n_outcomes: of the whole: a weight there has the coordinate
-    o * n_outcomes + outcome.
+    outcomes: [G, n_labels] int64, outcomes of the whole problem; names: [O'] int64, o * G + g:
+    global feature and case of each feature; n_outcomes: of the whole problem, where a weight has
+    the coordinate o * n_outcomes + outcome.
     """
 
     outcomes: Longs
@@ -102,14 +102,14 @@ class OutcomePart(Part):
     n_outcomes: int
 
     def to_global(self, coordinates: Longs) -> Longs:
-        """Coordinates in the whole, [n] int64, of those in the part."""
+        """Return the global coordinates, [n] int64, of local coordinates."""
         number, label = np.divmod(coordinates, self.n_labels)
         test, case = np.divmod(self.names[number], len(self.outcomes))
         found: Longs = test * self.n_outcomes + self.outcomes[case, label]
         return found
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
         place = np.full(self.n_outcomes, -1, dtype=np.int64)
         place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
         test, outcome = np.divmod(coordinates, self.n_outcomes)
@@ -121,10 +121,10 @@ class OutcomePart(Part):
 def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
     """Cut the labels, in their order, into clusters whose sizes differ by at most one.
 
-    Of sorted labels those come together that begin alike, as labels of many classes mostly do.
-    n_clusters: 0 for none.
+    Labels must be sorted, so that labels with a common prefix, which are often related, share a
+    cluster. n_clusters: 0 for none.
     RETURNS: the first label of each cluster, and n_labels at the end; () for none.
-    RAISES: SparseCRFError for less than 0 clusters, more than labels, or more than have a number.
+    RAISES: SparseCRFError for a negative or too large number of clusters.
     """
     if n_clusters == 0:
         return ()
@@ -135,12 +135,12 @@ def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
 
 
 def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
-    """The parts of a maximum entropy model with labels in clusters.
+    """Return the parts of a maximum entropy model with labels in clusters.
 
     corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
-    one label leave nothing to learn about it; and a test none in a cluster where it never occurs.
-    RAISES: SparseCRFError where a token may have several gold labels: their probability is no
-    product of a cluster's and a label's.
+    one label have no part, and a feature has no weights in a cluster in which it does not occur.
+    RAISES: SparseCRFError if a token has several possible gold labels: their probability does not
+    factor into those of a cluster and of a label.
     """
     n_ambiguous = int((corpus.labels < 0).sum())
     if n_ambiguous:
@@ -174,7 +174,7 @@ def _part(
     outcomes: Longs,
     n_outcomes: int,
 ) -> Part:
-    """The part of some tokens [n], given their cases [n] and their labels [n] within these."""
+    """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
     n_cases, n_labels = outcomes.shape
     tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
     name = tests.indices.astype(np.int64) * n_cases
@@ -196,22 +196,22 @@ def _part(
 
 @dataclass(frozen=True)
 class ChainPart(Part):
-    """A chain of some of a part's labels, with the same tests.
+    """A chain with some of the labels of a part, and the same features.
 
-    whole: with all labels; labels: [n_labels] int64, of the whole.
+    whole: the part; labels: [n_labels] int64, of the part.
     """
 
     whole: Part
     labels: Longs
 
     def to_global(self, coordinates: Longs) -> Longs:
-        """Coordinates in the whole, [n] int64, of those in the part."""
+        """Return the global coordinates, [n] int64, of local coordinates."""
         # The start label is behind the others.
         labels = np.append(self.labels, self.whole.n_labels)
         return self.whole.to_global(self._renamed(coordinates, self, self.whole, labels))
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Coordinates in the part, [n] int64, of those in the whole; -1: of other parts."""
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
         labels = np.full(self.whole.n_labels + 1, -1)
         labels[np.append(self.labels, -1)] = np.arange(self.n_labels + 1)
         found = self.whole.to_local(coordinates)
@@ -219,9 +219,9 @@ class ChainPart(Part):
         return np.where(found >= 0, known, -1)
 
     def _renamed(self, coordinates: Longs, one: Part, other: Part, labels: Longs) -> Longs:
-        """Coordinates in one part, [n], as they are in the other; -1 where it has not the labels.
+        """Return coordinates [n] of one part in the other; -1 for labels that it does not have.
 
-        labels: [Y + 1] of the other, by those of the one.
+        labels: [Y + 1], labels of the other part by label of the first.
         """
         n_unigram = len(self.corpus.unigram_keys)
         test, place = places_of(coordinates, n_unigram, one.widths)
@@ -233,10 +233,10 @@ class ChainPart(Part):
 
 
 def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
-    """The parts of a problem where each of several chains labels all tokens.
+    """Return the parts of a problem in which each of several chains labels all tokens.
 
-    A gold label of the whole is one of one chain, or a set of labels of chains; all others have
-    their last label there, or, where several of their labels are in the set, any of these.
+    A gold label belongs to one chain, or is a set of labels of chains. The gold label of every
+    other chain is its last label, or any of its labels in the set if there are several.
     chains: [n] int64 each, labels of the part, the last one "outside".
     """
     parts: list[Part] = []
@@ -259,11 +259,11 @@ def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
 
 @dataclass(frozen=True)
 class ReducedPart(Part):
-    """The problem of some of a part's tests.
+    """A problem with some of the features of a part.
 
-    whole: with all tests; tests: [n] int64, those that are there, ascending, bigram tests being
-    counted after all unigram tests; with_labels: [n] int64, ascending, test of the whole * Y + y:
-    tests that are there have weights with these labels y only, and any y' before.
+    whole: the part; tests: [n] int64, its features, ascending, bigram after unigram features;
+    with_labels: [n] int64, ascending, feature of the part * Y + y: features listed there have
+    weights with these labels y only, and any previous label.
     """
 
     whole: Part
@@ -272,20 +272,20 @@ class ReducedPart(Part):
 
     @property
     def _n_unigram(self) -> tuple[int, int]:
-        """Unigram tests of the whole, and of those that are there."""
+        """Number of unigram features of the whole part, and of this one."""
         n = len(self.whole.corpus.unigram_keys)
         return n, int(np.searchsorted(self.tests, n))
 
     @property
     def permits(self) -> Callable[[Longs], Mask] | None:
-        """Tells which coordinates [n] may have weights: [n] bool; None: all of them."""
+        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
         return self._has if len(self.with_labels) else None
 
     def _has(self, coordinates: Longs) -> Mask:
         own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
         test = self.tests[own]
         bounds = np.searchsorted(self.with_labels, test * self.n_labels)
-        # Behind the last there is none.
+        # There is none after the last.
         known = np.append(self.with_labels, -1)
         whole: Mask = known[bounds] // self.n_labels != test
         pair = test * self.n_labels + place % self.n_labels
@@ -293,13 +293,13 @@ class ReducedPart(Part):
         return whole
 
     def to_global(self, coordinates: Longs) -> Longs:
-        """Coordinates in the whole, [n] int64, of those in the part."""
+        """Return the global coordinates, [n] int64, of local coordinates."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         test, place = places_of(coordinates, n_own, widths)
         return self.whole.to_global(coordinates_of(self.tests[test], place, n_all, widths))
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Coordinates in the part, [n] int64, of those in the whole; -1: of others, or dropped."""
+        """Return the local coordinates, [n] int64, of global ones; -1: of others, or dropped."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
         test, place = places_of(found, n_all, widths)
@@ -309,14 +309,14 @@ class ReducedPart(Part):
 
 
 def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Part:
-    """Leave out the tests that cannot have weights other than zero at the minimum.
+    """Remove the features whose weights must be zero at the minimum.
 
-    known: [n] int64, coordinates in the whole whose tests are kept: those of first weights.
-    RETURNS: the part itself where all tests are kept.
+    known: [n] int64, global coordinates whose features are kept: those of initial weights.
+    RETURNS: the part itself if all features are kept.
     """
     corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
     kept = np.concatenate(_weights_of_tests(corpus)) > l1
-    # Real values are not bounded by counts.
+    # Counts do not bound the gradients of real values.
     kept[corpus.value_tests] = True
     if known is not None:
         inner = part.to_local(known)
@@ -328,7 +328,7 @@ def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Par
 
 
 def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
-    """The weight of the tokens of each unigram and bigram test, where gold labels are known."""
+    """Return the total weight of the labelled tokens of each unigram and bigram feature."""
     unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
     by_context = np.zeros(len(corpus.ctx_indptr) - 1)
     known, _ = corpus.with_labels()
@@ -345,9 +345,9 @@ def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
 
 
 def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
-    """The corpus with some of its tests alone; contexts stay apart that are then the same.
+    """Return the corpus with some of its features; contexts that become equal are not merged.
 
-    kept: [n] int64, tests, ascending, bigram tests being counted after all unigram tests.
+    kept: [n] int64, features, ascending, bigram after unigram features.
     """
     split = np.searchsorted(kept, len(corpus.unigram_keys))
     unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
@@ -370,7 +370,7 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
 
 
 def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The values of some real-valued features; kept: [V] bool."""
+    """Return the values of some real-valued features; kept: [V] bool."""
     if kept.all():
         return corpus.values
     if not kept.any():
@@ -384,7 +384,7 @@ def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[
 
 
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
-    """The corpus with one context in place of those that have the same tests."""
+    """Return the corpus with contexts of the same features merged."""
     contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     representatives, context = distinct_rows(contexts.padded())
     kept = contexts.take(representatives)
@@ -397,7 +397,7 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
 
 
 def _numbers(kept: Longs, n: int) -> Ints:
-    """The number [n] of each test among those kept, -1 where it is not."""
+    """Return the number [n] of each feature among those kept, -1 for others."""
     number = np.full(n, -1, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     return number

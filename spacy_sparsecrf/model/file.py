@@ -7,7 +7,7 @@ bytes 16-47  BLAKE2b digest (32 bytes) of everything that follows and of bytes 0
 header       JSON, no key twice: "meta" and, for each array, its name, dtype and length
 arrays       little-endian, in the header's order, each at a multiple of 8 bytes, zeros between them
 
-The digest tells a damaged file, not one that was made to do harm: `schema` checks all that is read.
+The digest detects damage, not malicious files: `schema` checks all that is read.
 """
 
 import hashlib
@@ -161,7 +161,7 @@ def check_meta(meta: dict[str, Any]) -> None:
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
-    """What stands in front of the names of tables: of a first model, if there is one, and last "".
+    """Prefixes of the names of tables: that of a first-stage model, if there is one, and last "".
 
     arrays: by name, of `check_arrays`, or not checked yet.
     """

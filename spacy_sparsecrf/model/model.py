@@ -166,7 +166,7 @@ class CRFModel:
         return self.labels, self.unigram, self.bigram
 
     def is_made_of(self, content: tuple[object, ...]) -> bool:
-        """Whether labels and weights are still those that `content` was."""
+        """Return whether labels and weights are still those that `content` was."""
         labels, unigram, bigram = content
         return labels is self.labels and unigram is self.unigram and bigram is self.bigram
 

@@ -1,4 +1,4 @@
-"""Components that know spaCy's pipe life cycle."""
+"""Components with spaCy's pipe life cycle."""
 
 from spacy.util import registry
 

@@ -9,6 +9,7 @@ The registry `crf_add_ons` has their modules by name. The core imports no add-on
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import Observations
+from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel
 from ..parallel import WorkerPool
 from ..registry import crf_add_ons
@@ -117,30 +119,39 @@ class PartitioningAddOn(Protocol):
     """Corpora in shards."""
 
     def divide(
-        self, job: Any, n_threads: int, team_of: Callable[[Callable[[], Any]], WorkerPool]
+        self, job: Any, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
     ) -> Any:
         """Let workers read a corpus, and keep what they have read, as `EncodedExamples`."""
 
 
 def graphs() -> GraphAddOn:
     """Import the add-on for model = "graph"."""
-    found: GraphAddOn = crf_add_ons.get("graphs")
+    found: GraphAddOn = _add_on("graphs")
     return found
 
 
 def explanation() -> ExplanationAddOn:
     """Import the add-on for explanations."""
-    found: ExplanationAddOn = crf_add_ons.get("explanation")
+    found: ExplanationAddOn = _add_on("explanation")
     return found
 
 
 def edit_weights() -> WeightEditingAddOn:
     """Import the add-on that writes and reads weights as text."""
-    found: WeightEditingAddOn = crf_add_ons.get("edit_weights")
+    found: WeightEditingAddOn = _add_on("edit_weights")
     return found
 
 
 def partitioning() -> PartitioningAddOn:
     """Import the add-on for corpora in shards."""
-    found: PartitioningAddOn = crf_add_ons.get("partitioning")
+    found: PartitioningAddOn = _add_on("partitioning")
     return found
+
+
+@cache
+def _add_on(name: str) -> Any:
+    """Import an add-on. RAISES: SparseCRFError where no entry point has its name."""
+    # A look-up takes milliseconds, which Docs that are annotated one by one would each take.
+    if name not in crf_add_ons:
+        raise SparseCRFError(Errors.SC663.format(name=name))
+    return crf_add_ons.get(name)

@@ -1,6 +1,6 @@
-"""What Docs have from elsewhere: annotation that features read, and where sentences begin.
+"""Annotation that earlier pipes set, and sentence boundaries, in training as in prediction.
 
-Training has to see both as prediction will.
+Features read the annotation; boundaries cut Docs into sequences.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ WHOLE = "docs"
 
 
 def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
-    """Annotate predicted Docs as spaCy's loop will do, by [training] annotating_components.
+    """Annotate predicted Docs as spaCy's loop does, by [training] annotating_components.
 
-    examples: left as they are; where there is something to annotate, copies are yielded.
+    examples: not changed; where there is something to annotate, copies are yielded.
     nlp: the pipeline, or None.
     pipe: the component before which the annotating pipes stand. They are run also where they
         are disabled, as spaCy disables frozen and sourced pipes during `initialize`, with a warning
@@ -56,11 +56,11 @@ def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
 
 
 def observed_cut(example: Example) -> str | None:
-    """Tell how the predicted Doc is cut into sequences, as far as it shows.
+    """Find how the predicted Doc is cut into sequences, as far as it shows.
 
     RETURNS: "sents" if it has sentence boundaries; "docs" if it has none although the gold
-        Doc has several sentences; None if cutting makes no difference or nobody knows: a Doc
-        without boundaries may well be one sentence.
+        Doc has several sentences; None if it makes no difference or is not known: a Doc
+        without boundaries can be one sentence.
     """
     if _has_boundaries(example.predicted):
         return SENTENCES
@@ -68,7 +68,7 @@ def observed_cut(example: Example) -> str | None:
 
 
 def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
-    """Warn if a Doc will be cut otherwise than the training Docs of component `name` were.
+    """Warn if a Doc is cut differently from the training Docs of component `name`.
 
     trained: as `observed_cut` returns. RETURNS: whether there is such a Doc.
     """

@@ -28,7 +28,7 @@ def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
 
 
 def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:
-    """The block of the config that tells how the training corpus is read.
+    """The block of the config for the reader of the training corpus.
 
     name: of the component; nlp: the pipeline.
     RAISES: SparseCRFError where there is none that has a path, or it reads files not one by one.

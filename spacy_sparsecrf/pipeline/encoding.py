@@ -1,9 +1,10 @@
-"""Examples -> encoded corpus: what a batch solver reads, once, in `initialize`."""
+"""Examples -> encoded corpus, which `initialize` makes once; online training, of each batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,18 +14,20 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.arrays import MEMORY, Memory
+from ..corpus.arrays import MEMORY, Files, Memory
 from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
-from ..corpus.files import corpus_builder
+from ..corpus.files import check_directory, corpus_builder
 from ..corpus.index import CorpusPart, part_of
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import Coverage
 from ..progress import progress, track
+from ..solvers.base import check_supported
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .add_ons import PartitionedCorpus
 from .annotating import observed_cut
+from .batchers import is_online
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
@@ -33,10 +36,11 @@ if TYPE_CHECKING:
 Gold = Sequence[str | tuple[str, ...] | None]
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, costs nothing
+MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
 
 
 class AlignmentCount:
-    """Counts gold labels, and those lost as predicted tokens are cut otherwise than gold tokens.
+    """Counts gold labels, and those lost because predicted and gold tokens differ.
 
     n_gold: labels that the tokens of gold Docs have; n_lost: of tokens none of whose predicted
     tokens has a label; word, text: the first of those tokens, and the beginning of its Doc.
@@ -78,17 +82,17 @@ class AlignmentCount:
 
 @dataclass
 class EncodedExamples:
-    """What reading the examples yields.
+    """The corpus of some examples, and their counts.
 
     labels: names of the labels; a gold label id is a position here.
     corpus: the encoded corpus, or None where no token has a gold label.
     n_examples, n_used: Docs, and those of them with a weight.
     n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
     cuts: how the Docs were cut, see `observed_cut`.
-    docs: the place in the corpus after the last token of each Doc, and the beginning of its text;
-        only where gold labels have to be legal.
-    aligned: how many gold labels the predicted tokens have got.
-    division: who has the sequences, where other processes do; the corpus then has its index alone.
+    docs: the position in the corpus after the last token of each Doc, and the beginning of its
+        text; only where gold labels must be valid.
+    aligned: how many gold labels the predicted tokens have.
+    partition: the workers that have the sequences, or None; the corpus then has only its index.
     """
 
     labels: tuple[str, ...] = ()
@@ -100,15 +104,15 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    division: PartitionedCorpus | None = None
+    partition: PartitionedCorpus | None = None
 
     @property
     def cut(self) -> str | None:
-        """How all Docs were cut; None where they differ or do not tell."""
+        """How all Docs were cut; None where they differ or it does not show."""
         return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def record_of(self, own: "NameRecord") -> "NameRecord":
-        """What knows the names of tests: our own record, if the examples were read here."""
+        """The record of feature names: `own` if the examples were read in this process."""
         return own
 
     def join(self, other: "EncodedExamples") -> None:
@@ -121,7 +125,7 @@ class EncodedExamples:
         self.aligned.join(other.aligned)
 
     def check(self, setup: Setup) -> None:
-        """Check that there is something to learn, and that the target can write the labels.
+        """Check that there are examples, and that the target can write the labels.
 
         RAISES: SparseCRFError.
         """
@@ -134,13 +138,25 @@ class EncodedExamples:
         if self.labels:
             setup.legal(self.labels)
 
+    def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
+        """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""
+        aligned = self.aligned
+        if 2 * self.n_missing > self.n_tokens:
+            if is_whole:
+                counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
+                warn(Warnings.SCW201.format(name=name, **counts))
+        elif aligned.share > MOST_LOST:
+            counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
+            place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
+            warn(Warnings.SCW208.format(name=name, **counts, **place))
+
 
 class LabelIds:
     """Numbers gold labels; grows with them unless the labels are fixed.
 
     name: of the component, for the error message.
     labels: known labels, in order.
-    fixed: whether a label that is not known is an error; otherwise labels end up sorted.
+    fixed: whether an unknown label is an error; otherwise labels end up sorted.
     unknown: the message of that error.
     """
 
@@ -155,7 +171,7 @@ class LabelIds:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether a label that is not known is an error."""
+        """Whether an unknown label is an error."""
         return self._fixed
 
     @property
@@ -190,7 +206,7 @@ class LabelIds:
     def final(
         self, gold: NDArray[np.int32], target: Target
     ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.bool_]]:
-        """Order the labels, and those that the target needs besides.
+        """Order the labels, and those that the target also needs.
 
         gold: [N] int32, of `encode`.
         RETURNS: the labels [Y] in their final order; gold with their final ids; and sets [Q, Y].
@@ -212,11 +228,11 @@ class LabelIds:
 
 
 class Job(NamedTuple):
-    """A corpus that is to be compiled.
+    """A corpus that is to be encoded.
 
-    setup: of the component; read: what its features are read by; label_ids: numbers the labels;
-    store: where the corpus is to be; nlp: the pipeline, or None; shards: patterns of the files of
-    a corpus that is divided, none for examples that are given; coverage: what features have read.
+    setup: of the component; read: reads its features; label_ids: numbers the labels; store: where
+    the corpus is kept; nlp: the pipeline, or None; shards: patterns of the files of a partitioned
+    corpus, none for examples that are given; coverage: what features have read.
     """
 
     setup: Setup
@@ -234,8 +250,8 @@ def make_label_ids(
     """Prepare the numbering of the labels of a component.
 
     given: all labels, in order, or None; added: by `add_label`; learnt: of earlier weights.
-    RAISES: SparseCRFError if labels are given, but not all that were learnt, or something else
-        than non-empty strings.
+    RAISES: SparseCRFError if labels are given without all that were learnt, or are not non-empty
+        strings.
     """
     name = setup.name
     if given is None:
@@ -256,13 +272,67 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
 
 
 def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
-    """Read the examples of component `name`, checking that they are some."""
+    """Read the examples of component `name`, and check their type."""
     if not callable(get_examples):
         raise SparseCRFError(Errors.SC216.format(name=name, got=type(get_examples)))
     for example in get_examples():
         if not isinstance(example, Example):
             raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
         yield example
+
+
+def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None) -> Memory:
+    """Choose where arrays are kept that are as long as the corpus of a component.
+
+    cache_dir: path of a directory, which is created if it is missing; None for memory.
+    nlp: the pipeline, or None.
+    RAISES: SparseCRFError for a directory that cannot be made, and for settings and solvers that
+        need the whole corpus in memory.
+    """
+    if cache_dir is None:
+        return MEMORY
+    name, settings = setup.name, setup.settings
+    needing = {
+        "online training": is_online(setup, nlp),
+        f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
+        f"[components.{name}.learning] constrained = true": settings.learning.constrained,
+        f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
+        f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
+    }
+    for setting, needs in needing.items():
+        if needs:
+            raise SparseCRFError(Errors.SC346.format(setting=setting))
+    check_supported(setup.solver, {"memory"})
+    check_directory(Path(cache_dir))
+    return Files(Path(cache_dir))
+
+
+def with_template_tree(setup: Setup, read: Features) -> Features:
+    """Let what reads features record parents of features, if there is a schedule.
+
+    read: reads the setup's features. RETURNS: `read` itself without a schedule.
+    RAISES: SparseCRFError where the schedule does not fit features, penalty or model.
+    """
+    settings, features = setup.settings, setup.features
+    stages = settings.learning.stages
+    if not stages:
+        return read
+    from ..features.featurizer import Featurizer
+    from ..features.template_hierarchy import Lineage, TemplateTreeRecord
+
+    if not isinstance(features, Featurizer):
+        raise SparseCRFError(Errors.SC333.format(name=setup.name))
+    for key, value, fits, needed in (
+        ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
+        ("clusters", settings.clusters, settings.clusters == 0, "0"),
+        ("model", settings.model, settings.model != "graph", '"chain", "maxent" or "memm"'),
+    ):
+        if not fits:
+            message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
+            raise SparseCRFError(message)
+    return TemplateTreeRecord(
+        read, features, Lineage.of(features.parsed, features.templates, stages)
+    )
 
 
 def encode_corpus(
@@ -275,10 +345,10 @@ def encode_corpus(
     """Read examples once into arrays.
 
     examples: predicted Docs are featurised and cut, gold labels and weights read from references.
-    read: hashes the observation tests of Docs, in place of the setup's features.
+    read: hashes the observation features of Docs, in place of the setup's features.
     setup: of the component.
     label_ids: numbers the labels.
-    store: where the corpus is to be.
+    store: where the corpus is kept.
     RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
         where files cannot be written.
     """
@@ -292,7 +362,7 @@ def encode_corpus(
 def read_part(
     examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
 ) -> tuple["EncodedExamples", CorpusPart | None]:
-    """Read some of the examples of a corpus; the arguments are those of `compile_corpus`.
+    """Read some of the examples of a corpus; the arguments are those of `encode_corpus`.
 
     RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
         `label_ids` gave them; None where there is no token.
@@ -308,8 +378,8 @@ def with_negatives(
 ) -> Gold:
     """Put "O" in place of a share of the labels that annotation leaves open.
 
-    Which these are is told by a hash of seed, words and place (Li, Liu & Shi 2021 draw such
-    negatives anew in each pass): the same however Docs are ordered, or threads share them.
+    A hash of seed, words and position selects them (Li, Liu & Shi 2021 draw such negatives again in
+    each pass): the selection does not depend on the order of Docs or on threads.
     labels: of the predicted tokens; rate: the share, from 0 to 1; seed: >= 0.
     """
     unknown = target.unknown(example)
@@ -323,7 +393,7 @@ def with_negatives(
 
 
 class _Reader:
-    """Reads examples a batch at a time; see `compile_corpus`."""
+    """Reads examples a batch at a time; see `encode_corpus`."""
 
     def __init__(
         self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
@@ -368,7 +438,7 @@ class _Reader:
         return np.array(gold, dtype=np.int32)
 
     def compiled(self) -> EncodedExamples:
-        """What has been read."""
+        """The encoded examples."""
         found, number, target = self.found, self._label_ids.final, self._setup.target
         found.labels, _, sets = number(np.zeros(0, np.int32), target)
         found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])

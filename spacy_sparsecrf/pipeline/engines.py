@@ -14,7 +14,7 @@ from .encoding import EncodedExamples, Job, encode_corpus
 
 
 class Engine(Protocol):
-    """What reads a corpus, and holds it while it is learnt from."""
+    """Reads a corpus, and holds it during training."""
 
     def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
         """Read a corpus; examples: of it, which need not be looked at where it is in files."""

@@ -50,7 +50,7 @@ class Inference:
         "pseudo_likelihood".
     schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
     damping: share of an old message that stays, 0 <= damping < 1.
-    limit: iterations at most; a warning tells what has not converged by then.
+    limit: iterations at most; graphs that have not converged by then raise warning SCW370.
     tolerance: the largest change of a message, or of a belief of the mean field, that is none.
     RAISES: SparseCRFError for what is not known or out of range.
     """

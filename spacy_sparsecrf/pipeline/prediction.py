@@ -1,6 +1,6 @@
 """From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`.
 
-Probabilities of predicted spans, and leaving out those that are not likely.
+Also the probabilities of predicted spans, and the removal of unlikely ones.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ class Predictions(list[NDArray[np.int32]]):
     """An array [tokens] int32 of label ids for each Doc, and maybe how probable they are.
 
     scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
-    span_scores: [spans] float64, probabilities of the spans that labels of all Docs tell; or None.
+    span_scores: [spans] float64, probabilities of the spans of all Docs; or None.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Predictions(list[NDArray[np.int32]]):
 
 
 class Reader(NamedTuple):
-    """What a component reads from Docs, and as what.
+    """Reads Docs for a component.
 
     overwrite: whether annotation that is set is replaced; expected: the attributes that Docs should
-    have; first: of two stages, lets the first model say what the second one reads: a function of
-    what was read and of the Docs.
+    have; first: of two stages, adds predictions of the first-stage model: a function of what was
+    read and of the Docs.
     """
 
     setup: Setup

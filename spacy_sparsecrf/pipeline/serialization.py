@@ -1,4 +1,4 @@
-"""What of a component is stored, and read again: `cfg`, `model`, and if any `names`, `clusters`."""
+"""The files of a component: `cfg`, `model`, and if any `names` and `clusters`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,14 +33,14 @@ CLUSTERS = class_sources.FILE
 
 
 def new_cfg() -> dict[str, Any]:
-    """What `cfg` is before training: only what is learnt is kept there."""
+    """Return `cfg` before training; it has only what is learnt."""
     return {"format": FORMAT, "labels": [], "sequences": None}
 
 
 def check_loaded(
     setup: Setup, cfg: dict[str, Any], model: CRFModel, clusters: bytes, exclude: Iterable[str]
 ) -> None:
-    """Check what a component has loaded, but for what was excluded; features get what they learnt.
+    """Check a loaded component, except for excluded parts, and restore what its features learnt.
 
     clusters: what `clusters_to_bytes` wrote, or nothing.
     RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, for
@@ -68,7 +68,7 @@ def check_loaded(
 
 
 def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
-    """Name the tests of a model that have no name yet. record: what knows names, or None."""
+    """Name the features of a model that have no name yet. record: of names, or None."""
     if record is not None:
         for keys in model.keys:
             names.add(record.names(names.missing(keys)))
@@ -78,7 +78,7 @@ def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> Non
 
 
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
-    """Write the word classes of features, if they have any; what is pruned is so by the model."""
+    """Write the word classes of features, if they have any, pruned to those that the model uses."""
     if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
         return b""
     keys = np.concatenate(model.keys).tolist()
@@ -93,7 +93,7 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
 
 
 def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
-    """Add what is stored besides to the bytes of a component."""
+    """Add further parts to the bytes of a component."""
     fields = srsly.msgpack_loads(data)
     found = {key: of_part for key, of_part in util.to_dict(dict(parts), exclude).items() if of_part}
     joined: bytes = srsly.msgpack_dumps({**fields, **found})
@@ -101,20 +101,20 @@ def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
 
 
 def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
-    """What is stored besides, in the bytes of a component; nothing where it is not."""
+    """Return a part from the bytes of a component; empty if it is not there."""
     found = [b""]
     util.from_bytes(data, {part: found.append}, exclude)
     return found[-1]
 
 
 def write_parts(path: Path, parts: Parts, exclude: Iterable[str]) -> None:
-    """Write the files of a component, all or none; what is empty has no file."""
+    """Write the files of a component, all or none; an empty part has no file."""
     found = util.to_dict(dict(parts), exclude)
     write_files(path, {key: data or None for key, data in found.items()}, _SETTING)
 
 
 def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes:
-    """What is stored beside a component; nothing where there is no such file."""
+    """Read a file of a component; empty if there is none."""
     file = Path(path) / part
     return file.read_bytes() if part not in exclude and file.is_file() else b""
 
@@ -125,14 +125,14 @@ def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes
 def load_weights(
     path: str | Path | None, name: str, key: str = INIT_WEIGHTS
 ) -> tuple[CRFModel | None, Names]:
-    """Load a model of an earlier training run, and the names that lie beside it.
+    """Load a model of an earlier training run, and the names next to it.
 
     path: a saved pipeline that has a component of this name, the directory of one component,
-        or a component's file `model`; None for no model and no names.
+        or a component's file `model`; None or "" for no model and no names.
     name: of the component; key: of the setting, for messages.
     RAISES: SparseCRFError if there is no such file, or it is not a model.
     """
-    if path is None:
+    if not path:
         return None, Names()
     file = _find(Path(path), name, key)
     return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
@@ -155,7 +155,7 @@ def _find(path: Path, name: str, key: str) -> Path:
     )
 
 
-# What features learn before training, such as phrases from files
+# What features learn before training, for example phrases from files
 
 
 @runtime_checkable
@@ -164,18 +164,18 @@ class Learning(Protocol):
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """What was learnt, for JSON but for `clusters`."""
+        """The learnt values, JSON-able except for `clusters`."""
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Learn anew."""
+        """Learn again."""
 
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Take over what `learnt` was."""
+        """Restore learnt values."""
 
 
 @contextmanager
 def renewed(features: object, nlp: Language | None) -> Iterator[None]:
-    """Let features learn anew; if what follows fails, they are as they were."""
+    """Let features learn again; restore them if the body fails."""
     if not isinstance(features, Learning):
         yield
         return
@@ -189,13 +189,13 @@ def renewed(features: object, nlp: Language | None) -> Iterator[None]:
 
 
 def learnt_by(features: object) -> dict[str, Any]:
-    """What features have learnt, for JSON: word classes have a file of their own."""
+    """Return what features have learnt, for JSON, without word classes, which have a file."""
     learnt = features.learnt if isinstance(features, Learning) else {}
     return {key: found for key, found in learnt.items() if key != CLUSTERS}
 
 
 def keep(cfg: dict[str, Any], **learnt: Mapping[str, Any]) -> None:
-    """Note in `cfg` what was learnt besides labels, under its name, if anything was.
+    """Store what was learnt, other than labels, in `cfg` under its name, if anything was.
 
     features: see `learnt_by`; shares: which share of the training tokens had each attribute that
     features read.

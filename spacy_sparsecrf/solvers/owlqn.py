@@ -1,18 +1,28 @@
 """OWL-QN: limited-memory quasi-Newton for l1 (Andrew & Gao 2007); L-BFGS where l1 = 0.
 
-By default with two changes, which make it several times faster:
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Lavergne 2010, equation 6 and
+section 3.2), by
 
-- OWL-QN drops from a direction what disagrees in sign with steepest descent, and so spoils it. Here
-  the direction is that of L-BFGS among the weights that are free to move, and only the orthant
-  is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
-- The first model of the inverse Hessian is a power of its diagonal h (see `Loss.curvature`), and
-  not a multiple of one: tests differ in frequency by orders of magnitude. The power is a
-  compromise, as h^(-1) takes tests for independent which mostly occur together: with l1, h^(-3/4)
-  takes fewer iterations while pairs are few, h^(-1/2) from then on.
+    theta := pi(theta - a H v),    pi: projection onto the orthant of theta and -v
+
+with v the pseudo-gradient of F, H the L-BFGS model of the inverse Hessian of l + l2 (Nocedal &
+Wright 2006, algorithm 7.4), and the step a from backtracking (l1 > 0) or a search for the strong
+Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step lowers F any more.
+
+Two changes, which `classic` undoes, make it several times faster:
+
+- OWL-QN sets the components of -H v to zero whose sign differs from that of -v, which spoils the
+  direction. Here the direction is that of L-BFGS among the weights that are free to move, and only
+  the orthant is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
+- The initial H is a power of the Hessian's diagonal h (see `Loss.curvature`), not a multiple of the
+  identity: features differ in frequency by orders of magnitude. The power is a compromise, since
+  h^(-1) would be right only if features occurred independently: with l1, h^(-3/4) takes fewer
+  iterations while pairs are few, h^(-1/2) from then on.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +53,19 @@ DECREASE = 1e-4
 CURVATURE = 0.9
 # Added to curvatures, in expected counts: a weight whose label is certain has none.
 _FLOOR = 0.1
-# Near the minimum rounding hides how a step changes the objective: by less than this part of it.
-# The largest gradient tells then, if a step takes it to at most so much of what it was.
+# Near the minimum rounding hides changes of the objective smaller than the first fraction of it. A
+# step is then accepted if it lowers the largest gradient to the second fraction.
 _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 
 
 @dataclass
 class OwlqnState(SolverState):
-    """Where OWL-QN stands.
+    """The state of OWL-QN.
 
-    metric: [K], h^(-1/2), of which the first model of the inverse Hessian is made; steps,
-    changes: [m, K], the last differences of theta and of gradient, a pair in each row; stalled: no
-    step along any direction lowers the objective any more; n_pairs: how many pairs there have
-    been, of which pair i is in row i mod m; -1 for as many as rows, as in earlier checkpoints.
+    metric: [K], h^(-1/2), from which the initial inverse Hessian is made; steps, changes: [m, K],
+    the last differences of theta and of gradient, a pair in each row; stalled: no step lowers the
+    objective any more; n_pairs: how many pairs there have been, of which pair i is in row i mod m;
+    -1 for as many as rows, as in earlier checkpoints.
     """
 
     metric: Floats
@@ -74,21 +84,21 @@ class OwlqnState(SolverState):
 class OWLQN(BatchSolver):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
-    history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
-        cost little).
-    classic: whether to do as Andrew & Gao (2007) do, without the changes above.
+    history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
+        more cost little).
+    classic: whether to run the method of Andrew & Gao (2007) without the changes above.
     max_line_search: evaluations that one line search may take.
     average_warm_start: whether the warm start ends with means of its weights (see
         `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
         often lead to worse labels before they lead to better.
     warm_start_row: whether such a warm start is an outer iteration of its own.
-    steep_start: whether, with l1, the first model of the inverse Hessian is h^(-3/4), not h^(-1/2),
-        while there are fewer pairs than `history`.
+    steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
+        there are fewer pairs than `history`.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = OwlqnState
+    state_type: ClassVar[type[Any]] = OwlqnState
     requires = requirements()
 
     history: int = 20
@@ -115,7 +125,7 @@ class OWLQN(BatchSolver):
     ) -> OwlqnState:
         """Carry weights and curvature pairs over; see `BatchSolver.remap`.
 
-        Pairs know nothing of new coordinates: zero there.
+        Pairs are zero at new coordinates.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
@@ -124,7 +134,7 @@ class OWLQN(BatchSolver):
         return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
-        """The state's metric at the point that was evaluated last."""
+        """Return the state's metric at the point that was evaluated last."""
         if self.classic:
             return np.ones_like(theta)
         curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.l2
@@ -132,7 +142,7 @@ class OWLQN(BatchSolver):
         return metric
 
     def _first_model(self, penalty: ElasticNet, state: OwlqnState) -> Floats:
-        """The first model of the inverse Hessian [K], up to a factor."""
+        """Return the initial inverse Hessian [K], up to a factor."""
         if self.steep_start and penalty.l1 > 0.0 and state.n_pairs < self.history:
             return state.metric * np.sqrt(state.metric)
         return state.metric
@@ -143,7 +153,7 @@ class OWLQN(BatchSolver):
         direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
         if point is None and state.n_pairs:
-            # The model of the curvature misleads: forget it and descend.
+            # The model of the Hessian misleads: reset it, and step along the gradient.
             state.n_pairs = 0
             direction = -self._first_model(penalty, state) * pseudo
             point, more = self._search(loss, penalty, state, pseudo, direction)
@@ -155,7 +165,7 @@ class OWLQN(BatchSolver):
         return self.report(penalty, state, n_evaluations, state.stalled)
 
     def _direction(self, state: OwlqnState, penalty: ElasticNet, pseudo: Floats) -> Floats:
-        """A direction of descent; pseudo: the pseudo-gradient [K]."""
+        """Return a direction of descent; pseudo: the pseudo-gradient [K]."""
         everything = np.ones(len(pseudo), dtype=np.bool_)
         model = state, self._first_model(penalty, state)
         if penalty.l1 == 0.0:
@@ -163,7 +173,7 @@ class OWLQN(BatchSolver):
         if not self.classic:
             free = (state.theta != 0.0) | (pseudo != 0.0)
             direction = -inverse_hessian_product(*model, free, pseudo)
-            # A weight leaves zero only the way that its gradient points.
+            # A weight leaves zero only against its gradient.
             direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
             if dot(direction, pseudo) < 0.0:
                 return direction
@@ -179,7 +189,7 @@ class OWLQN(BatchSolver):
         pseudo: Floats,
         direction: Floats,
     ) -> tuple[EvaluatedPoint | None, int]:
-        """Search along a direction; the very first one has no scale yet."""
+        """Search along a direction; the first one has no scale yet."""
         length = float(np.sqrt(dot(direction, direction)))
         if length == 0.0:
             return None, 0
@@ -224,8 +234,8 @@ def projected_backtracking(
     """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
 
     Accepts the first theta' = pi(theta + a d; orthant) with
-    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, where rounding
-    hides whether that is so, with a smaller gradient.
+    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, if rounding hides
+    the change of F, with a smaller gradient.
 
     evaluate: objective and gradient of its smooth part; direction, orthant (signs): [K];
     first_step, shrink: the step sizes a are first_step * shrink^i; penalty: in the objective.
@@ -247,12 +257,12 @@ def projected_backtracking(
 
 
 def _is_hidden(value: float, before: float) -> bool:
-    """Whether rounding hides in which direction the objective has changed."""
+    """Return whether rounding hides the change of the objective."""
     return bool(abs(value - before) <= _HIDDEN * abs(before))
 
 
 def _is_smaller(gradient: Floats, before: Floats) -> bool:
-    """Whether a step has made the largest gradient smaller by a part worth the step."""
+    """Return whether a step has lowered the largest gradient enough to be accepted."""
     return bool(np.abs(gradient).max() <= _SMALLER * np.abs(before).max())
 
 
@@ -265,8 +275,8 @@ def wolfe(
 ) -> tuple[EvaluatedPoint | None, int]:
     """Find a step with the strong Wolfe conditions by bracketing and cubic interpolation.
 
-    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) Where rounding
-    hides how the objective changes, the step must make the gradient smaller.
+    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) If rounding hides
+    the change of the objective, the step must lower the gradient.
 
     evaluate: smooth objective and gradient; direction: [K], of descent.
     RETURNS: the accepted point (the best with sufficient decrease where max_trials ended the
@@ -289,7 +299,7 @@ def wolfe(
             best = EvaluatedPoint(origin.theta + step * direction, value, gradient)
             if abs(slope) <= -CURVATURE * slope0:
                 return best, trial
-            # Where the minimum lies behind, or the bracket is open on the other side.
+            # The minimum lies behind, or the bracket is open on the other side.
             if slope * ((high[0] if high else np.inf) - low[0]) >= 0.0:
                 high = low
             low = here
@@ -301,7 +311,7 @@ def wolfe(
 
 
 def _interpolate(low: tuple[float, float, float], high: tuple[float, float, float]) -> float:
-    """Minimiser of the cubic through two points with slopes, kept inside the bracket."""
+    """Return the minimiser of the cubic through two points with slopes, inside the bracket."""
     (a, fa, da), (b, fb, db) = low, high
     width = b - a
     middle = a + 0.5 * width
@@ -321,7 +331,7 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
 
 
 def _grown(rows: Floats, n: int) -> Floats:
-    """The rows, and further rows of zeros: n."""
+    """Append rows of zeros, up to n rows."""
     grown = np.zeros((n, rows.shape[1]))
     grown[: len(rows)] = rows
     return grown
@@ -332,7 +342,7 @@ def inverse_hessian_product(
 ) -> Floats:
     """Multiply a vector by the model of the inverse Hessian; see `kernels.quasi_newton.two_loops`.
 
-    state: whose pairs are taken; metric: [K], > 0; free: [K], the weights that may move; vector:
+    state: with the pairs; metric: [K], > 0; free: [K], the weights that may move; vector:
     [K], zero elsewhere.
     """
     from ..kernels.quasi_newton import two_loops

@@ -1,12 +1,11 @@
-"""Iterative parameter mixing (McDonald, Hall & Mann 2010, figure 3), of a corpus that is divided.
+"""Iterative parameter mixing (McDonald, Hall & Mann 2010, figure 3), for a divided corpus.
 
-In a pass each part of the corpus is visited from the same weights, and what comes of them is
-averaged:
+In a pass each of n shards is visited from the same weights, and the resulting weights are averaged:
 
     w(e + 1) = 1/n sum_i pass_i(w(e))
 
 It moves about an n-th as far as a pass over the whole, and comes near the minimiser, not to it. A
-weight whose test a part does not have is moved there by the penalty alone.
+weight whose feature does not occur in a shard is moved there by the penalty alone.
 """
 
 from typing import Any, NamedTuple
@@ -18,14 +17,14 @@ from ..penalty import ElasticNet
 from .base import Floats, Longs
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
-# What is averaged besides columns: the weights to report.
+# Name of the averaged weights to report.
 MEAN = "mean"
 
 
 class Pass(NamedTuple):
-    """A pass from weights [K], the same for all parts.
+    """A pass from weights [K], the same for all shards.
 
-    columns, totals: what it begins with, see `StreamSolver`; epoch: its number; penalty, horizon:
+    columns, totals: its start, see `StreamSolver`; epoch: its number; penalty, horizon:
     see `Terms`.
     """
 
@@ -37,11 +36,10 @@ class Pass(NamedTuple):
     horizon: int
 
     def over(self, number: int, loss: WorkingLoss, places: Longs) -> Floats:
-        """Visit the examples of a part.
+        """Visit the examples of a shard.
 
-        number: of the part; loss: of those weights [k] that it has; places: [k] of these.
-        RETURNS: all columns, the weights to report, running numbers and the loss, one behind the
-            other.
+        number: of the shard; loss: on the weights [k] that it has; places: [k] of these.
+        RETURNS: all columns, the weights to report, running numbers and the loss, concatenated.
         """
         solver, terms = self.solver, Terms(self.penalty, self.horizon)
         batch = Batch(loss, np.random.default_rng((solver.seed, self.epoch, number)))
@@ -58,7 +56,7 @@ class Pass(NamedTuple):
         return np.concatenate([*found.values(), mean, [*totals.values(), lost]])
 
     def averaged(self, total: Floats, n: int) -> tuple[Columns, Totals, float]:
-        """The means of what n parts told, given their sum; and the sum of their losses."""
+        """Return the means over n shards, from the sum of their results, and the summed loss."""
         names, k = [*self.columns, MEAN], len(self.columns["theta"])
         split = k * len(names)
         columns = dict(zip(names, (total[:split] / n).reshape(-1, k), strict=True))
@@ -67,9 +65,9 @@ class Pass(NamedTuple):
 
 
 def mix(solver: StreamSolver, loss: Any, penalty: ElasticNet, state: Any) -> tuple[Any, ...]:
-    """Make a pass over all parts. RETURNS: see `Pass.averaged`.
+    """Make a pass over all shards. RETURNS: see `Pass.averaged`.
 
-    loss: of a corpus that is divided; state: of the solver.
+    loss: of a divided corpus; state: of the solver.
     """
     horizon = loss.n_examples
     begun = Pass(solver, *solver.parted(state, horizon), state.epoch, penalty, horizon)

@@ -7,11 +7,12 @@ After a pass they stop as all solvers do (see `base`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, renamed
+from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
@@ -19,22 +20,13 @@ from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
 # A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
+Descent: TypeAlias = SequenceDescent | MinibatchDescent
 
 # Steps are tried on so many examples, growing or shrinking by a factor.
 _SAMPLE = 500
 _FIRST_STEP = 0.1
 _FACTOR = 2.0
 _MAX_TRIALS = 10
-
-
-class Descent(Protocol):
-    """Passes of stochastic descent; sequences: [S] int64, the examples."""
-
-    sequences: Longs
-
-    def loss_after(self, sample: Longs, eta: float) -> float:
-        """Return the loss of a sample [n] int64 after a pass with step eta, which is undone."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -73,9 +65,10 @@ class Batch:
 class StreamSolver(BatchSolver):
     """A solver that also learns from batches, by steps that need the weights of few examples only.
 
-    on_batches: whether to learn from the batches of the training loop, as with [training]
+    online: whether to learn from the batches of the training loop, as with [training]
         max_epochs = -1, instead of from the corpus that was read before training: that is slower,
-        as all is read and hashed again in each epoch.
+        because each epoch reads and hashes the corpus again.
+    on_batches: the former name of `online`.
     horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
         pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
         before training, where these are all, and 10,000 with max_epochs = -1.
@@ -91,7 +84,8 @@ class StreamSolver(BatchSolver):
     window: float = 1e-4
     inner_iterations: int = 1
     warm_start_epochs: int = 0
-    on_batches: bool = False
+    online: bool = False
+    on_batches: bool | None = None
     horizon: int = 0
 
     requires = requirements("indicators", "examples")
@@ -102,6 +96,10 @@ class StreamSolver(BatchSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(0, "horizon")
+        block = "components.NAME.solver"
+        self.online = renamed(block, "on_batches", "online", self.on_batches, self.online, False)
+        # Checkpoints have the setting under this name.
+        self.on_batches = self.online
 
     @property
     def stream_columns(self) -> dict[str, float]:

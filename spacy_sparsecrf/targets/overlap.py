@@ -14,7 +14,7 @@ Types: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Overlap:
-    """Which types of spans may overlap: those of different groups.
+    """Groups of types of spans; those of different groups may overlap.
 
     groups: of several types; each other type is a group by itself.
     """
@@ -48,12 +48,12 @@ class Overlap:
 
 
 def outside_of(group: Types) -> str:
-    """What a component calls the label "O" of a group's chain."""
+    """Return a component's name of the label "O" of a group's chain."""
     return f"{OUTSIDE}-{'+'.join(group)}"
 
 
 def plain(label: str) -> str:
-    """What a chain by itself calls a label."""
+    """Return the name that a chain by itself gives to a label."""
     return OUTSIDE if label.startswith(f"{OUTSIDE}-") else label
 
 

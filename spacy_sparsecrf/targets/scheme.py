@@ -16,8 +16,8 @@ from ..errors import Errors, SparseCRFError
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
-OPEN = "BI"  # after them a span may go on
-CONTINUING = "IL"  # with them a span goes on
+OPEN = "BI"  # after them a span may continue
+CONTINUING = "IL"  # with them a span continues
 _REMEMBERED = 16  # label sets remembered
 
 
@@ -64,7 +64,7 @@ class _Arrays:
 
 
 class Scheme:
-    """How labels tell spans.
+    """Schemes by which labels mark spans.
 
     name: "BILUO" or "IOB2".
     RAISES: SparseCRFError for another name.
@@ -77,7 +77,7 @@ class Scheme:
         self.letters = LETTERS[name]
 
     def is_label(self, label: str) -> bool:
-        """Whether a string is a label of the scheme."""
+        """Return whether a string is a label of the scheme."""
         letter, hyphen, name = label.partition("-")
         return label == OUTSIDE or (letter in tuple(self.letters) and bool(hyphen and name))
 
@@ -104,9 +104,9 @@ class Scheme:
     def decode(
         self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
     ) -> LabelledSpans:
-        """Find spans; any sequence of labels tells some, which do not overlap.
+        """Find spans; any sequence of labels has some, which do not overlap.
 
-        A token goes on with the span before it if its label is I or L, and that of the token before
+        A token continues the span before it if its label is I or L, and that of the token before
         it B or I of the same type; otherwise it begins one. What `labels_for` makes comes back.
 
         label_ids: [N] int32, positions in `labels`; ends: [D] int64, of Docs, ascending, the last

@@ -34,7 +34,7 @@ Span = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Present:
-    """What is set in a Doc and is kept: spans, and tokens that must stay outside of spans."""
+    """Annotation of a Doc that is kept: spans, and tokens that must stay outside of spans."""
 
     spans: Sequence[Span]
     outside: Sequence[int] = ()
@@ -52,7 +52,7 @@ class SpanTarget(Target):
 
     @abstractmethod
     def present(self, doc: Doc) -> Present | None:
-        """What is set in a Doc; None where nothing is."""
+        """Return the annotation that is set in a Doc; None where nothing is."""
 
     def unknown(self, example: Example) -> Mask | None:
         """Tell the predicted tokens that annotation leaves open: [tokens]; None where it does not.
@@ -99,7 +99,7 @@ class SpanTarget(Target):
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Tell which labels tokens may get beside spans that are set, see `Target.permitted`.
+        """Return the labels that tokens may get next to spans that are set, see `Target.permitted`.
 
         Tokens of spans that no sequence of these labels can tell get "O", so that nothing crosses
         them: spans of other types, that overlap, or that go beyond a sentence.
@@ -188,7 +188,7 @@ class SpanGroups(SpanTarget):
         return {"spans_key": self.key}
 
     def _plain(self, labels: Labels) -> tuple[str, ...]:
-        """What labels are called by chains that know no others."""
+        """Return the names of labels in chains that know no others."""
         return tuple(labels) if self.overlap is None else tuple(map(plain, labels))
 
     def _outside(self, names: Iterable[str]) -> tuple[str, ...]:

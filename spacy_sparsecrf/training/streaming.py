@@ -34,7 +34,7 @@ from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
 
-# Examples of a pass where the corpus has no end and no setting tells.
+# Examples of a pass of a streamed corpus without a setting.
 DEFAULT_HORIZON = 10_000
 # A seed of its own for the order in which calibration visits its sample.
 _CALIBRATION = 2**32
@@ -124,7 +124,7 @@ class Stream:
 
     @property
     def _marks(self) -> dict[str, float]:
-        """What tests remember whose weights are up to date."""
+        """The marks of features whose weights are up to date."""
         return {name: self._totals[name] for name in self._solver.stream_marks}
 
     @property
@@ -194,7 +194,7 @@ class Stream:
         return columns
 
     def _settle(self) -> None:
-        """Bring all weights up to date, so that running numbers can begin anew."""
+        """Bring all weights up to date, so that running numbers can restart."""
         columns = [self._settled(store) for store in self._stores]
         self._solver.settled(self._totals)
         for store, values in zip(self._stores, columns, strict=True):
@@ -229,7 +229,7 @@ class Stream:
         return summed(weights, (coordinates, factor * theta))
 
     def model(self) -> CRFModel:
-        """The model with the present weights; training goes on from them as they were."""
+        """The model with the current weights, which stay as they are."""
         names = self._names(self._stores[0].keys, self._stores[1].keys)
         return names.model(*self.weights, self._dtype, rest=self._prior)
 
@@ -243,10 +243,10 @@ class Stream:
         save(path, self._identity(), values, rows)
 
     def resume(self, path: Path) -> EvaluationLog:
-        """Go on where a run was saved: with the same batches to the same weights, bit for bit.
+        """Resume a saved run: the same batches then give bit-identical weights.
 
         path: of `save`, by a run with the same labels, settings and horizon.
-        RETURNS: what the loop was told of that run.
+        RETURNS: the evaluation log of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
@@ -255,9 +255,9 @@ class Stream:
             expect(totals, {name: type(value) for name, value in self._totals.items()}, {})
             n_updates = {"n_updates": values.pop("n_updates", None)}
             expect(n_updates, {"n_updates": int}, {})
-            told = without_prefix(ROWS, values)
-            rows = EvaluationLog.of(told, self._labels, path)
-            if len(told) + len(totals) + sum(map(len, of_stores)) != len(values):
+            of_log = without_prefix(ROWS, values)
+            rows = EvaluationLog.of(of_log, self._labels, path)
+            if len(of_log) + len(totals) + sum(map(len, of_stores)) != len(values):
                 raise ValueError(f"it has {', '.join(values)}"[:500])
             self._totals, self._n_updates = totals, n_updates["n_updates"]
             self._stores = self._new_stores(None)
@@ -266,7 +266,7 @@ class Stream:
         return rows
 
     def _identity(self) -> dict[str, Any]:
-        """What a run and its continuation must have in common."""
+        """The values that a resumed run must share."""
         prior = self._prior
         return {
             "stream": True,

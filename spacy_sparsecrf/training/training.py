@@ -45,7 +45,7 @@ from .working_set import Run
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingProblem:
-    """What is learnt of a corpus, apart from the penalty, and how it is computed.
+    """The problem of a training run without its penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
@@ -78,7 +78,7 @@ class TrainingProblem:
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
-        """What tells the problem from others, as JSON has it."""
+        """The values that distinguish the problem from others, as JSON."""
         label_weights, legal, also = self.label_weights, self.legal, self.also
         return {
             "precision": self.precision,
@@ -107,7 +107,7 @@ class Training:
     a corpus without gold labels or weight, or a prior that has no test in common with it.
     """
 
-    # Whether tests that cannot have weights are left out from the start.
+    # Whether features that cannot have weights are left out from the start.
     _leaves_out = True
 
     def __init__(
@@ -161,7 +161,7 @@ class Training:
             self.begin(*weights)
 
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
-        """Begin, or begin anew, with given weights instead of the solver's warm start.
+        """Begin, or restart, with given weights instead of the solver's warm start.
 
         coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, not below the
         first, or None.
@@ -207,7 +207,7 @@ class Training:
         with self._corpus.store.bounded():
             parts = self._divide(self._corpus)
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-            # What a test has to do with the ratio is not bounded by its tokens.
+            # The tokens of a feature do not bound its effect on the ratio.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             if problem.chains:
@@ -297,17 +297,17 @@ class Training:
     def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`.
 
-        rows: what the loop was told so far.
+        rows: the evaluation log so far.
         """
         values = self._values()
         if values:
             save(path, self._identity(), values, rows)
 
     def resume(self, path: Path) -> EvaluationLog:
-        """Go on where a run was saved: to the same weights, bit for bit.
+        """Resume a saved run, with bit-identical results.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
-        RETURNS: what the loop was told of that run.
+        RETURNS: the evaluation log of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
@@ -316,14 +316,14 @@ class Training:
         return rows
 
     def _values(self) -> dict[str, Any]:
-        """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
+        """Arrays and scalars by name, for `_restore`; none before the first step."""
         found: dict[str, Any] = {}
         for i, run in enumerate(self._runs):
             found |= prefixed(f"{i}.", run.values())
         return found
 
     def _restore(self, values: dict[str, Any]) -> None:
-        """Go on where another run's `_values` were taken. RAISES: ValueError for other values."""
+        """Resume from another run's `_values`. RAISES: ValueError for other values."""
         of_runs = [without_prefix(f"{i}.", values) for i in range(len(self._runs))]
         if sum(map(len, of_runs)) != len(values):
             raise ValueError(f"it is not of {len(of_runs)} parts")
@@ -331,7 +331,7 @@ class Training:
             run.restore(own)
 
     def _identity(self) -> dict[str, Any]:
-        """What a run and its continuation must have in common."""
+        """The values that a resumed run must share."""
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
@@ -363,7 +363,7 @@ class Training:
         """The model with the weights that are active now, polished where the solver says so.
 
         Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
-        best, not the last. Training goes on from the weights as they were.
+        best, not the last. Training continues from the unpolished weights.
         """
         weights = self._joined([run.polished() for run in self._runs])
         return self._names.model(*weights, self._problem.dtype, self._first, self._prior)

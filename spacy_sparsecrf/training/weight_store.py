@@ -17,7 +17,7 @@ _FIRST_CAPACITY = 1 << 10
 
 
 class WeightStore:
-    """The weights of the tests of one kind, with what a solver keeps beside them.
+    """The weights of unigram or of bigram features, with the solver's values for each.
 
     A test has a *row*, a number in the order of arrival, and a weight a *slot*. Only weights that
     were added take memory; all others of a test are zero.
@@ -51,7 +51,7 @@ class WeightStore:
         return self._coordinates[: self.n_weights]
 
     def rows(self, keys: Keys, marks: dict[str, float]) -> Longs:
-        """The rows of tests, [n] int64; those that are new get one.
+        """The rows of features, [n] int64; new features get one.
 
         keys: [n] uint64, distinct; marks: of the new.
         """

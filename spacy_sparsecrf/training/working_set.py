@@ -6,7 +6,7 @@ gradient is at most l1 in magnitude; *screening* computes that gradient for all 
 and the worst violators enter. When none violates, the minimiser on the working set is the minimiser
 of the full problem, with the certificate that StepReport.optimality reports.
 
-With a prior, solvers move what is added to its weights, and all of this is said of that; weights
+With a prior, all of this applies to the difference from its weights, which solvers move; weights
 that are handed in and out are those of the model.
 """
 
@@ -40,7 +40,7 @@ _WORTH_SHRINKING = 0.7
 _MAX_IDLE = 2
 # How often in an epoch weights are taken that a mean is of.
 _TAKEN = 4
-# What is saved of a run besides the solver's state.
+# Saved values of a run, in addition to the solver's state.
 _SAVED: dict[str, SchemaField | type] = {
     "coordinates": SchemaField("<i8", "K", below="potential", rises=True),
     "violation": float,
@@ -79,7 +79,7 @@ class Run:
         self.converged = False
 
     def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
-        """Begin, or begin anew, at weights [n] of these coordinates [n], ascending.
+        """Begin, or restart, at weights [n] of these coordinates [n], ascending.
 
         moved: whether these are what is added to the prior, not the model's.
         """
@@ -117,14 +117,14 @@ class Run:
         return self._part.to_global(coordinates), theta
 
     def polished(self) -> tuple[Longs, Floats]:
-        """`weights`, polished where the solver says so; the run goes on from what they were."""
+        """`weights`, polished if the solver says so; the run continues from the unpolished ones."""
         settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
         coordinates, theta = polish(self.loss, self._weights, *settings)
         return self._part.to_global(coordinates), theta
 
     @property
     def reached(self) -> StepReport:
-        """What the last step has reached, at no cost."""
+        """The report of the last step, at no cost."""
         n_active = len(self._weights[0])
         return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
 
@@ -165,7 +165,7 @@ class Run:
 
     @property
     def _is_averaged(self) -> bool:
-        """Whether the warm start is one of means; a solver of another package may not know."""
+        """Whether the warm start averages weights; solvers of other packages may lack the field."""
         return bool(getattr(self._solver, "average_warm_start", False))
 
     @property
@@ -190,7 +190,7 @@ class Run:
         return n_epochs
 
     def values(self) -> dict[str, Any]:
-        """Arrays and scalars by name, from which `restore` goes on; none where it has not begun."""
+        """Arrays and scalars by name, for `restore`; none if the run has not begun."""
         if self._state is None:
             return {}
         own = {
@@ -234,13 +234,13 @@ class Run:
         state.value += penalty.value(state.theta) - last.value(state.theta)
         self._forget()
         kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
-        self._regrow(min(kept, penalty.l1), anew=True)
+        self._regrow(min(kept, penalty.l1), restart=True)
 
-    def _regrow(self, threshold: float | None = None, anew: bool = False) -> None:
+    def _regrow(self, threshold: float | None = None, restart: bool = False) -> None:
         """Let violators enter and idle weights leave.
 
         threshold: of the gradients that let a weight enter, at most l1, which is the default;
-        anew: whether the solver goes on from its weights in any case.
+        restart: whether the solver restarts from its weights in any case.
         """
         if self._penalty.l1 == 0.0:
             self._take_all()
@@ -257,7 +257,7 @@ class Run:
             np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
         )
         staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
-        if not anew and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
+        if not restart and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
             return
         coordinates = np.concatenate((old[staying], found[new]))
         order = np.argsort(coordinates)

@@ -1,6 +1,5 @@
 """Explanations of models and of the labels of tokens."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -248,12 +247,12 @@ def test_what_is_set_has_no_runner_up(trained: Language):
     words = ["the", "plan", "of", "a", "plan"]
     free, doc = Doc(trained.vocab, words=words), Doc(trained.vocab, words=words)
     doc[1].tag_ = "JJ"
-    tokens = pipe.explain_doc(doc).tokens
+    tokens = pipe.explain_doc(doc, forced=True).tokens
     assert (tokens[1].label, tokens[1].probability) == ("JJ", pytest.approx(1.0))
     assert (tokens[1].runner_up, tokens[1].runner_up_probability) == (None, 0.0)
     assert all(c.rival == 0.0 for c in tokens[1].contributions)
     assert tokens[2].runner_up is not None
     [marginals] = pipe.marginals([doc], forced=True)
     assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
-    pipe.settings = replace(pipe.settings, overwrite=True)
-    assert pipe.explain_doc(doc) == pipe.explain_doc(free)
+    pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
+    assert pipe.explain_doc(doc, forced=True) == pipe.explain_doc(free)

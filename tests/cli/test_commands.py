@@ -57,6 +57,30 @@ def test_configs_come_with_the_package(tmp_path: Path):
     assert "SC607" in run("config", "../configs/tagger", code=1).output
 
 
+def test_a_config_for_a_solver(tmp_path: Path):
+    text = run("config", "tagger", "--solver", "sag").stdout
+    assert 'solver]\n@crf_solvers = "spacy_sparsecrf.SAG.v1"\n' in text
+    assert run("config", "tagger_sag").stdout == text
+    assert f"{'tagger --solver SAG':<27}{text.splitlines()[0][2:]}" in run("config").stdout
+    for name, solver in ("tagger", "LBFGS"), ("ner", "SAG"), ("tagger", "GIS"):
+        assert "SC609" in run("config", name, "--solver", solver, code=1).output
+
+
+def test_a_config_for_a_language():
+    text = run("config", "tagger", "--lang", "es").stdout
+    assert text == SHIPPED_CONFIG.read_text(encoding="utf8").replace('lang = "en"', 'lang = "es"')
+    assert "E048" in run("config", "tagger", "--lang", "xyz", code=1).output
+
+
+def test_a_config_does_not_overwrite_files(tmp_path: Path):
+    path = tmp_path / "config.cfg"
+    path.write_text("mine", encoding="utf8")
+    assert "SC608" in run("config", "tagger", "-o", path, code=1).output
+    assert path.read_text(encoding="utf8") == "mine"
+    run("config", "tagger", "-o", path, "--force")
+    assert path.read_bytes() == SHIPPED_CONFIG.read_bytes()
+
+
 # explain
 
 

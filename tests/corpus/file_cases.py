@@ -44,10 +44,10 @@ def full_disk(n_bytes: int) -> Iterator[None]:
 Trained = tuple[bytes, list[float]]
 
 
-def train(examples: list[Example], corpus_dir: Path | None, **config: object) -> Trained:
+def train(examples: list[Example], cache_dir: Path | None, **config: object) -> Trained:
     """The component with the names of its tests, and the losses of some steps."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir)
+    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=cache_dir)
     losses = run_steps(nlp, examples, 3)
     return pipe.to_bytes(), losses

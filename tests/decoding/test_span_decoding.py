@@ -1,7 +1,6 @@
 """Spans through the decoder: legality, what is set, probabilities and thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -63,8 +62,8 @@ def with_random_weights(
 
 
 def configure(pipe: SparseCRFPipe, threshold: float, scores: bool) -> None:
-    decoding = replace(pipe.settings.decoding, scores=scores)
-    pipe.settings = replace(pipe.settings, threshold=threshold, decoding=decoding)
+    decoding = pipe.settings.decoding.model_copy(update={"scores": scores})
+    pipe.settings = pipe.settings.model_copy(update={"threshold": threshold, "decoding": decoding})
 
 
 @st.composite

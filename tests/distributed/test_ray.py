@@ -55,7 +55,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
     caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2))
-    team = pipe.training_run().division.team
+    team = pipe.training_run().partition.pool
     for i in (0, 1):
         pipe.update([], sgd=object())
         team.lose(i)
@@ -70,7 +70,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
 
 def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
     _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
-    team = pipe.training_run().division.team
+    team = pipe.training_run().partition.pool
     team.lose(0)
     with pytest.raises(SparseCRFError, match="SC907"):
         pipe.update([])

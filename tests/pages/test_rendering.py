@@ -96,8 +96,8 @@ def calibration() -> Calibration:
         for share in (0.05, 0.12)
     )
     labels = (LONG, HOSTILE)
-    thresholds = tuple(Threshold(label, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
-    return Calibration(0.9, 77, 1.5, before, after, thresholds)
+    thresholds = tuple(Threshold(label, 10, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
+    return Calibration(0.9, None, 77, 1.5, before, after, thresholds)
 
 
 PAGES: dict[str, Page] = {

@@ -25,8 +25,8 @@ def words(tmp_path: Path) -> Path:
 
 def test_both_train_the_same_and_say_what_they_took(words: Path, tmp_path: Path, capsys):
     found = []
-    for corpus_dir in ("", str(tmp_path / "corpus")):
-        child.main(words, 2, 1, corpus_dir, sentences=5)
+    for cache_dir in ("", str(tmp_path / "corpus")):
+        child.main(words, 2, 1, cache_dir, sentences=5)
         found.append(json.loads(capsys.readouterr().out))
     assert (tmp_path / "corpus" / "encoded").is_dir()
     assert found[0]["model"] == found[1]["model"]
@@ -37,8 +37,8 @@ def test_both_train_the_same_and_say_what_they_took(words: Path, tmp_path: Path,
 
 
 def test_models_that_differ_are_told(words: Path, tmp_path: Path, monkeypatch):
-    def train(path: Path, times: int, corpus_dir: str, sentences: int):
-        model = f"{times}{corpus_dir if times == 10 else ''}"
+    def train(path: Path, times: int, cache_dir: str, sentences: int):
+        model = f"{times}{cache_dir if times == 10 else ''}"
         peaks = {"resident MB": 300.0, "anonymous MB": 200.0, "model": model}
         return timing.ProcessCost(2.0, 1.0, 310.0, ""), peaks
 

@@ -17,6 +17,8 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute, make_token_attribute
 from spacy_sparsecrf.testing import check_features, check_loss, check_solver, check_target
@@ -28,6 +30,7 @@ from ..solvers.test_solvers import ALL_SOLVERS
 SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
 SOLVERS |= {"perceptron": AveragedPerceptron()}
+SOLVERS |= {f"sag-{sampling}": SAG(sampling=sampling) for sampling in ("uniform", "nus")}
 NLP = spacy.blank("xx")
 TAGGED = [
     Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
@@ -164,10 +167,25 @@ class Forgetful(OWLQN):
         return replace(super().step(loss, penalty, state), passes=float(self.n_steps))
 
 
+class Drifting(OWLQN):
+    def remap(self, *given: Any) -> Any:
+        state = super().remap(*given)
+        return replace(state, theta=state.theta + 0.1)
+
+
+class Boasting(SGD):
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        super().step(loss, penalty, state)
+        state.value *= 0.9
+        return self.report(penalty, state)
+
+
 @pytest.mark.parametrize(
     ("solver", "fact"),
     [
         (Careless(), "it takes tolerance = -1.0"),
+        (Drifting(), "another working set changes its weights"),
+        (Boasting(), "it reports an objective of"),
         (Hasty(inner_iterations=1), "its minimum is .*, that of OWL-QN"),
         (Forgetful(inner_iterations=1), "threads change it"),
     ],

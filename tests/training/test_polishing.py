@@ -147,23 +147,6 @@ def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
     assert training.model().n_active == len(training.weights[0])
 
 
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_a_run_that_goes_on_polishes_to_the_same_model(tmp_path, solver):
-    whole = trained(solver(polish_iterations=5), n_threads=1)
-    whole.model()
-    whole.save(tmp_path / "run")
-    later = Training(
-        sparse_problem().corpus, NAMES, solver(polish_iterations=5), l1=0.5, l2=1e-3, n_threads=2
-    )
-    # Neither of these may leave a trace.
-    later.step()
-    later.model()
-    later.resume(tmp_path / "run")
-    for _ in range(2):
-        assert later.model().to_bytes() == whole.model().to_bytes()
-        assert later.step() == whole.step()
-
-
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 def test_polishing_does_not_depend_on_threads(n_threads):
     expected = trained(OWLQN(polish_iterations=5), n_threads=1).model().to_bytes()

@@ -21,6 +21,6 @@ def test_digests_do_not_depend_on_the_numbers_of_sets() -> None:
     other.corpus = replace(corpus, labels=swapped, sets=np.array([sets[1], ~sets[1], sets[0]]))
     third.corpus = replace(corpus, sets=sets[::-1])
     for share in (one, other, third):
-        share.leaf_ptr = np.array([0, 1, 1, 3])
+        share.shard_ptr = np.array([0, 1, 1, 3])
     assert one.digests() == other.digests()
     assert one.digests()[1:] != third.digests()[1:] and one.digests()[0] != third.digests()[0]

@@ -58,7 +58,7 @@ def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="t
         found.corpus,
         LABELS,
         solver,
-        kin=kin,
+        tree=kin,
         stages=stages,
         report=reports.append,
         **(PENALTY | options),
@@ -207,7 +207,7 @@ def test_real_values_enter_in_stages(admit):
     kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
     stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
-    run = StagedTraining(corpus, LABELS, solver, kin=kin, stages=stages, **PENALTY)
+    run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
     admitted[corpus.value_tests[2]] = False
@@ -391,38 +391,3 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
         assert run.objective == pytest.approx(state.value, rel=1e-10)
     assert {y for _, y in pairs} == {None, 0, 1, 2}
     assert len(own) < run.n_potential
-
-
-# Going on
-
-
-@pytest.mark.parametrize("solver", [OWLQN, BCD])
-@pytest.mark.parametrize("n_steps", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("admit", ["tests", "labels"])
-def test_a_run_goes_on_through_stages_to_the_same_weights(tmp_path, solver, n_steps, admit):
-    made = make_problem()
-    options = {"steps": (2, 2, 3), "problem": made, "require": "any", "l1": 1.0, "admit": admit}
-    whole, _, _ = make_run(solver=solver(inner_iterations=2), **options)
-    for _ in range(n_steps):
-        whole.step()
-    whole.save(tmp_path / "run")
-    later, _, _ = make_run(solver=solver(inner_iterations=2), **options)
-    later.resume(tmp_path / "run")
-    assert later.progress == whole.progress
-    assert later.model().to_bytes() == whole.model().to_bytes()
-    while not whole.converged:
-        assert later.step() == whole.step()
-    assert later.converged
-    assert later.model().to_bytes() == whole.model().to_bytes()
-
-
-def test_the_run_of_another_schedule_is_refused(tmp_path):
-    run, _, _ = make_run("any", (2, 2, 2))
-    run.save(tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    run.step()
-    run.save(tmp_path / "run")
-    for options in ({"require": "all"}, {"steps": (2, 2, 3)}, {"admit": "labels"}):
-        other, _, _ = make_run(**({"require": "any", "steps": (2, 2, 2)} | options))
-        with pytest.raises(SparseCRFError, match="SC316.*schedule differ"):
-            other.resume(tmp_path / "run")

@@ -30,16 +30,16 @@ def errors(
         int | None,
         typer.Option(min=0, help=f"Errors explained: {N_PRINTED}, or {N_ON_PAGE} on a page"),
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="Tests for, and against, a label")] = 3,
+    n: Annotated[int, typer.Option("-n", min=1, help="Features for, and against, a label")] = 3,
     html: Annotated[
         Path | None, typer.Option(help="Write a page instead of text", show_default=False)
     ] = None,
 ) -> None:
-    """Score a component on gold annotation, and explain what it gets wrong.
+    """Score a component on gold annotation, and explain its errors.
 
-    Prints scores by label (of spans by strict, boundaries, partial and type match), which label is
-    taken for which, and errors, those first of which the model is surest: gold, prediction, their
-    probabilities, and the tests that spoke for the predicted label rather than the gold one.
+    Prints scores by label (of spans by strict, boundaries, partial and type match), confusions of
+    labels, and errors, the most confident first: gold, prediction, their probabilities, and the
+    features in favour of the predicted label over the gold one.
     """
     with reported():
         nlp, pipe = load(model, component)

@@ -20,25 +20,25 @@ def explain(
     n: Annotated[
         int,
         typer.Option(
-            "-n", min=1, help="Number of tests, and of labels before, for and against a label"
+            "-n", min=1, help="Number of features, and of previous labels, for and against a label"
         ),
     ] = N_SHOWN,
     html: Annotated[
         Path | None, typer.Option(help="Write a page instead of text", show_default=False)
     ] = None,
 ) -> None:
-    """Explain what a component has learnt, or why the tokens of a text have their labels.
+    """Explain a component's weights, or the labels of the tokens of a text.
 
-    Of a text: each token's label and the most probable other label, their probabilities, and the
-    tests and pairs of labels that speak for and against the label: by how much they raise its
-    score above that of the other.
+    With --text: each token's label and the most probable other label, their probabilities, and the
+    features and pairs of labels for and against the label, with their contribution to the
+    difference of the two scores.
     """
     with reported():
         nlp, pipe = load(model, component)
         shown: DocExplanation | ModelExplanation
         if text:
             [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
-            shown, title = pipe.explain_doc(doc), pipe.name
+            shown, title = pipe.explain_doc(doc, forced=True), pipe.name
         else:
             shown, title = pipe.explain(n), pipe.name
         if html is not None:

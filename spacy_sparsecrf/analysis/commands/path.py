@@ -36,7 +36,7 @@ WINDOW = 1e-3
 
 
 class Choice(str, Enum):
-    """Which model is saved."""
+    """The model that is saved."""
 
     best = "best"
     smallest = "smallest"
@@ -50,7 +50,7 @@ def path(
         str | None, typer.Option(help="Values of l1, such as 2,1,0.5; default: automatic")
     ] = None,
     points: Annotated[
-        int | None, typer.Option(help=f"Length of the automatic sequence, {N_POINTS} if not given")
+        int | None, typer.Option(help=f"Length of the automatic sequence (default: {N_POINTS})")
     ] = None,
     choose: Annotated[
         Choice, typer.Option(help="Save the model of the best score, or the smallest near it")
@@ -65,7 +65,7 @@ def path(
     window: Annotated[
         float,
         typer.Option(
-            help="Go on to the next l1 where an outer iteration lowers the objective by at most "
+            help="Continue with the next l1 when an iteration lowers the objective by at most "
             "this fraction; only the chosen model is then trained to the solver's own end. "
             "0: all are"
         ),
@@ -75,12 +75,12 @@ def path(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Log each iteration")] = False,
 ) -> None:
-    """Train the sparse CRF of a pipeline at falling l1, each from the solution before.
+    """Train the sparse CRF of a pipeline at falling values of l1, each from the last solution.
 
     Writes path.json, path.md, path.png (where matplotlib is installed) and the chosen pipeline,
     model/. Settings of the config are overridden as `spacy train` does:
-    --paths.train train.spacy. The automatic sequence falls geometrically from where all weights
-    are zero to the l1 of the config.
+    --paths.train train.spacy. The automatic sequence falls geometrically from the l1
+    with all weights zero to that of the config.
     """
     # spaCy's own command line takes a second to import.
     from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
@@ -111,7 +111,7 @@ def path(
 
 
 def _choice(choose: Choice, within: float | None) -> dict[str, Any]:
-    """How to choose: the rule in words, and how far below the best a score may be, of 1."""
+    """Return the rule of choice in words, and the allowed loss of score, of 1."""
     if choose is Choice.best:
         if within is not None:
             raise SparseCRFError(Errors.SC710.format(within=within))
@@ -141,7 +141,7 @@ def _prepare(output: Path) -> None:
 def _follow(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
 ) -> None:
-    """Train, choose, save, and report while that goes on."""
+    """Train, choose and save, and report progress."""
     # Imports numba's users: not at each start of another command.
     from ..regularization_path import choose
 

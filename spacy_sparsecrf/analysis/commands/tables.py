@@ -8,7 +8,7 @@ from ..explanation import START, Contribution, Transition
 
 
 def contribution_row(found: Contribution) -> tuple[str, str, str, str]:
-    """What contributes, and its weights and their difference."""
+    """Return the name of a contribution, its weights and their difference."""
     weight, rival, difference = map(signed, (found.weight, found.rival, found.difference))
     return found.name, weight, rival, difference
 

@@ -94,15 +94,15 @@ def annotate(
     means: Annotated[
         Means, typer.Option("--engine", help="Processes, or a Ray cluster")
     ] = Means.processes,
-    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="How many")] = 1,
+    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="Number of them")] = 1,
     address: Annotated[
-        str | None, typer.Option(help="Of a Ray cluster (default: one that is started here)")
+        str | None, typer.Option(help="Address of a Ray cluster (default: start one)")
     ] = None,
 ) -> None:
     """Annotate files of Docs by a pipeline, into .spacy files of the same names.
 
-    A file that is there already is not made again, so that the same command goes on where it was
-    ended. Processes share the Docs of a file, workers of a cluster have a file each.
+    Existing files are skipped, so that the same command resumes an interrupted run. Processes share
+    the Docs of a file; workers of a cluster have a file each.
     """
     with reported():
         files = find_files(sources)
@@ -110,26 +110,26 @@ def annotate(
         if len(todo) < len(files):
             msg.info(f"{len(files) - len(todo)} files are in {output} already")
         if todo:
-            team = _team(means, model, workers, address)
+            pool = _pool(means, model, workers, address)
             try:
-                _annotate(team, todo, output)
+                _annotate(pool, todo, output)
             finally:
-                team.close()
+                pool.close()
         msg.good(f"{len(files)} files are in {output}")
 
 
-def _team(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
+def _pool(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
     path = Path(model)
     model = str(path.absolute()) if path.exists() else model
     if means is Means.processes:
         return LocalWorkerPool(1, partial(Annotator, model, workers))
-    return Ray(num_workers=workers, address=address).team(partial(Annotator, model))
+    return Ray(num_workers=workers, address=address).pool(partial(Annotator, model))
 
 
-def _annotate(team: WorkerPool, todo: list[Path], output: Path) -> None:
-    """Annotate files, as many at once as there are members."""
-    for first in range(0, len(todo), len(team)):
-        own = todo[first : first + len(team)]
-        told = team.ask("annotate", [(path.absolute(), output.absolute()) for path in own])
-        for path, n_docs in zip(own, told, strict=True):
+def _annotate(pool: WorkerPool, todo: list[Path], output: Path) -> None:
+    """Annotate files, as many at once as there are workers."""
+    for first in range(0, len(todo), len(pool)):
+        own = todo[first : first + len(pool)]
+        counts = pool.ask("annotate", [(path.absolute(), output.absolute()) for path in own])
+        for path, n_docs in zip(own, counts, strict=True):
             msg.text(f"{path}: {n_docs} docs")

@@ -35,22 +35,24 @@ def convert(
     columns: Annotated[
         str,
         typer.Option(
-            help="What the columns are, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
+            help="Attributes of the columns, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
             "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
             "(an attribute of your own) (default: orth first, and the label by its values)"
         ),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
-    lang: Annotated[str, typer.Option(help="Language, whose defaults Docs have")] = "xx",
+    lang: Annotated[str, typer.Option(help="Language of the Docs")] = "xx",
     scheme: Annotated[
         ColumnScheme, typer.Option(help="Labels of entities and other spans")
     ] = ColumnScheme.iob2,
     attribute: Annotated[
-        str, typer.Option(help="CRFsuite's attribute that has the words, as w[0] of w[0]=the")
+        str, typer.Option(help="CRFsuite's attribute of the words, such as w[0] of w[0]=the")
     ] = "",
     merge_subtokens: Annotated[
         bool,
-        typer.Option("--merge-subtokens", "-T", help="CoNLL-U's multiword tokens are a token each"),
+        typer.Option(
+            "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
+        ),
     ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.

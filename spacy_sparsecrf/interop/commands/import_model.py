@@ -26,24 +26,24 @@ def import_model(
     ],
     output: Annotated[Path, typer.Argument(help="Directory for the pipeline")],
     columns: Annotated[
-        str, typer.Option(help="What the columns that patterns read are, as orth,tag")
+        str, typer.Option(help="Attributes of the columns that patterns read, such as orth,tag")
     ] = "orth",
     target: Annotated[
-        str, typer.Option(help="Where labels are written: tag, pos, morph or _.NAME")
+        str, typer.Option(help="Attribute that gets the labels: tag, pos, morph or _.NAME")
     ] = "tag",
     tests: Annotated[
         Path | None,
-        typer.Option(help=f"JSON file that tells what CRFsuite's features are: {_EXAMPLE}"),
+        typer.Option(help=f"JSON file of the meaning of CRFsuite's features: {_EXAMPLE}"),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[
         str, typer.Option(help="float64, or float32 for half the size and rounded weights")
     ] = "float64",
 ) -> None:
-    """Make a pipeline of a model that another program has trained.
+    """Convert a model of another program to a pipeline.
 
-    It gives the same labels to the same columns. Wapiti's and CRF++'s models have the patterns in
-    them; CRFsuite's features have to be what templates read, under whatever names.
+    It assigns the same labels to the same columns. Models of Wapiti and CRF++ contain the patterns;
+    the features of CRFsuite must be expressible by templates, under any names.
     """
     with reported():
         names = columns.split(",")
@@ -64,7 +64,7 @@ def import_model(
 
 
 def _read_tests(path: Path | None) -> dict[str, str]:
-    """What templates call features. RAISES: SparseCRFError for a file that does not tell."""
+    """Read the names that templates give to features. RAISES: SparseCRFError for a bad file."""
     if path is None:
         return {}
     reason = ""

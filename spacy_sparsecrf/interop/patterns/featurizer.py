@@ -79,7 +79,7 @@ class PatternFeaturizer(PlanFeaturizer):
         return type(self), settings, self.learnt or None
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read the patterns anew. Raises SparseCRFError if they cannot be read."""
+        """Read the patterns again. Raises SparseCRFError if they cannot be read."""
         if self.path is None:
             self._parse(self.text, "[components.NAME.features] text")
         else:
@@ -123,7 +123,7 @@ class PatternFeaturizer(PlanFeaturizer):
 
     @property
     def plan(self) -> TemplatePlan:
-        """What the patterns read and hash; see `patterns`."""
+        """The attributes that the patterns read and hash; see `patterns`."""
         return self.patterns.plan
 
     def _parse(self, text: str, source: str) -> None:
@@ -181,7 +181,7 @@ def read_patterns(path: str | Path) -> str:
 
 
 def _before_comment(line: str) -> str:
-    """What stands before a comment, which begins anywhere, without white space at its end."""
+    """Return the line before a comment, which begins anywhere, without trailing white space."""
     return line.partition("#")[0].rstrip()
 
 

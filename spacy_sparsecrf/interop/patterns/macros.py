@@ -2,7 +2,7 @@ r"""Patterns of other programs: lines in which macros such as `%x[-1,0]` stand f
 
 A feature is the text that a line becomes. Lines with the same text around their macros, such as
 `U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and one that is on
-twice counts twice; a name in front tells them apart. Texts of columns are compared each by itself,
+twice counts twice; a name in front makes them different. Texts of columns are compared separately,
 not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
 
 A macro shows a *view* of a text: all of it, whether it matches, or what does. The regular
@@ -43,7 +43,7 @@ _FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
 
 
 class ColumnView(NamedTuple):
-    """What is made of a text.
+    """A view of a text.
 
     command: "x" the text, "t" "true" or "false", "m" the first match, else "".
     lowered: whether in lower case.
@@ -157,18 +157,18 @@ class Pattern:
 
     @property
     def key(self) -> str:
-        """What a hash depends on besides the texts of columns: the text around the macros."""
+        """The text around the macros, on which hashes depend together with the texts of columns."""
         return pattern_key(self.literals)
 
     @property
     def kinds(self) -> str:
-        """What the features are conjoined with: "u", "b" or "ub"."""
+        """The part that features are conjoined with: "u", "b" or "ub"."""
         return "ub" if self.kind == "*" else self.kind
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a program writes patterns.
+    """The pattern language of a program.
 
     name: of the program.
     kinds: the characters that a line begins with, and the kinds they stand for.
@@ -194,7 +194,7 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
     """Parse all lines of a pattern file.
 
     n_columns: how many columns there are; source: where the text comes from, for messages.
-    RAISES: SparseCRFError that tells the line and what is wrong there, or that there is none.
+    RAISES: SparseCRFError with the line and its fault, or if there is no line.
     """
     lines = enumerate(text.split("\n"), start=1)
     contents = ((number, dialect.content(line)) for number, line in lines)

@@ -59,7 +59,7 @@ def _parse_column(number: int, column: str) -> Read:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is seen of an attribute of a text, as a reader of words.
+    """A reader of words that applies a view to an attribute.
 
     read: the attribute; see: what is made of its text.
     """
@@ -68,7 +68,7 @@ class Shown:
     see: See
 
     def text(self, text: str) -> str | None:
-        """What is seen; None where the attribute is empty."""
+        """Return the viewed text; None where the attribute is empty."""
         value = text_of(self.read(text))
         return self.see(value) if value else None
 
@@ -144,7 +144,7 @@ def plan_patterns(
 
 
 def _is_stored(column: Column) -> bool:
-    """Whether spaCy's own number of an annotation is that of the text that is seen of it."""
+    """Return whether spaCy's number of an annotation is that of the viewed text."""
     read, view = column
     return view == ColumnView() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
 

@@ -217,7 +217,7 @@ def _plain(item: object) -> tuple[str, int]:
 
 
 def _place(t: int, block: Sequence[Any], first: int) -> str:
-    """What token t of a block of sequences is called."""
+    """Name token t of a block of sequences, for messages."""
     for number, sequence in enumerate(block, start=first):
         if t < len(sequence):
             return f"X[{number}][{t}]"

@@ -37,7 +37,7 @@ class CRF(Estimator):
         self.max_iterations = max_iterations
 
     def settings(self) -> EstimatorSettings:
-        """What the parameters stand for. RAISES: SparseCRFError for another algorithm."""
+        """Translate the parameters. RAISES: SparseCRFError for another algorithm."""
         if self.algorithm not in _ALGORITHMS:
             raise SparseCRFError(Errors.SC813.format(value=self.algorithm))
         return EstimatorSettings(

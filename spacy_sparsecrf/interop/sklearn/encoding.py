@@ -33,7 +33,7 @@ class _Parts(NamedTuple):
 
 
 class BigramAttributes(NamedTuple):
-    """What is conjoined with pairs of labels.
+    """Attributes that are conjoined with pairs of labels.
 
     chosen: [n + 1] bool, the attributes, by number; start_label: see `EncodedCorpus`.
     """
@@ -152,7 +152,7 @@ def bigrams_of(model: CRFModel, n_attributes: int) -> BigramAttributes:
 
 
 def _is_named(text: str, names: Set[str]) -> bool:
-    """Whether an attribute, or a key that it may have, is among names."""
+    """Return whether an attribute, or a key that it may have, is among names."""
     ends = (match.start() for match in re.finditer(SEPARATOR, text))
     return text in names or any(text[:end] in names for end in ends)
 

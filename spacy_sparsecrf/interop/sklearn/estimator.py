@@ -34,7 +34,7 @@ _CACHES = ("_decoder", "_vocabulary")
 
 
 class EstimatorSettings(NamedTuple):
-    """What is to be learnt, and how; see `SparseCRF`."""
+    """Settings of training; see `SparseCRF`."""
 
     l1: float
     l2: float
@@ -63,7 +63,7 @@ class EstimatorSettings(NamedTuple):
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """What estimators share, whatever their parameters are called.
+    """Base of estimators, whatever the names of their parameters.
 
     classes_: labels, sorted; model_: the weights that are not zero; attributes_: the features that
     have them; legal_: which labels may follow which, None: all; objective_, optimality_, n_iter_:
@@ -71,7 +71,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """
 
     def settings(self) -> EstimatorSettings:
-        """What the parameters stand for."""
+        """Translate the parameters."""
         return EstimatorSettings(**self.get_params(deep=False))
 
     # Training
@@ -123,7 +123,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(message, SparseCRFWarning, stacklevel=3)
 
     def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
-        """Keep a model, and the features that have weights, numbered anew.
+        """Keep a model, and the features that have weights, renumbered.
 
         texts: attributes, in the order of the keys that the model has.
         """
@@ -281,7 +281,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return make_pipe(nlp, self.model_, self.attributes_, tests or {}, factory, own)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but what is made anew."""
+        """Return the state without what can be rebuilt."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in _CACHES}
 

@@ -44,7 +44,7 @@ def make_pipe(
 
 
 class Taken(NamedTuple):
-    """What an estimator takes from a component.
+    """The state that an estimator gets from a component.
 
     model: with keys as `encoding` has them; attributes: names of tests; bigrams: those of them that
     have weights with pairs of labels.

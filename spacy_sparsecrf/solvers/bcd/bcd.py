@@ -1,4 +1,15 @@
-"""Block coordinate descent: all weights of one test at a time."""
+"""BCD: block coordinate descent, all weights of one feature at a time.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Lavergne 2010, equation 6 and
+section 3.4). Each block of weights in turn minimises a quadratic model of F with a diagonal
+Hessian,
+
+    theta_k := s(h_k theta_k - g_k, l1) / (h_k + l2)                         (equations 9 to 11)
+
+with s the soft threshold, g the gradient, and h the diagonal of the Hessian, approximated by sums
+of p (1 - p), times kappa. Only sequences with the feature are evaluated, by truncated recursions
+(section 4.1). kappa doubles while a step does not lower F. Stops as all solvers do (see `base`).
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class BcdState(SolverState):
-    """Where block coordinate descent stands.
+    """The state of block coordinate descent.
 
-    kappa: [K], what the curvature is multiplied by, alike for the unigram and for the bigram
-    weights of a test.
+    kappa: [K], factor of the curvature, the same for all unigram weights and for all bigram weights
+    of a feature.
     """
 
     kappa: Floats
@@ -27,15 +38,11 @@ class BcdState(SolverState):
 @crf_solvers("spacy_sparsecrf.BCD.v1")
 @dataclass(kw_only=True, eq=False)
 class BCD(BatchSolver):
-    """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all tests.
+    """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all features.
 
-    The weights of one test take a Newton step together, with a diagonal Hessian and the l1 penalty
-    in closed form; only sequences that contain the test are visited. kappa, which multiplies the
-    Hessian, doubles where a step does not lower the objective, so that no step raises it.
-
-    kappa: its least value; a step moves a weight by 1 / kappa at most.
-    common: whether all weights of a test are damped like the one that moves farthest (as Wapiti
-        does), instead of each by itself.
+    kappa: least factor of the Hessian; a step moves a weight by 1 / kappa at most.
+    common: whether all weights of a feature are damped like the one that moves farthest (as in
+        Wapiti), instead of each by itself.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -53,22 +60,21 @@ class BCD(BatchSolver):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Weights and kappa, of which new weights have the least."""
+        """Weights and kappa; new weights have the least kappa."""
         return {"theta": 0.0, "kappa": self.kappa}
 
     def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
         """Do one sweep."""
-        # Only now: settings are to be read without numba.
+        # Imported here, so that settings are read without numba.
         from .block_loss import BlockDescent
 
-        # A copy: whoever has the weights of the last step keeps them.
+        # A copy, since reports of the last step share the array.
         before, state.theta = state.theta, state.theta.copy()
         descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
         descent.run()
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         if not np.isfinite(state.value):
-            # Blocks are measured by sums of their own, which may be in range where those of the
-            # whole are not.
+            # Sums over blocks may be in range while those over the whole corpus are not.
             state.theta, state.kappa = before, 2.0 * state.kappa
             state.value, state.gradient = evaluate(loss, penalty, before)
         return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

@@ -1,4 +1,4 @@
-"""The chain loss a block at a time, a block being all working weights of one test."""
+"""The chain loss a block at a time, a block being all working weights of one feature."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,14 @@ _NOISE = 8.0
 
 
 class BlockLayout:
-    """Where the blocks of working weights are.
+    """The layout of the blocks of working weights.
 
-    A block has the row of a unigram test, of a bigram test, or of both where the two occur at the
-    same tokens, as those of one test do: what matters is that its weights need the same marginals.
-    Blocks are in descending order of their tokens.
+    A block has the weights of a unigram feature, of a bigram feature, or of both if the two occur
+    at the same tokens, as those of one template do: its weights need the same marginals. Blocks are
+    in descending order of their number of tokens.
 
-    unigram, bigram: [B] int32, rows, -1 = none; tokens: of each block, ascending; sequence_of: [N]
-    int32; blocks: all of that, as kernels take it.
+    unigram, bigram: [B] int32, feature blocks, -1 = none; tokens: of each block, ascending;
+    sequence_of: [N] int32; blocks: all of these, as arguments of kernels.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -54,16 +54,16 @@ class BlockLayout:
         return len(self.tokens)
 
     def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
-        """The matrices that have each bigram row, and the contexts whose entries depend on it."""
+        """Return the matrices of each bigram block, and the contexts whose entries depend on it."""
         contexts, rows = working.pairs.contexts, working.bigram
         columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
         n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
-        distinct = distinct[np.diff(contexts.arrays.ent_ptr)[distinct % n_contexts] > 0]
+        distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
-        return contexts.matrix_rows.transposed(len(rows)), own
+        return contexts.matrix_blocks.transposed(len(rows)), own
 
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels, whose blocks have no sequence in common."""
@@ -78,7 +78,7 @@ class BlockLayout:
         """Runs of the blocks of a level, in `by_level`, for threads."""
         first, last = level
         cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
-        # To start a thread takes its time.
+        # Starting a thread costs time.
         n_chunks = min(self._limits.n_chunks, 1 + int(cost.sum()) // self._limits.least_tokens)
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
@@ -86,11 +86,11 @@ class BlockLayout:
 class BlockDescent:
     """A sweep over the blocks of a working loss, from the weights theta [K].
 
-    working: laid out for a stochastic solver, so that token_rows has all rows; penalty: l1 and l2;
-    least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
-    gradient, curvature: [K], of the loss, and what stands for the diagonal of its Hessian, when the
-    block of a weight was last visited. counts: [3] int64, evaluations of a sequence so far, tokens
-    that forward steps and that backward steps went over.
+    working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
+    l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
+    gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, when
+    the block of a weight was last evaluated. counts: [3] int64, evaluations of a sequence so far,
+    tokens of forward steps, tokens of backward steps.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class BlockDescent:
         self._evaluate_potentials()
 
     def _new_kept(self) -> Kept:
-        """What is kept of tokens, of which no vector is true at first."""
+        """Allocate the vectors of all tokens, none of them valid."""
         space, lattice = self._working.space, self._working.space.lattice
         n_tokens = lattice.n_tokens
         evidence, alpha, backward, beta = (
@@ -128,7 +128,7 @@ class BlockDescent:
 
     def _evaluate_potentials(self) -> None:
         working, n_chunks = self._working, self._working.space.limits.n_chunks
-        # They are no longer those of the workspace's last evaluation.
+        # The potentials are no longer those of the last evaluation.
         working.space.contents = None
         working.pairs.fill(self.theta[working.split :])
         theta, kept = self.theta[: working.split], self._kept
@@ -137,13 +137,13 @@ class BlockDescent:
             tokens = np.arange(first, last, dtype=np.int32)
             weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
 
-        working.space.workers.map(weigh, cut(np.diff(working.token_rows.indptr), n_chunks))
+        working.space.workers.map(weigh, cut(np.diff(working.token_blocks.indptr), n_chunks))
 
     def run(self) -> None:
         """Descend on all blocks once, those of one level in parallel.
 
-        As blocks of a level have no sequence in common, nor any potential, it makes no difference
-        in which order or thread they are done.
+        Blocks of a level have no sequence and no potential in common, so the result does not depend
+        on their order, nor on threads.
         """
         layout, workers = self._layout, self._working.space.workers
         if workers.n_threads == 1:
@@ -165,7 +165,7 @@ class BlockDescent:
         """Do `descend`, and return what to add to `counts`."""
         working, space, counts = self._working, self._working.space, np.zeros(3, np.int64)
         product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
-        # Each thread has a matrix of its own to write to.
+        # Each thread writes to its own matrix.
         scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)
         vectors = self._kept.vectors._replace(scratch=scratch)
         kept = self._kept._replace(vectors=vectors)
@@ -176,7 +176,7 @@ class BlockDescent:
 
 
 def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
-    """The tokens of each row of bigram weights, ascending.
+    """Return the tokens of each feature block of bigram weights, ascending.
 
     starts: whether pairs of the start label and the first label of a sequence have weights.
     """
@@ -193,16 +193,16 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
 
 
 def _without(table: Csr, dropped: NDArray[np.bool_]) -> Csr:
-    """A ragged table of tokens without some tokens [N]."""
+    """Return a ragged table of tokens without some tokens [N]."""
     kept = ~dropped[table.indices]
     indptr = np.concatenate(([0], np.cumsum(kept)))[table.indptr].astype(np.int64)
     return Csr(indptr, table.indices[kept])
 
 
 def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
-    """For each unigram row the bigram row with the same tokens, or -1; no row has two partners.
+    """Return the bigram block with the same tokens for each unigram block, or -1.
 
-    unigram, bigram: tokens of the rows.
+    No block has two partners. unigram, bigram: tokens of the blocks.
     """
     # Rows are compared by the sums of random numbers of their tokens, modulo 2**64.
     marks = np.random.default_rng(0).integers(1, 1 << 63, n_tokens, dtype=np.uint64)
@@ -227,6 +227,6 @@ def _sums(marks: NDArray[np.uint64], table: Csr) -> NDArray[np.uint64]:
 
 
 def _joined(a: Csr, b: Csr) -> Csr:
-    """The rows of a, then those of b."""
+    """Return the rows of a, then those of b."""
     indptr = np.concatenate((a.indptr, a.indptr[-1] + b.indptr[1:]))
     return Csr(indptr, np.concatenate((a.indices, b.indices)))

@@ -1,10 +1,10 @@
-"""A block, the weights of one test, on the sequences that contain it: gradient and change of log Z.
+"""The weights of one feature, a block: their gradient, and the change of log Z.
 
-The tokens of a block are those of its test, ascending; a *visit* is a run of them in one sequence.
-Forward and backward vectors are kept from block to block (Lavergne 2010, section 4.1): alpha_t
-depends on the potentials up to t, beta_t on those after t, so that a change at the tokens
-first..last of a sequence leaves alpha before `first` and beta from `last` on as they were. Only
-what is missing up to the block's last token, or down to its first, is computed.
+The tokens of a block are those of its feature, ascending; a *run* is those in one sequence. Forward
+and backward vectors are stored from block to block (Lavergne 2010, section 4.1): alpha_t depends on
+the potentials up to t, beta_t on those after t, so a change at the tokens first..last of a sequence
+does not change alpha before `first`, nor beta from `last` on. Only the vectors that are missing up
+to the block's last token, or down to its first, are computed.
 """
 
 from typing import Any, NamedTuple
@@ -20,17 +20,17 @@ from ...kernels.chain import (
 )
 from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
-from ...kernels.pairs import build_entries, build_matrices
+from ...kernels.pairs import build_corrections, build_matrices
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.small import dot, normalise
 
 
 class Blocks(NamedTuple):
-    """Where the blocks are, which have a row of unigram weights, of bigram weights, or both.
+    """The blocks, each of a feature block of unigram weights, of bigram weights, or both.
 
-    unigram, bigram: [B] int32, rows, -1 = none; ptr [B + 1], tokens: CSR, tokens of a block;
-    sequence_of: [N] int32; mat_ptr, matrices: CSR, matrices of a bigram row; ctx_ptr, contexts:
-    CSR, contexts with entries that depend on it.
+    unigram, bigram: [B] int32, feature blocks, -1 = none; ptr [B + 1], tokens: CSR, tokens of a
+    block; sequence_of: [N] int32; mat_ptr, matrices: CSR, matrices of a bigram block; ctx_ptr,
+    contexts: CSR, contexts with entries that depend on it.
     """
 
     unigram: Ints
@@ -45,10 +45,10 @@ class Blocks(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of all tokens from block to block.
+    """The vectors of all tokens, stored from block to block.
 
-    evidence: [N, Yp], of which the logarithmic scales are in `vectors`; vectors: of all tokens,
-    `marginals` being beta, each row of sum 1; of sequence s, alpha, backward and norms are true
+    evidence: [N, Yp], whose logarithmic scales are in `vectors`; vectors: of all tokens,
+    `marginals` being beta, each row of sum 1; of sequence s, alpha, backward and norms are valid
     before alpha_end[s], beta from beta_begin[s] on; partial: [S] float64, see `_partial_log_z`.
     """
 
@@ -62,7 +62,7 @@ class Kept(NamedTuple):
 class BlockSpace(NamedTuple):
     """Workspaces.
 
-    old, gradient, curvature: [K], of the weights of the block that is visited; product: [Yp];
+    old, gradient, curvature: [K], of the weights of the current block; product: [Yp];
     parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2];
     counts: [3] int64, added to: evaluations of a sequence, tokens that forward steps and that
     backward steps went over.
@@ -78,9 +78,9 @@ class BlockSpace(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What a sweep goes by, the corpus, its weights and their blocks, and what it keeps.
+    """The corpus, the blocks of its weights, stored vectors and workspaces of a sweep.
 
-    pairs: with the potentials at the weights so far.
+    pairs: with the potentials at the current weights.
     """
 
     blocks: Blocks
@@ -91,7 +91,7 @@ class Sweep(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One block: its tokens, ascending, and where its weights are.
+    """One block: its tokens, ascending, and the indices of its weights.
 
     tokens: [n] int32; unigram: number of its first unigram weight, labels: of these weights;
     bigram: number of its first bigram weight, places: of these, starts: of those, which come last,
@@ -125,9 +125,9 @@ def weigh_tokens(
 
 @inner
 def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
-    """Evaluate anew the evidence and the potentials that depend on the weights of block b.
+    """Evaluate again the evidence and the potentials that depend on the weights of block b.
 
-    theta: [K]; pairs, and evidence and scales of what is kept: in and out.
+    theta: [K]; pairs, and stored evidence and scales: in and out.
     """
     blocks, tables, pairs, kept, _ = sweep
     bigram, split = blocks.bigram[b], tables.unigrams.split
@@ -143,7 +143,7 @@ def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
         build_matrices(m, m + 1, pairs, tables.bigrams, pair_theta)
     for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
         c: Any = np.int64(blocks.contexts[j])
-        build_entries(c, c + 1, pairs, tables.bigrams, pair_theta)
+        build_corrections(c, c + 1, pairs, tables.bigrams, pair_theta)
 
 
 @inner
@@ -221,13 +221,13 @@ def _count_labels(
             curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
 
 
-# Arrays, no groups: a call for each token would hand on all arrays of each.
+# Arrays, not named tuples: a call for each token would pass all arrays of each.
 @inner
 def _count_pairs(
     first: int,
     places: Ints,
     matrix: Floats,
-    ent_place: Ints,
+    corr_place: Ints,
     value: Floats,
     before: Floats,
     after: Floats,
@@ -246,9 +246,9 @@ def _count_pairs(
     for j in range(len(places)):
         place = np.int64(places[j])
         i, y = place // len(before), place % len(before)
-        while e < len(ent_place) and ent_place[e] < place:
+        while e < len(corr_place) and corr_place[e] < place:
             e += 1
-        found = e < len(ent_place) and ent_place[e] == place
+        found = e < len(corr_place) and corr_place[e] == place
         psi = value[e] if found else float(matrix[i, y])
         mass = float(before[i]) * psi * float(after[y]) * inverse
         gradient[first + j] += weight * mass
@@ -257,8 +257,8 @@ def _count_pairs(
 
 
 @inner
-def _count_visit(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
-    """Count the weights of a block at its tokens `own` in sequence s."""
+def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
+    """Count the weights of a block at a run of its tokens, `own`, in sequence s."""
     contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
     sequences, vectors = sweep.tables.sequences, sweep.kept.vectors
     weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
@@ -271,14 +271,14 @@ def _count_visit(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
             _count_labels(first, block.starts, alpha, beta, inverse, weight, *sums)
         elif len(block.places):
             c = sequences.context[t]
-            begin, end = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+            begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
             for y in range(len(product)):
                 product[y] = vectors.backward[t, y] * beta[y]
             _count_pairs(
                 block.bigram,
                 block.places,
                 potentials.psi[contexts.matrix_of[c]],
-                contexts.ent_place[begin:end],
+                contexts.corr_place[begin:end],
                 potentials.value[begin:end],
                 vectors.alpha[t - 1],
                 product,
@@ -289,9 +289,9 @@ def _count_visit(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
 
 
 @inner
-def _visit_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
-    """The visit that begins at tokens[j]: its sequence, first and last token, and where it ends."""
-    # Of the type that other kernels are called with elsewhere.
+def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
+    """Return the run that begins at tokens[j]: its sequence, first and last token, and its end."""
+    # The type that other kernels are called with elsewhere.
     first: Any = np.int64(tokens[j])
     s = sweep.blocks.sequence_of[first]
     end = sweep.tables.sequences.offsets[s + 1]
@@ -302,7 +302,7 @@ def _visit_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
 
 
 @inner
-def visit_block(block: Block, sweep: Sweep) -> None:
+def evaluate_block(block: Block, sweep: Sweep) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
     sweep: to the gradient in its space E is added, to curvature w p (1 - p) summed over tokens,
@@ -310,29 +310,29 @@ def visit_block(block: Block, sweep: Sweep) -> None:
     """
     tokens, kept, j = block.tokens, sweep.kept, 0
     while j < len(tokens):
-        s, first, last, stop = _visit_at(tokens, j, sweep)
+        s, first, last, stop = _run_at(tokens, j, sweep)
         sweep.space.counts[0] += 1
         if kept.alpha_end[s] <= last:
             _extend_forward(s, kept.alpha_end[s], last + 1, sweep)
         if kept.beta_begin[s] > first:
             _extend_backward(s, first, sweep)
         kept.partial[s] = _partial_log_z(first, last, sweep)
-        _count_visit(tokens[j:stop], s, block, sweep)
+        _count_run(tokens[j:stop], s, block, sweep)
         j = stop
 
 
 @inner
 def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
-    """Change of the weighted log Z since `visit_block`, after `refresh_block`.
+    """Change of the weighted log Z since `evaluate_block`, after `refresh_block`.
 
-    Forward vectors are computed anew from a sequence's first token of the block to its last, where
-    the backward vector, which knows only of what comes after, tells the rest.
-    RETURNS: the change; weighted number of tokens that were gone over, for its rounding error.
+    Forward vectors are computed again from a sequence's first token of the block to its last; the
+    backward vector there gives the rest.
+    RETURNS: the change; weighted number of tokens passed over, for its rounding error.
     """
     tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
     total, size, j = 0.0, 0.0, 0
     while j < len(tokens):
-        s, first, last, stop = _visit_at(tokens, j, sweep)
+        s, first, last, stop = _run_at(tokens, j, sweep)
         _extend_forward(s, first, last + 1, sweep)
         kept.beta_begin[s] = max(kept.beta_begin[s], last)
         after = _partial_log_z(first, last, sweep)

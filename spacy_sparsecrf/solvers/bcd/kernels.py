@@ -1,4 +1,4 @@
-"""Block coordinate descent: all weights of a test at once (Lavergne 2010, section 3.4)."""
+"""Block coordinate descent: all weights of a feature at once (Lavergne 2010, section 3.4)."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from ...kernels.compiled import fill, inner, kernel, position
 from ...kernels.layout import Floats, Ints
-from .blocks import Block, BlockSpace, Sweep, measure_block, refresh_block, visit_block
+from .blocks import Block, BlockSpace, Sweep, evaluate_block, measure_block, refresh_block
 
-# A step must bring this share of the decrease that the gradient promises (Tseng & Yun 2009).
+# A step must achieve this share of the decrease predicted by the gradient (Tseng & Yun 2009).
 _ARMIJO = 0.1
-# Doublings of kappa for one block, after which its weights stay as they were.
+# Doublings of kappa for one block, after which its weights are restored.
 _MAX_TRIALS = 60
 
 
@@ -29,7 +29,7 @@ class BcdSettings(NamedTuple):
 
 
 class BlockWeights(NamedTuple):
-    """The weights [K]: theta; kappa, alike for a block's weights of one kind; observed counts."""
+    """The weights [K]: theta; kappa, one for a block's weights of one kind; observed counts."""
 
     theta: Floats
     kappa: Floats
@@ -72,8 +72,8 @@ def _propose(
     theta = s(h old - g, l1) / (h + l2), s the soft threshold. h is the curvature, the sum of
     p (1 - p), times kappa, but at least kappa |v|, v the pseudo-gradient: no weight moves by more
     than 1 / kappa, not even one without curvature. common: whether h is multiplied by max(1, max
-    |g / curvature|) over the part, as Wapiti does. kappa: infinite to go back.
-    RETURNS: whether a weight moves; change that the gradient promises, <= 0.
+    |g / curvature|) over the part, as Wapiti does. kappa: infinite to restore the weights.
+    RETURNS: whether a weight moves; change predicted by the gradient, <= 0.
     """
     l1, l2 = settings.l1, settings.l2
     gradient, curvature, old = space.gradient, space.curvature, space.old
@@ -82,7 +82,7 @@ def _propose(
         theta[k] = old[k]
         if settings.common and curvature[k] > 1e-9 * abs(gradient[k]):
             damping = max(damping, abs(gradient[k]) / curvature[k])
-    moved, promised = False, 0.0
+    moved, predicted = False, 0.0
     for k in range(part[0], part[1]):
         slope = _slope(old[k], gradient[k] + l2 * old[k], l1)
         if slope == 0.0 or kappa == np.inf:
@@ -91,8 +91,8 @@ def _propose(
         z = h * old[k] - gradient[k]
         theta[k] = np.sign(z) * max(abs(z) - l1, 0.0) / (h + l2)
         moved = moved or theta[k] != old[k]
-        promised += gradient[k] * (theta[k] - old[k]) + _rise(old[k], theta[k], settings)
-    return moved, promised
+        predicted += gradient[k] * (theta[k] - old[k]) + _rise(old[k], theta[k], settings)
+    return moved, predicted
 
 
 @inner
@@ -116,23 +116,23 @@ def _begin_part(
     i: int,
     row: int,
     origin: int,
-    row_ptr: Ints,
+    block_ptr: Ints,
     least: float,
     weights: BlockWeights,
     space: BlockSpace,
 ) -> float:
-    """Find the weights of a row, parts[i], none for -1, and clear their sums.
+    """Find the weights of a feature block, parts[i], none for -1, and clear their sums.
 
-    least: the least kappa. RETURNS: theirs: the largest, as weights may have joined the row.
+    least: the least kappa. RETURNS: their kappa: the largest, as weights may have been added.
     """
     parts, largest = space.parts, least
     parts[i, 0] = parts[i, 1] = origin
     if row >= 0:
-        parts[i, 0], parts[i, 1] = origin + row_ptr[row], origin + row_ptr[row + 1]
+        parts[i, 0], parts[i, 1] = origin + block_ptr[row], origin + block_ptr[row + 1]
     for k in range(parts[i, 0], parts[i, 1]):
         space.old[k], space.curvature[k] = weights.theta[k], 0.0
         space.gradient[k] = -weights.observed[k]
-        # Infinite where a block had to go back.
+        # Infinite if the weights of the block were restored.
         if weights.kappa[k] < np.inf:
             largest = max(largest, weights.kappa[k])
     return largest
@@ -143,8 +143,8 @@ def _block(b: int, sweep: Sweep) -> Block:
     """Block b, whose weights are the parts in the sweep's space."""
     blocks, tables, parts = sweep.blocks, sweep.tables, sweep.space.parts
     split, n_inner = tables.unigrams.split, sweep.pairs.n_labels * len(sweep.space.product)
-    labels = tables.unigrams.row_labels[parts[0, 0] : parts[0, 1]]
-    places = tables.bigrams.row_places[parts[1, 0] - split : parts[1, 1] - split]
+    labels = tables.unigrams.block_labels[parts[0, 0] : parts[0, 1]]
+    places = tables.bigrams.block_places[parts[1, 0] - split : parts[1, 1] - split]
     middle = position(places, n_inner)
     tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
     return Block(tokens, parts[0, 0], labels, parts[1, 0], places[:middle], places[middle:])
@@ -154,14 +154,14 @@ def _block(b: int, sweep: Sweep) -> Block:
 def _descend_block(
     b: int, block: Block, settings: BcdSettings, weights: BlockWeights, sweep: Sweep
 ) -> None:
-    """Descend on block b, which was visited; its kappas, in the sweep's space, are in and out."""
+    """Descend on block b, after `evaluate_block`; its kappas in the workspace are in and out."""
     space, parts, kappas = sweep.space, sweep.space.parts, sweep.space.kappas
     for trial in range(_MAX_TRIALS):
-        moved, promised, rest = False, 0.0, 0.0
+        moved, predicted, rest = False, 0.0, 0.0
         for i in range(2):
             part, theta = parts[i], weights.theta
-            moved_here, promised_here = _propose(part, kappas[i], settings, theta, space)
-            moved, promised = moved or moved_here, promised + promised_here
+            moved_here, predicted_here = _propose(part, kappas[i], settings, theta, space)
+            moved, predicted = moved or moved_here, predicted + predicted_here
             rest += _change_of_rest(part, settings, weights, space.old)
         if not moved and trial == 0:
             break
@@ -170,10 +170,10 @@ def _descend_block(
         if not moved:
             break
         factor = 2.0 if trial < _MAX_TRIALS - 2 else np.inf
-        enough = log_z + rest <= _ARMIJO * promised + settings.noise * size
+        enough = log_z + rest <= _ARMIJO * predicted + settings.noise * size
         if enough:
             factor = 0.5 if trial == 0 else 1.0
-        # At last the weights go back to where they were.
+        # An infinite kappa restores the weights.
         for i in range(2):
             kappas[i] *= factor
         if enough:
@@ -184,8 +184,8 @@ def _descend_block(
 def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sweep: Sweep) -> None:
     """Descend on blocks, one after the other; none raises the objective by more than its rounding.
 
-    Of each, visit the sequences, propose new weights and evaluate the objective there. While it
-    does not fall enough, kappa doubles; it halves again where the first trial does.
+    For each, evaluate its sequences, propose new weights and evaluate the objective there. kappa
+    doubles while that does not fall enough, and halves if the first trial succeeds.
 
     order: [n] int64, blocks. In and out: weights; sweep, at theta.
     """
@@ -193,10 +193,10 @@ def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sw
     parts, kappas, split = space.parts, space.kappas, tables.unigrams.split
     for b in order:
         u, r, least = blocks.unigram[b], blocks.bigram[b], settings.least_kappa
-        kappas[0] = _begin_part(0, u, 0, tables.unigrams.row_ptr, least, *rest)
-        kappas[1] = _begin_part(1, r, split, tables.bigrams.row_ptr, least, *rest)
+        kappas[0] = _begin_part(0, u, 0, tables.unigrams.block_ptr, least, *rest)
+        kappas[1] = _begin_part(1, r, split, tables.bigrams.block_ptr, least, *rest)
         block = _block(b, sweep)
-        visit_block(block, sweep)
+        evaluate_block(block, sweep)
         _descend_block(b, block, settings, weights, sweep)
         for i in range(2):
             fill(weights.kappa, parts[i, 0], parts[i, 1], kappas[i])

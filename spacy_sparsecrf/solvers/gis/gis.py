@@ -1,4 +1,14 @@
-"""GIS: all weights at once, slowed by how many features are on at once."""
+"""GIS: generalised iterative scaling, all weights at once, for per-position models.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Darroch & Ratcliff 1972; Goodman
+2002, figure 1) by a separable bound on F; without penalty
+
+    theta_i := theta_i + log(O_i / E_i) / f#                            (Goodman 2002, equation 2)
+
+with observed and expected counts O_i and E_i, and f# = max_{t,y} sum_i f_i(x_t, y) over the working
+weights; with penalties see `kernels.scaled_weight`. F never rises. Stops as all solvers do (see
+`base`).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +24,7 @@ from .scgis import IterativeScaling
 
 @dataclass
 class GisState(SolverState):
-    """Where GIS stands.
+    """The state of GIS.
 
     slowing: f#, of the working weights.
     """
@@ -25,11 +35,7 @@ class GisState(SolverState):
 @crf_solvers("spacy_sparsecrf.GIS.v1")
 @dataclass(kw_only=True, eq=False)
 class GIS(IterativeScaling):
-    """Generalized iterative scaling (Darroch & Ratcliff 1972; Goodman 2002, figure 1).
-
-    For per-position models. Each iteration minimises a separable bound on the objective: without
-    penalty d_i = log(O_i / E_i) / f#, with f# = max_{t,y} sum_i f_i(x_t, y) over the working
-    weights; with penalties see `scaled_weight`. The objective never rises.
+    """Generalised iterative scaling of per-position models; its update: see the module.
 
     The settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
@@ -54,7 +60,7 @@ class GIS(IterativeScaling):
         source: Longs,
         gradient: Floats,
     ) -> GisState:
-        """Carry a state over to another working set, of another f#; see `BatchSolver.remap`."""
+        """Carry a state over to another working set, with its f#; see `BatchSolver.remap`."""
         carried: GisState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, slowing=_slowing(loss))
 
@@ -71,13 +77,13 @@ class GIS(IterativeScaling):
 
 
 def _slowing(loss: WorkingLoss) -> float:
-    """f# of the working weights; 1 where there are none, as then nothing moves."""
+    """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
     tokens = rows.of(space.lattice.tests)
-    # Heads have a table of weights, of which there is none that are 1.
-    no_heads = np.zeros(len(tokens) + 1, np.int64)
+    # The table of frequent features has no weights of 1: leave it out.
+    no_frequent = np.zeros(len(tokens) + 1, np.int64)
     unigrams = loss.tables.unigrams._replace(
-        head_ptr=no_heads, tok_ptr=tokens.indptr, tok_rows=tokens.indices
+        frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
     )
     most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
     return max(float(most), 1.0)

@@ -12,26 +12,26 @@ from ...kernels.small import normalise
 
 # Stands for an expectation that has underflowed to zero.
 _TINY = 1e-300
-# A step that multiplies an expectation by more than e to this is cut short.
+# Steps that multiply an expectation by more than e to this power are clamped.
 _LONGEST = 30.0
-# Masses of a token are normalised anew where their total has left this range, so that little is
-# lost when what is subtracted from the total is nearly all of it.
+# Masses of a token are normalised again if their total leaves this range: this limits cancellation
+# when nearly all of the total is subtracted.
 _LOW, _HIGH = 1.0 / 16.0, 16.0
 # Newton steps; they converge from one side, and most often take less than ten.
 _MAX_NEWTON = 100
 
 
-class Turns(NamedTuple):
-    """Whose turn it is, and the tokens that its weights move.
+class SweepTables(NamedTuple):
+    """The feature blocks in the order of a sweep, and the tokens of each feature.
 
-    row_tests: [R] int32, test of a row, row_ptr [R + 1], row_labels: its weights; col_ptr,
-    col_tokens: CSC, tokens of a test; most: [O] int32, of `repetitions`; token_weight: [N]
+    row_tests: [R] int32, feature of a block, block_ptr [R + 1], block_labels: its weights; col_ptr,
+    col_tokens: CSC, tokens of a feature; most: [O] int32, of `repetitions`; token_weight: [N]
     float64; observed: [K] float64.
     """
 
     row_tests: Ints
-    row_ptr: Ints
-    row_labels: Ints
+    block_ptr: Ints
+    block_labels: Ints
     col_ptr: Ints
     col_tokens: Ints
     most: Ints
@@ -41,10 +41,10 @@ class Turns(NamedTuple):
 
 @inner
 def _solve(expected: float, slope: float, target: float) -> float:
-    """The root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
+    """Return the root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
 
-    By Newton's method from the right of the root, from where it descends to it, the function being
-    convex and increasing.
+    By Newton's method from the right of the root: the function is convex and increasing, so the
+    iterates fall to the root.
     """
     if slope == 0.0:
         return float(np.log(max(target, _TINY) / expected))
@@ -75,11 +75,11 @@ def scaled_weight(
     Without l1 this is Goodman's Gaussian prior (1 / sigma^2 = l2), without l2 the log of a
     ratio, d = log((O - l1 sign(w')) / E) / f; without both, equation 2.
 
-    RETURNS: w', or a point on the way there where it is far: the bound descends to it.
+    RETURNS: w', or if it is far a point on the way there, where the bound is lower too.
     """
     expected = max(expected, _TINY)
     at_zero = expected * np.exp(-slowing * weight) - observed
-    # A feature that is nowhere has no expectation to scale.
+    # A feature that never occurs has no expectation to scale.
     if not abs(at_zero) > l1 + _TINY:
         target, sign = 0.0, 0.0
         t = -slowing * weight
@@ -115,7 +115,7 @@ def scale_weights(
 def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
     """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
-    unigrams: without heads; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
+    unigrams: without frequent features; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
     """
     most = 0.0
     for t in range(len(unigrams.tok_ptr) - 1):
@@ -127,9 +127,9 @@ def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -
 
 @kernel
 def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
-    """How often a test is at one token at most: most[o] = max_t f_o(x_t), 0 where nowhere.
+    """Find the maximum count of a feature at one token: most[o] = max_t f_o(x_t), else 0.
 
-    col_ptr, col_tokens: CSC, tokens of a test, ascending; most: [O] int32, out.
+    col_ptr, col_tokens: CSC, tokens of a feature, ascending; most: [O] int32, out.
     """
     for test in range(len(most)):
         longest = run = 0
@@ -171,7 +171,7 @@ def _expect(
 
 @inner
 def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
-    """Multiply the masses at some places of tokens, and keep their totals."""
+    """Multiply the masses at some places of tokens, and update their totals."""
     for t in tokens:
         change = 0.0
         for k in range(len(places)):
@@ -187,28 +187,34 @@ def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: F
 
 @kernel(allocates=True)
 def scale_in_turn(
-    by_test: bool, turns: Turns, l1: float, l2: float, theta: Floats, mass: Floats, total: Floats
+    by_test: bool,
+    tables: SweepTables,
+    l1: float,
+    l2: float,
+    theta: Floats,
+    mass: Floats,
+    total: Floats,
 ) -> None:
     """Move the weights one after the other, once each (Goodman 2002, figure 2).
 
-    by_test: whether the weights of a test move at once: at no label are two of them on, so that
+    by_test: whether the weights of a feature move at once: no two of them are on at one label, so
     their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
     and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
-    row_ptr, col_ptr = turns.row_ptr, turns.col_ptr
+    block_ptr, col_ptr = tables.block_ptr, tables.col_ptr
     factors = np.empty(mass.shape[1])
-    for row in range(len(turns.row_tests)):
-        test, end = turns.row_tests[row], row_ptr[row + 1]
-        tokens = turns.col_tokens[col_ptr[test] : col_ptr[test + 1]]
-        slowing = np.float64(max(turns.most[test], 1))
-        width = end - row_ptr[row] if by_test else 1
-        for first in range(row_ptr[row], end, width):
-            places = turns.row_labels[first : first + width]
-            _expect(tokens, places, turns.token_weight, mass, total, factors)
+    for row in range(len(tables.row_tests)):
+        test, end = tables.row_tests[row], block_ptr[row + 1]
+        tokens = tables.col_tokens[col_ptr[test] : col_ptr[test + 1]]
+        slowing = np.float64(max(tables.most[test], 1))
+        width = end - block_ptr[row] if by_test else 1
+        for first in range(block_ptr[row], end, width):
+            places = tables.block_labels[first : first + width]
+            _expect(tokens, places, tables.token_weight, mass, total, factors)
             moved = False
             for i in range(width):
                 k = first + i
-                observed = turns.observed[k]
+                observed = tables.observed[k]
                 scaled = scaled_weight(theta[k], observed, factors[i], slowing, l1, l2)
                 factors[i] = np.exp(scaled - theta[k])
                 moved |= scaled != theta[k]

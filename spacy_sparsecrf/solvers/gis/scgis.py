@@ -1,6 +1,14 @@
-"""What solvers by iterative scaling have in common.
+"""SCGIS: sequential conditional generalised iterative scaling, and the base class of GIS.
 
-SCGIS: one weight after the other, none slowed by the others.
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 of a per-position model (Goodman
+2002, figure 2). A sweep moves the weights one after the other, in the order of their features,
+frequent ones first; without penalty
+
+    theta_i := theta_i + log(O_i / E_i) / max_t f_i(x_t)
+
+with E_i at the current weights, from stored scores of all tokens and labels (N Y numbers), which
+are computed again before each sweep; with penalties see `kernels.scaled_weight`. F never rises.
+Stops as all solvers do (see `base`).
 """
 
 from dataclasses import dataclass
@@ -13,20 +21,20 @@ from ...parallel import cut
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
-from .kernels import Turns, repetitions, scale_in_turn, token_masses
+from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 
 
 class IterativeScaling(BatchSolver):
-    """Settings and checks of solvers by iterative scaling (Goodman 2002); see `BatchSolver`."""
+    """Requirements and checks of iterative scaling (Goodman 2002); see `BatchSolver`."""
 
     requires = requirements("single tokens", "indicators", "memory", "no prior")
 
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
-        """Refuse what scaling cannot minimise.
+        """Check that iterative scaling can minimise the objective.
 
-        RAISES: SparseCRFError where labels of a sequence depend on each other, where a token may
-            have several gold labels, and where a weight has no minimiser: without penalty, one
-            whose feature never occurs tends to -inf.
+        RAISES: SparseCRFError if labels of a sequence depend on each other, if a token may have
+            several gold labels, and if a weight has no minimiser: without penalty, one whose
+            feature never occurs tends to -inf.
         """
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
@@ -45,15 +53,11 @@ class IterativeScaling(BatchSolver):
 class SCGIS(IterativeScaling):
     """Sequential conditional generalized iterative scaling (Goodman 2002, figure 2).
 
-    For per-position models. A sweep goes through the weights in the order of their tests, the
-    frequent ones first: d_i = log(O_i / E_i) without penalty, with penalties see `scaled_weight`.
-    E_i is of the weights as they are then, from kept scores of all tokens and labels (N Y
-    numbers), which each sweep begins by computing anew. The objective never rises. A sweep counts
-    as one pass; the evaluation after it, for the report, does not. A sweep runs in one thread.
+    Its update: see the module. A sweep counts as one pass; the evaluation after it, for the report,
+    does not. A sweep runs in one thread.
 
-    by_test: whether the weights of a test move at once, instead of one after the other. As no two
-    of them are on at the same label, they slow each other no more than one alone, and their
-    masses are read together.
+    by_test: whether the weights of a feature move at once instead of one after the other. No two of
+        them are on at the same label, so the step is that of one alone.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -89,17 +93,17 @@ class SCGIS(IterativeScaling):
         most = np.empty(len(columns), dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
         tokens = columns.indptr, columns.indices, most, lattice.token_weight
-        turns = Turns(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
-        scale_in_turn(self.by_test, turns, penalty.l1, penalty.l2, theta, mass, total)
+        tables = SweepTables(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
+        scale_in_turn(self.by_test, tables, penalty.l1, penalty.l2, theta, mass, total)
 
 
 def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
-    """p(y | x) of each token, [N, Yp] float64, padding 0, of a per-position model.
+    """Return p(y | x) of each token of a per-position model, [N, Yp] float64, padding 0.
 
-    theta: [K]. From the weights, not from the workspace, which may hold float32.
+    theta: [K]. They are computed from the weights, as the workspace may hold float32.
     """
     space, lattice = loss.space, loss.space.lattice
-    loss.heads.fill(theta)
+    loss.frequent.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
     given = space.n_labels, loss.tables.unigrams, theta, mass

@@ -1,10 +1,19 @@
 """Trust-region Newton with conjugate gradients, for l1 = 0 (Tsuboi, Unno, Kashima & Okazaki 2011).
 
-The constants of the trust region, which that paper leaves open, are those of Lin, Weng & Keerthi
-2008. Conjugate gradients are not preconditioned. The root of the Hessian's diagonal, and mixtures
-of the diagonal with the identity, saved a quarter of the passes on letters and phonemes; but on
-chunks, with their many rare tests, they were not within 1e-3 of the optimum after the passes that
-suffice for 1e-6 without them.
+Minimises F(theta) = l(theta) + l2 / 2 |theta|^2 by
+
+    theta := theta + s,    H s = -g approximately                       (Tsuboi 2011, equation 2)
+
+with g and H the gradient and the Hessian of F. Conjugate gradients from s = 0 end when
+|H s + g| <= xi |g|, or at the boundary of the trust region |s| <= radius; products with H: equation
+3 and `kernels.hessian`. A step is taken if it lowers F enough, else the region shrinks. Stops as
+all solvers do (see `base`), or if rounding hides any further decrease.
+
+The constants of the trust region, which the paper leaves open, are those of Lin, Weng & Keerthi
+2008. Conjugate gradients are not preconditioned. Preconditioning by the root of the Hessian's
+diagonal, or by mixtures of the diagonal with the identity, saved a quarter of the passes on letters
+and phonemes; but on chunks, with their many rare features, it was not within 1e-3 of the optimum
+after the passes that suffice for 1e-6 without it.
 """
 
 from collections.abc import Callable
@@ -33,16 +42,16 @@ from ..base import (
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
 ACCEPTED, POOR, GOOD = 1e-4, 0.25, 0.75
 LEAST, SMALLER, LARGER = 0.25, 0.5, 4.0
-# Differences below this fraction of the objective drown in its rounding.
+# Rounding hides differences below this fraction of the objective.
 _ROUNDING = 1e-13
 
 
 @dataclass
 class NewtonCGState(SolverState):
-    """Where Newton's method stands.
+    """The state of Newton's method.
 
-    radius: of the trust region, 0 before the first step; stalled: no step that rounding lets one
-    see lowers the objective.
+    radius: of the trust region, 0 before the first step; stalled: rounding hides any further
+    decrease of the objective.
     """
 
     radius: float = 0.0
@@ -52,15 +61,13 @@ class NewtonCGState(SolverState):
 @crf_solvers("spacy_sparsecrf.NewtonCG.v1")
 @dataclass(kw_only=True, eq=False)
 class NewtonCG(BatchSolver):
-    """Truncated Newton: each step solves H s = -gradient by conjugate gradients, to a fraction.
+    """Truncated Newton; its step: see the module. A Hessian-vector product counts as one pass.
 
-    Conjugate gradients stop where |H s + gradient| <= xi |gradient|, or at the boundary of the
-    trust region |s| <= radius. A Hessian-vector product counts as one pass.
-
-    stored: of how many sequences the marginals are stored for the products of a step, which are
+    stored: number of sequences whose marginals are stored for the products of a step, which are
         then about 1.5 times as fast; -1 for all (three vectors of labels a token).
-    xi: see above (Tsuboi 2011 leave it open; 0.1: Lin, Weng & Keerthi 2008).
-    max_cg: most products of one step.
+    xi: tolerance of the conjugate gradients (Tsuboi 2011 leave it open; 0.1: Lin, Weng & Keerthi
+        2008).
+    max_cg: maximum number of products in one step.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
@@ -101,7 +108,7 @@ class NewtonCG(BatchSolver):
         return self.report(penalty, state, passes, state.stalled)
 
     def _move(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> float:
-        """Move to a better point, unless rounding hides that there is one; passes taken."""
+        """Move to a better point unless rounding hides the decrease; return the passes taken."""
         hessian = HessianProduct(loss, self.stored)
         # A step ends at the point that was evaluated last.
         hessian.prepare(state.theta, evaluated=True)
@@ -117,7 +124,7 @@ class NewtonCG(BatchSolver):
     def _try(
         self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState, hessian: HessianProduct
     ) -> bool:
-        """Try a step in the trust region and adapt the region; whether the step was taken."""
+        """Try a step in the trust region, and adapt the region; return whether it was taken."""
 
         def product(vector: Floats) -> Floats:
             return hessian.product(vector) + penalty.l2 * vector
@@ -129,7 +136,7 @@ class NewtonCG(BatchSolver):
         point = point_at(loss, penalty, state.theta + step)
         actual = state.value - point.value
         if predicted <= noise(state.value):
-            # Too near to see the objective fall: the gradient tells.
+            # Rounding hides the decrease of the objective: compare gradients.
             shorter = length(point.gradient) < length(state.gradient)
             accepted = shorter and -actual <= noise(state.value)
             state.stalled = not accepted
@@ -151,12 +158,12 @@ def point_at(loss: Function, penalty: ElasticNet, theta: Floats) -> EvaluatedPoi
 
 
 def noise(value: float) -> float:
-    """How small differences of the objective are hidden by its rounding; value: the objective."""
+    """Return the rounding error of differences of the objective; value: the objective."""
     return _ROUNDING * max(1.0, abs(value))
 
 
 def length(vector: Floats) -> float:
-    """|v|."""
+    """Return |v|."""
     return float(np.sqrt(dot(vector, vector)))
 
 
@@ -182,7 +189,7 @@ def truncated_newton_step(
     for _ in range(max_products):
         changed = product(direction)
         if not np.isfinite(changed).all():
-            # Probabilities at the limits of their precision: without a model, a step downhill.
+            # Probabilities at the limits of their precision: step along the gradient.
             changed = np.zeros_like(step)
         curvature = dot(direction, changed)
         to_boundary = _distance_to_boundary(step, direction, radius)
@@ -199,21 +206,21 @@ def truncated_newton_step(
 
 
 def _distance_to_boundary(step: Floats, direction: Floats, radius: float) -> float:
-    """The a >= 0 with |step + a direction| = radius."""
+    """Return the a >= 0 with |step + a direction| = radius."""
     a, b = dot(direction, direction), dot(step, direction)
     c = radius * radius - dot(step, step)
     root = np.sqrt(max(b * b + a * c, 0.0))
-    # Of the two forms of the solution that which does not cancel.
+    # The form of the solution that does not cancel.
     return float(c / (b + root) if b > 0.0 else (root - b) / a)
 
 
 def adapted_radius(
     radius: float, length: float, actual: float, predicted: float, slope: float
 ) -> float:
-    """The next radius of the trust region (Lin, Weng & Keerthi 2008, equation 9).
+    """Return the next radius of the trust region (Lin, Weng & Keerthi 2008, equation 9).
 
-    In the intervals that they give, it is where a parabola through the objective at both ends of
-    the step, and its slope, has its minimum.
+    It is the minimum of a parabola through the objective at both ends of the step, and its slope,
+    clamped to the intervals that they give.
 
     length: of the step; actual, predicted: reductions of the objective; slope: gradient . step.
     """

@@ -1,4 +1,4 @@
-"""The name of a solver that is gone, which stays so that what it trained can be loaded."""
+"""The name of a removed solver, kept so that pipelines which it trained can be loaded."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from ..base import BatchSolver
 @crf_solvers("spacy_sparsecrf.OrthantNewton.v1")
 @dataclass(kw_only=True, eq=False)
 class OrthantNewton(BatchSolver):
-    """Stands for a solver that is gone: a pipeline loads and predicts, but is not trained.
+    """Stands for a removed solver: a pipeline loads and predicts, but is not trained.
 
-    The settings are those that configs of stored pipelines have.
-    RAISES: SparseCRFError where a setting that all solvers have is out of range.
+    Its settings are those in configs of saved pipelines.
+    RAISES: SparseCRFError if a setting that all solvers have is out of range.
     """
 
-    gone = True
+    removed = True
 
     stored: int = -1
     xi: float = 0.1

@@ -1,9 +1,9 @@
-"""A sequence by its own log-potentials, as the dual of the likelihood has it.
+"""Inference in a sequence from its own log-potentials, the variables of the dual.
 
-Every sequence has log-potentials *theta^i*, factors of its labels, of which the first token's have
-the pairs with the start label in them, and of the pairs of its groups. Its marginals, entropy and
-log Z follow from these alone, whatever the weights: each group has a matrix of potentials of its
-own, and where a token has none it is the mask.
+Every sequence has log-potentials *theta^i*: factors of its labels, those of the first token
+including the pairs with the start label, and of the pairs of its groups. Its marginals, entropy and
+log Z follow from these alone, whatever the weights: each group has its own matrix of potentials,
+and tokens without a group have the mask.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,7 @@ class Moves(NamedTuple):
 
 @inner
 def factors_of(s: int, grouped: Grouped, factors: Factors) -> Factors:
-    """Those of sequence s, of those of all sequences."""
+    """Return the factors of sequence s, from those of all sequences."""
     offsets, seq_ptr = grouped.tables.sequences.offsets, grouped.groups.seq_ptr
     nodes = factors.nodes[offsets[s] : offsets[s + 1]]
     return Factors(nodes, factors.pairs[seq_ptr[s] : seq_ptr[s + 1]])
@@ -59,7 +59,7 @@ def factors_of(s: int, grouped: Grouped, factors: Factors) -> Factors:
 
 @inner
 def first_factors(like: Factors, factors: Factors) -> Factors:
-    """The first of a workspace, as many as others are."""
+    """Return the first factors of a workspace, as many as `like` has."""
     return Factors(factors.nodes[: len(like.nodes)], factors.pairs[: len(like.pairs)])
 
 
@@ -71,7 +71,7 @@ def _axpy(factor: float, way: Floats, base: Floats, out: Floats) -> None:
 
 @inner
 def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
-    """Out = base + factor way, all of the same sequence."""
+    """Set out = base + factor way, all of the same sequence."""
     _axpy(factor, way.nodes.reshape(-1), base.nodes.reshape(-1), out.nodes.reshape(-1))
     _axpy(factor, way.pairs.reshape(-1), base.pairs.reshape(-1), out.pairs.reshape(-1))
 
@@ -85,7 +85,7 @@ def dot(one: Factors, other: Factors) -> float:
 
 @inner
 def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
-    """Whether something is more than WIDEST below the largest of block[:, :n_labels].
+    """Return whether a number is more than WIDEST below the largest of block[:, :n_labels].
 
     raised: whether it is raised to that.
     """
@@ -104,9 +104,9 @@ def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
 
 @inner
 def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
-    """Whether log-potentials are out of range of their token's, or of their group's.
+    """Return whether log-potentials are out of range within their token, or their group.
 
-    raised: whether those that are get into it.
+    raised: whether those are raised to the range.
     """
     found = False
     for t in range(len(factors.nodes)):
@@ -118,11 +118,11 @@ def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
 
 @inner
 def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores: Factors) -> None:
-    """The log-potentials of sequence s at weights theta [K].
+    """Compute the log-potentials of sequence s at weights theta [K].
 
     matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
     """
-    tables, groups, context_rows = grouped.tables, grouped.groups, grouped.tables.context_rows
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
     n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
     begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
     for i in range(len(nodes)):
@@ -130,9 +130,9 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
         score_token(begin + i, n_labels, tables.unigrams, theta, nodes[i])
     # The start row of the first token's context, then the groups.
     for g in range(-1, len(scores.pairs)):
-        c = context_rows.context[begin] if g < 0 else groups.context[first + g]
+        c = context_blocks.context[begin] if g < 0 else groups.context[first + g]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
-        rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
         score_pairs(matrix, rows, n_labels, tables.bigrams, pair_theta)
         if g < 0:
             for y in range(n_labels):
@@ -158,7 +158,7 @@ def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
         for i in range(n_labels):
             row = psi[g + 1, i]
             for y in range(padded):
-                # What is illegal may lie above the shift.
+                # Invalid pairs may lie above the shift.
                 row[y] = pairs[g, i, y] if mask[i, y] > 0.0 else top
             exp_shifted(row, padded, top)
             for y in range(padded):
@@ -167,7 +167,7 @@ def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
 
 @inner
 def _place(s: int, groups: Groups, context: Ints) -> None:
-    """The matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
+    """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
     first = groups.seq_ptr[s]
     for i in range(len(context)):
         context[i] = 0

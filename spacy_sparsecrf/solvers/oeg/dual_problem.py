@@ -34,13 +34,13 @@ class DualPoint:
 
     @property
     def arrays(self) -> DualArrays:
-        """As the kernels take them."""
+        """The point as an argument of kernels."""
         theta = Factors(self.node_theta, self.pair_theta)
         return DualArrays(theta, Factors(self.nodes, self.pairs), self.log_z, self.steps)
 
 
 def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
-    """Potentials of a sequence's groups, after the mask [Y, Yp]; their start rows are 1."""
+    """Allocate potentials of a sequence's groups, after the mask [Y, Yp]; start rows are 1."""
     n_labels, padded = mask.shape
     psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
     psi[0, :n_labels] = mask
@@ -50,7 +50,7 @@ def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
 
 
 def _own_contexts(n: int, is_free: bool) -> Contexts:
-    """A context for each of n matrices; is_free: whether the first, the mask, is of ones."""
+    """Return a context for each of n matrices; is_free: whether the first, the mask, is ones."""
     constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
     constant[0] = is_free
     labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
@@ -77,7 +77,7 @@ class DualProblem(FactorStorage):
         mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
         potentials, longest = _own_potentials(mask, most + 1), len(work.tokens)
         contexts = _own_contexts(most + 1, legal is None)
-        # No sequence has a constrained copy.
+        # No sequence has a clamped lattice.
         pairs = Pairs(n_labels, contexts, potentials)
         work = work._replace(pairs=pairs, copy=work.vectors)
 
@@ -90,7 +90,7 @@ class DualProblem(FactorStorage):
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float
     ) -> tuple[DualPoint, float]:
-        """The distributions that weights theta [K] give, and the sum of their entropies.
+        """Return the distributions that weights theta [K] give, and the sum of their entropies.
 
         gold: what is added to the log-potential of each gold label; step: first step size.
         """
@@ -105,7 +105,7 @@ class DualProblem(FactorStorage):
         return point, float(begin_chains(self._grouped, theta, point.arrays, *workspaces))
 
     def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
-        """The weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
+        """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
         return self.gradient(working, point.nodes, point.pairs) / -l2
 
     def ascend(
@@ -114,7 +114,7 @@ class DualProblem(FactorStorage):
         """Ascend over sequences; see `oeg.ascend`.
 
         order: [steps] int64, of the sequences; theta: [K], the point's weights, in and out.
-        RETURNS: by how much D has grown, and the number of evaluations.
+        RETURNS: the increase of D, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
         rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks
 from ...kernels.sequence import scatter, square_norm
 from .dual import (
     ChainSpace,
@@ -18,7 +18,7 @@ from .dual import (
     score_chain,
 )
 
-# Step sizes that are tried for a sequence before it is left as it is.
+# Step sizes to try for a sequence before it is left unchanged.
 _MAX_TRIALS = 20
 # From the distribution of the weights itself no step leads on.
 _LARGEST_STEP = 1.0
@@ -56,9 +56,9 @@ def _begin_chain(
 def begin_chains(
     grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
-    """Evaluate all sequences by log-potentials to which those that weights give are added.
+    """Add the log-potentials that weights give to those of all sequences, and evaluate them.
 
-    What is out of range is raised to it.
+    Log-potentials out of range are raised to it.
 
     theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
     RETURNS: the sum of the sequences' entropies, times their weights.
@@ -82,17 +82,19 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
         return 0.5 * both
     if fall < 0.0:
         return 0.0
-    # What is not a number stays that.
+    # NaN stays NaN.
     return both if fall > both else fall
 
 
 @inner
-def _move(s: int, own_rows: OwnRows, factor: float, theta: Floats, change: Floats) -> None:
+def _move(
+    s: int, sequence_blocks: SequenceBlocks, factor: float, theta: Floats, change: Floats
+) -> None:
     """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
-    weight_ptr = own_rows.weight_ptr
-    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+    weight_ptr = sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
-            # A change that is not taken need not be a number.
+            # A rejected change may be NaN.
             if factor > 0.0:
                 theta[k] -= factor * change[k]
             change[k] = 0.0
@@ -111,7 +113,7 @@ def _gain_of(
     moves: Moves,
     space: ChainSpace,
 ) -> tuple[float, float]:
-    """What the dual gains by a step of sequence s to the log-potentials of `moves.trial`.
+    """Return the gain of the dual by a step of sequence s to the log-potentials of `moves.trial`.
 
     gold_way: the direction along gold labels; moves: `way`, `trial` and `fresh` are of the
     sequence, and `fresh` is the change of its residuals in the end; theta: [K], which moves if the
@@ -131,8 +133,8 @@ def _gain_of(
     slope = dot(way, fresh)
     scatter(s, grouped, fresh, change)
     gain = slope - weight * _divergence(step, slope / weight, fall, small)
-    gain -= square_norm(s, grouped.own_rows, change) / (2.0 * l2)
-    _move(s, grouped.own_rows, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
+    gain -= square_norm(s, grouped.sequence_blocks, change) / (2.0 * l2)
+    _move(s, grouped.sequence_blocks, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
     return gain, reached
 
 
@@ -181,7 +183,7 @@ def ascend(
         now = _begin_moves(s, grouped, theta, own, moves, space)
         gold_way = gold_sum(s, grouped, now.way)
         step, gain, reached = point.steps[s], -1.0, 0.0
-        # What is not a number is no gain, nor is what numbers cannot hold.
+        # NaN and overflow are no gain.
         for _ in range(_MAX_TRIALS):
             axpy(step, now.way, own, now.trial)
             if not is_wide(n_labels, now.trial, False):

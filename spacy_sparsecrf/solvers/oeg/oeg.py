@@ -1,4 +1,17 @@
-"""Online exponentiated gradient: ascent of the dual, a sequence at a time."""
+"""OEG: online exponentiated gradient, ascent of the dual, a sequence at a time.
+
+Minimises F(w) = l(w) + l2 / 2 |w|^2 through its dual (see `DualProblem`; Collins et al. 2008), for
+one sequence i after another, by
+
+    alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
+    w = (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi])
+
+with alpha_i a distribution of its label sequences in factored form: log-potentials theta^i := (1 -
+eta_i) theta^i + eta_i s, s those that w gives. eta_i is halved until the dual does not fall, and
+then grows. The dual converges linearly to the minimum from below, at a rate that falls with l2: a
+baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all solvers do (see
+`base`).
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -24,7 +37,7 @@ from .dual_problem import DualPoint, DualProblem
 
 @dataclass
 class OegState(DualPoint, SolverState):
-    """Where online exponentiated gradient stands.
+    """The state of online exponentiated gradient.
 
     theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
     from), and gradient of loss + l2 there; value: the objective there; dual: the dual's value D, no
@@ -39,19 +52,12 @@ class OegState(DualPoint, SolverState):
 @crf_solvers("spacy_sparsecrf.OEG.v1")
 @dataclass(kw_only=True, eq=False)
 class OEG(BatchSolver):
-    """Online exponentiated gradient (Collins et al. 2008), on the dual of loss + l2.
+    """Online exponentiated gradient (Collins et al. 2008); its update: see the module.
 
-        alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
-        w = (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi])
-
-    for one sequence i after another, with alpha_i a distribution of its label sequences in factored
-    form: log-potentials theta^i := (1 - eta_i) theta^i + eta_i s, s those that w gives. eta_i is
-    halved until the dual does not fall, and then grows. The dual converges linearly to the minimum
-    from below, at a rate that falls with l2: a baseline of Schmidt et al. (2015), slow where l2 is
-    small. The objective that is reported is that of w, which need not fall at first. A pass is
-    over all sequences, in random order; after it the whole gradient is evaluated. Memory: twice
-    that of SAG (see `DualProblem`). It begins at the distributions of the first weights; where
-    these are zero, near the gold labels, so that w is near zero.
+    The reported objective is that of w, which may rise at first. A pass is over all sequences, in
+    random order; then the whole gradient is evaluated. Memory: twice that of SAG (see
+    `DualProblem`). It starts at the distributions of the first weights; if these are zero, near the
+    gold labels, so that w is near zero.
 
     first_step: eta at first, at most 1, with which alpha_i becomes the distribution that w gives.
     grow: factor of eta after a step, which the paper does not give.
@@ -110,7 +116,7 @@ class OEG(BatchSolver):
         dual = loss.derived(DualProblem)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
         state.n_passes += 1
-        # Anew, so that the rounding errors of many small changes do not add up.
+        # Computed again, so that rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
         gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.compiled import inner, kernel
-from ...kernels.layout import Factors, Floats, Grouped, Ints, OwnRows, SequenceWorkspace
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
 from ...kernels.lazy import advance
 from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
 from ...kernels.sgd import forget
@@ -119,14 +119,14 @@ def _find_curvature(
 
     f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
 
-    number: of the next work, others follow, see `build_visited`; loss: f of sequence s; mean: of
+    number: of the next work, others follow, see `build_for_tokens`; loss: f of sequence s; mean: of
     the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
     or the first L; exchange: with g where the sequence has weights.
     RETURNS: L, and the number of evaluations, 0 where there was no search.
     """
     gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
     sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
-    own, weight_ptr = grouped.own_rows, grouped.own_rows.weight_ptr
+    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
     length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
     norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
     searched = norm > rules.least_norm
@@ -153,11 +153,15 @@ def _find_curvature(
 
 @inner
 def _apply_change(
-    s: int, own_rows: OwnRows, pull: float, average: Average, exchange: GradientExchange
+    s: int,
+    sequence_blocks: SequenceBlocks,
+    pull: float,
+    average: Average,
+    exchange: GradientExchange,
 ) -> None:
     """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
-    theta, total, weight_ptr = average.theta, average.total, own_rows.weight_ptr
-    for row in own_rows.rows[own_rows.ptr[s] : own_rows.ptr[s + 1]]:
+    theta, total, weight_ptr = average.theta, average.total, sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
             total[k] += exchange.change[k]
             theta[k] -= pull * exchange.change[k]
@@ -214,7 +218,7 @@ def sag_pass(
     RETURNS: how many times the forward pass alone was run, in line searches.
     """
     curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
-    own, n_forward, n_seen = grouped.own_rows, 0, seen_first(curvatures, progress.order)
+    own, n_forward, n_seen = grouped.sequence_blocks, 0, seen_first(curvatures, progress.order)
     pending = Pending(average.theta, average.total, rules.l1, steps)
     forget(exchange.work)
     for i in range(len(draws)):

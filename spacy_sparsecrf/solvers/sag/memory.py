@@ -32,7 +32,7 @@ class StoredGradients(FactorStorage):
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
         sums, tops = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
         set_leaves(sums, tops, average.curvatures)
-        reached = np.zeros(len(self._grouped.own_rows.weight_ptr) - 1, np.int64)
+        reached = np.zeros(len(self._grouped.sequence_blocks.weight_ptr) - 1, np.int64)
         steps = Steps(reached, np.zeros(len(draws) + 1), np.zeros(len(draws) + 1))
         progress = Progress(sums, tops, np.zeros(self.n_sequences, np.int64), steps)
         return int(sag_pass(draws, rules, self._grouped, average, progress, self._exchange))

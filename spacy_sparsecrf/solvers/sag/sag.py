@@ -1,4 +1,18 @@
-"""SAG and SAGA: stochastic gradients with a memory of each sequence's last one."""
+"""SAG and SAGA: stochastic average gradient with non-uniform sampling (Schmidt et al. 2015).
+
+Minimises F(w) = sum_i f_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over n sequences, for each that is drawn, by
+
+    w := prox((1 - alpha lambda) w - (alpha / m) d)          (equation 4; algorithm 1, line 15)
+
+with d the sum of the last gradients of the m sequences seen so far, and lambda = l2 / n. Steps
+alpha and draws follow estimates L_i of the Lipschitz constants of the gradients, by a line search
+(algorithm 2, section 5): no step needs tuning. Convergence is linear if l2 > 0. l1 acts by a
+proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts as l1 / m, as
+d does.
+
+Stops as all solvers do (see `base`), by the whole gradient after a pass of n draws; or, as in line
+3 of algorithm 1 with "or" for "and" (section 4.1), by d once all sequences were seen.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,12 +51,13 @@ _RELAX = 0.95
 
 @dataclass
 class SagState(SolverState):
-    """Where SAG stands.
+    """The state of SAG.
 
     total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
-    Yp]: what is stored (see `FactorStorage`); curvatures: [n], estimates L_i, 0 where a sequence
-    was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution: what steps are
-    divided by; n_passes: passes done, which with the seed give the draws of the next.
+    Yp]: the stored residuals (see `FactorStorage`); curvatures: [n], estimates L_i, 0 where a
+    sequence was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution:
+    divisor of the steps; n_passes: passes done, which with the seed determine the draws of the
+    next.
     """
 
     total: Floats
@@ -55,7 +70,7 @@ class SagState(SolverState):
 
     @property
     def average(self) -> Average:
-        """As the kernel takes it."""
+        """The state as an argument of kernels."""
         stored = Factors(self.nodes, self.pairs)
         return Average(self.theta, self.total, stored, self.curvatures, self.common)
 
@@ -63,26 +78,18 @@ class SagState(SolverState):
 @crf_solvers("spacy_sparsecrf.SAG.v1")
 @dataclass(kw_only=True, eq=False)
 class SAG(BatchSolver):
-    """Stochastic average gradient with non-uniform sampling (Schmidt et al. 2015), or SAGA.
+    """Stochastic average gradient (Schmidt et al. 2015), or SAGA; its update: see the module.
 
-        w := prox((1 - alpha lambda) w - (alpha / m) d)
-
-    with d the sum of the last gradients of the m sequences that were seen (equation 4; lambda =
-    l2 / n). Steps and draws follow estimates L_i of the Lipschitz constants of the gradients, by a
-    line search (algorithm 2): no step is to be tuned. The convergence is linear where l2 > 0. l1 is
-    met by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts
-    as l1 / m, as d does. A pass is as many draws as there are sequences; after it the whole
-    gradient is evaluated, which tells whether steps were too long. Memory: b Yp (N + G Y) bytes,
-    see `FactorStorage`.
+    A pass is as many draws as there are sequences; then the whole gradient is evaluated, which
+    shows whether steps were too long. Memory: b Yp (N + G Y) bytes, see `FactorStorage`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
-        of the draws of sequences not seen yet, half of the others in proportion to L_i.
+        of the draws are of sequences not seen yet, half of the others in proportion to L_i.
     method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
-    stopping: what is to be at most `tolerance` from the penalty's subdifferential: minus the
-        "gradient" of the whole loss, or, as in the paper's algorithm 1, minus the sum d of the
-        gradients in "memory", once all sequences were seen; the objective may then end higher, as
-        d is out of date.
+    stopping: what must be at most `tolerance` from the penalty's subdifferential: minus the
+        "gradient" of the whole loss; or minus the sum d of the gradients in "memory", once all
+        sequences were seen: the objective may then end higher, as d is out of date.
     first_curvature: L of the first sequence, for "nus" of each.
     fresh: "nus*" starts a sequence's search from this share of the mean of L_i.
     revisit: factor of L_i before a later search, 0 for the rule's own: 0.9 for "nus*", 0.5 for
@@ -135,9 +142,9 @@ class SAG(BatchSolver):
         source: Longs,
         gradient: Floats,
     ) -> SagState:
-        """Carry weights and memory over, and make the sum d anew; see `BatchSolver.remap`.
+        """Carry weights and memory over, and sum d again; see `BatchSolver.remap`.
 
-        What is stored does not depend on the working set.
+        The stored residuals do not depend on the working set.
         """
         total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
         carried: SagState = super().remap(loss, penalty, state, source, gradient)
@@ -146,8 +153,8 @@ class SAG(BatchSolver):
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
 
-        A pass that leads to a point without finite objective is undone, its memory is cleared, and
-        steps are halved; they are halved also after one that raised the objective.
+        If the objective is not finite then, the pass is undone, the memory is cleared and steps are
+        halved; steps are also halved after a pass that raised the objective.
         """
         n = loss.derived(StoredGradients).n_sequences
         was_complete = bool(state.curvatures.min() > 0.0)
@@ -170,7 +177,7 @@ class SAG(BatchSolver):
         return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
-        """Draw as many sequences as there are; the number of evaluations in line searches."""
+        """Draw as many sequences as there are; return the number of evaluations in searches."""
         memory = loss.derived(StoredGradients)
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))

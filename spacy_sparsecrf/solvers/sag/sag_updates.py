@@ -1,10 +1,10 @@
-"""How far SAG steps, and whom it visits (Schmidt et al. 2015, section 5).
+"""The steps and draws of SAG (Schmidt et al. 2015, section 5).
 
 Sequences are drawn in proportion to numbers that change, by a binary tree of sums and maxima. Their
 *curvature*, the Lipschitz constant of their gradient, is found by a search.
 
-Steps along a constant direction are made up for when a weight is next seen. Step s of a pass, for a
-weight w that sequence s does not touch, is
+Steps along a constant direction are done lazily, when a weight is next needed. Step s of a pass,
+for a weight w that sequence s does not have, is
 
     w := soft((1 - alpha_s lambda) w - q_s d, q_s l1),        soft(v, c) = sign(v) max(|v| - c, 0)
 
@@ -27,7 +27,7 @@ import numpy as np
 from ...kernels.compiled import inner, kernel
 from ...kernels.layout import Floats, Ints
 
-# How sequences are drawn: all alike; those not yet seen first of all; half of them by curvature.
+# How sequences are drawn: uniformly; sequences not seen yet first; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
 
 

@@ -101,7 +101,8 @@ def test_features_that_no_template_makes():
 
 
 def test_components_whose_features_have_no_names():
-    for config in ({"names": False}, {"features": {"templates": ["b:", "u:vector[0]"]}}):
+    nameless, of_numbers = {"store_feature_names": False}, {"templates": ["b:", "u:vector[0]"]}
+    for config in (nameless, {"features": of_numbers}):
         nlp = blank_with(**config)
         nlp.vocab.reset_vectors(width=2)
         for word in {word for words, _ in SENTENCES for word in words}:

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.lattice import Shard
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits, in_sequence, in_waves
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits, interleaved_order, sequential_order
 from spacy_sparsecrf.parallel import cut
 
-from .layouts import LAYOUTS, in_every_layout
-from .test_contexts import OPTIONS, evaluate, restricted, sparse_problem
+from .layouts import LAYOUTS
+from .test_contexts import evaluate, restricted, sparse_problem
 
 LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
 
@@ -42,9 +42,9 @@ def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
     matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
     context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
     chunks = cut(np.diff(shard.offsets), n_chunks)
-    walk = in_waves(shard, chunks, together, context, matrix_of)
-    order = walk.order
-    assert walk.together == together
+    batch = interleaved_order(shard, chunks, together, context, matrix_of)
+    order = batch.order
+    assert batch.together == together
     runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
     # Tokens count from the first of their run.
     first_of_run = np.concatenate(
@@ -65,18 +65,7 @@ def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
 
 
 def test_in_sequence_tokens_stay_where_they_are():
-    assert in_sequence(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
-
-
-@pytest.mark.parametrize("together", [1, 3, 99])
-@in_every_layout
-@pytest.mark.parametrize("options", OPTIONS)
-def test_waves_equal_enumeration(limits, options, together):
-    problem = sparse_problem(71, 4, LENGTHS, **options)
-    value, gradient = evaluate(problem, limits=in_waves_of(together, limits))
-    expected, expected_gradient = problem.loss()
-    assert value == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(gradient, expected_gradient[problem.theta != 0.0], atol=1e-11)
+    assert sequential_order(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
 
 
 @pytest.mark.parametrize("n_labels", range(1, 41))
@@ -90,28 +79,6 @@ def test_waves_change_nothing_at_every_padding(n_labels, precision, atol):
         other, other_gradient = evaluate(problem, limits=alone)
         assert value == pytest.approx(other, rel=atol, abs=atol)
         np.testing.assert_allclose(gradient, other_gradient, atol=atol * len(gradient))
-
-
-@in_every_layout
-def test_waves_give_the_same_bits_in_any_number_of_threads(limits):
-    problem = sparse_problem(72, 9, LENGTHS * 3, n_bigram=2)
-    waves = in_waves_of(99, limits, n_chunks=2)
-    results = [evaluate(problem, n_threads=n, limits=waves) for n in (1, 2, 7)]
-    for value, gradient in results[1:]:
-        assert value == results[0][0]
-        np.testing.assert_array_equal(gradient, results[0][1])
-
-
-@pytest.mark.parametrize("n_labels", [3, 8, 25])
-def test_the_number_of_chunks_changes_only_the_order_of_sums(n_labels):
-    problem = sparse_problem(74, n_labels, LENGTHS * 3, n_bigram=2, missing=0.1)
-    results = []
-    for n_chunks in (1, 2, 7, 64):
-        waves = in_waves_of(99, n_chunks=n_chunks)
-        results.append(evaluate(problem, n_threads=2, limits=waves))
-    for value, gradient in results[1:]:
-        assert value == pytest.approx(results[0][0], rel=1e-13)
-        np.testing.assert_allclose(gradient, results[0][1], atol=1e-12 * len(gradient))
 
 
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
@@ -128,4 +95,4 @@ def test_waves_rewrite_the_matrices_of_extreme_entries(scale):
 def test_whole_chunks_go_together_where_matrices_are_large():
     for n_labels, together in ((10, LIMITS.together), (120, 1 + 40 * len(LENGTHS))):
         problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
-        assert restricted(problem).pairs.walks[0].together == together
+        assert restricted(problem).pairs.batch_orders[0].together == together
