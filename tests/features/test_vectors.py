@@ -96,11 +96,17 @@ def test_no_vectors_and_those_of_another_width(template: str) -> None:
         with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now one of {width}"):
             features([doc])
     features.initialize()
-    assert sum(features([three]).hashes.shape) + sum(features([three]).values.shape) == 5
+    found = features([three])
+    assert found.hashes.shape[1] + found.values.shape[1] == 3
 
 
-@TEMPLATES
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        *(("u:vector(2)[0]", value) for value in (np.nan, np.inf, -np.inf)),
+        *(("u:vector[0]", value) for value in (np.nan, np.inf, -np.inf, 1e300)),
+    ],
+)
 def test_vectors_that_are_not_finite(template: str, value: float) -> None:
     doc = Doc(Vocab(), words=["good", "bad"])
     doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
