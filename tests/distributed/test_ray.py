@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,10 @@ from spacy_sparsecrf.errors import SparseCRFError
 from ..cli.commands import run
 from .cases import Here, begun, learnt, steps, write_parts
 
-INSTALL = "Ray is not installed: pip install 'spacy-sparsecrf[ray]'"
-pytestmark = [
-    pytest.mark.skipif(find_spec("ray") is None, reason=INSTALL),
-    # Ray leaves sockets and processes to the garbage collector.
-    pytest.mark.filterwarnings("ignore"),
-]
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
+
+# Ray leaves sockets and processes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    """One cluster for all tests; Ray is imported here, not where tests are collected."""
-    import ray
-
+    """One cluster for all tests, which is taken as it runs in this process."""
     settings = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200_000_000}
     ray.init(address="local", log_to_driver=False, logging_level="ERROR", **settings)
     try:
