@@ -1,6 +1,6 @@
-"""Plots: figures of matplotlib, where it is installed, as .png and .svg files."""
+"""Plots: matplotlib figures as .png and .svg files; without matplotlib, none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DPI = 120
+_STYLES = ("-", "--", ":", "-.")
 
 
 def new_figure(width: float, height: float) -> "Figure | None":
-    """A figure of so many inches; None, and a word of it, where matplotlib is not installed."""
+    """Return a figure of this size in inches; warn and return None without matplotlib."""
     try:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
@@ -25,12 +26,15 @@ def new_figure(width: float, height: float) -> "Figure | None":
     return figure
 
 
-def colours(names: Sequence[str]) -> Mapping[str, tuple[Any, int]]:
-    """A colour for each name, and how often the ten that there are had been given before."""
+def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return a colour, a line style and a label for each name."""
     import matplotlib
 
     table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
-    return {name: (table[i % len(table)], i // len(table)) for i, name in enumerate(names)}
+    return {
+        name: {"color": table[i % len(table)], "ls": _STYLES[i // len(table)], "label": name}
+        for i, name in enumerate(names)
+    }
 
 
 def label(axes: Any, **settings: Any) -> None:

@@ -1,0 +1,5 @@
+"""From measurement to table: child processes, rows of results, races, tables, plots, documents."""
+
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
