@@ -1,12 +1,14 @@
 """A program as users of python-crfsuite write it: a file of tokens, features as strings, a model.
 
+    python -m bench.user_program KIND DATA MODEL C1 C2 ITERATIONS
+
 A line of the file is a token, tab-separated: its word, a column, its label; an empty line ends a
-sentence. The column is 1 where a space follows, or the part of speech where chunks are learnt, and
-not read where entities are. The features are the tests of our default templates.
+sentence. The column is 1 if a space follows, or the part of speech for chunks; it is not read for
+entities. The features are those of our default templates.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -14,13 +16,15 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer()
 Rows = list[list[str]]
+Item = dict[str, Any]
+# Dict features, from words and tags.
+Recipe = Callable[[Sequence[str], Sequence[str]], list[Item]]
 _PAD = 3
 
 
 class Kind(str, Enum):
-    """What the labels are."""
+    """Kind of the labels."""
 
     TAGS = "tags"
     CHUNKS = "chunks"
@@ -41,7 +45,7 @@ def read(path: Path) -> Iterator[Rows]:
 
 @cache
 def shape(word: str) -> str:
-    """X, x and d for letters and digits, of equal ones at most four in a row."""
+    """Return X, x and d for letters and digits, of equal ones at most four in a row."""
     letters = (
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
     )
@@ -50,17 +54,17 @@ def shape(word: str) -> str:
 
 @cache
 def short_shape(word: str) -> str:
-    """The same with one of equal ones in a row."""
+    """Return the shape with one of equal characters in a row."""
     return re.sub(r"(.)\1+", r"\1", shape(word))
 
 
 def padded(values: list[str]) -> list[str]:
-    """Values of the tokens, with those of places before and after them."""
+    """Return values of the tokens, with those of positions before and after them."""
     return ["<3", "<2", "<1", *values, ">1", ">2", ">3"]
 
 
 def of_word(word: str, longest: int) -> list[str]:
-    """The word, its edges and its looks."""
+    """Return the word, its edges and its shape."""
     found = ["bias", "w=" + word, "l=" + word.lower(), "s=" + shape(word)]
     for n in range(1, longest + 1):
         found += [f"p{n}=" + word[:n], f"e{n}=" + word[-n:]]
@@ -80,7 +84,7 @@ def of_word(word: str, longest: int) -> list[str]:
 
 
 def tag_features(rows: Rows) -> list[list[str]]:
-    """Features of words whose parts of speech are looked for."""
+    """Return features of words, for parts of speech."""
     words = [row[0] for row in rows]
     low, shapes = padded([w.lower() for w in words]), padded([shape(w) for w in words])
     ends = padded([w[-3:] for w in words])
@@ -106,7 +110,7 @@ def tag_features(rows: Rows) -> list[list[str]]:
 
 
 def entity_features(rows: Rows) -> list[list[str]]:
-    """Features of words among which there are names."""
+    """Return features of words, for named entities."""
     words = [row[0] for row in rows]
     w, low = padded(words), padded([word.lower() for word in words])
     shapes, short = padded([shape(x) for x in words]), padded([short_shape(x) for x in words])
@@ -133,7 +137,7 @@ def entity_features(rows: Rows) -> list[list[str]]:
 
 
 def chunk_features(rows: Rows) -> list[list[str]]:
-    """Features of words and their parts of speech."""
+    """Return features of words and their parts of speech, for chunks."""
     words = [row[0] for row in rows]
     low, tags = padded([word.lower() for word in words]), padded([row[1] for row in rows])
     found = []
@@ -156,12 +160,101 @@ FEATURES: dict[Kind, Callable[[Rows], list[list[str]]]] = {
     Kind.CHUNKS: chunk_features,
     Kind.ENTITIES: entity_features,
 }
-Model = Annotated[Path, typer.Argument(help="Model file")]
-Data = Annotated[Path, typer.Argument(help="File of tokens")]
 
 
-@app.command()
-def train(kind: Kind, data: Data, model: Model, c1: float, c2: float, iterations: int) -> None:
+# Features as dicts
+
+
+def _tagging_item(words: Sequence[str], i: int) -> Item:
+    """Return features of a token: its string, ends and shape, and some of its neighbours'."""
+    word = words[i]
+    found: Item = {
+        "bias": 1.0,
+        "lower": word.lower(),
+        "suffix3": word[-3:],
+        "suffix2": word[-2:],
+        "prefix2": word[:2],
+        "isupper": word.isupper(),
+        "istitle": word.istitle(),
+        "isdigit": word.isdigit(),
+    }
+    if i > 0:
+        found |= _neighbour("-1", words[i - 1])
+    else:
+        found["begin"] = True
+    if i + 1 < len(words):
+        found |= _neighbour("+1", words[i + 1])
+    else:
+        found["end"] = True
+    return found
+
+
+def _neighbour(name: str, word: str) -> Item:
+    return {
+        f"{name}lower": word.lower(),
+        f"{name}isupper": word.isupper(),
+        f"{name}istitle": word.istitle(),
+    }
+
+
+def tagging_items(words: Sequence[str], tags: Sequence[str]) -> list[Item]:
+    """Return features of a sentence's words; `tags` is not read."""
+    return [_tagging_item(words, i) for i in range(len(words))]
+
+
+def chunking_items(words: Sequence[str], tags: Sequence[str]) -> list[Item]:
+    """Return features of words and parts of speech: the 19 of CRF++'s template for chunks."""
+    w = ["_B-2", "_B-1", *words, "_B+1", "_B+2"]
+    t = ["_B-2", "_B-1", *tags, "_B+1", "_B+2"]
+    return [_chunking_item(*w[i : i + 5], *t[i : i + 5]) for i in range(len(words))]
+
+
+def _chunking_item(
+    a: str, b: str, c: str, d: str, e: str, p: str, q: str, r: str, s: str, t: str
+) -> Item:
+    return {
+        "w-2": a,
+        "w-1": b,
+        "w": c,
+        "w+1": d,
+        "w+2": e,
+        "w-1|w": f"{b}|{c}",
+        "w|w+1": f"{c}|{d}",
+        "t-2": p,
+        "t-1": q,
+        "t": r,
+        "t+1": s,
+        "t+2": t,
+        "t-2|t-1": f"{p}|{q}",
+        "t-1|t": f"{q}|{r}",
+        "t|t+1": f"{r}|{s}",
+        "t+1|t+2": f"{s}|{t}",
+        "t-2|t-1|t": f"{p}|{q}|{r}",
+        "t-1|t|t+1": f"{q}|{r}|{s}",
+        "t|t+1|t+2": f"{r}|{s}|{t}",
+    }
+
+
+RECIPES: dict[str, Recipe] = {"conll2000": chunking_items, "ud": tagging_items}
+
+
+def label(kind: Kind, data: Path, model: Path) -> list[list[str]]:
+    """Return the labels of each sentence."""
+    import pycrfsuite
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(model))
+    return [tagger.tag(FEATURES[kind](rows)) for rows in read(data)]
+
+
+def main(
+    kind: Kind,
+    data: Annotated[Path, typer.Argument(help="File of tokens")],
+    model: Annotated[Path, typer.Argument(help="Model file")],
+    c1: float,
+    c2: float,
+    iterations: int,
+) -> None:
     """Train a model."""
     import pycrfsuite
 
@@ -174,18 +267,5 @@ def train(kind: Kind, data: Data, model: Model, c1: float, c2: float, iterations
     trainer.train(str(model))
 
 
-@app.command()
-def label(kind: Kind, data: Data, model: Model, output: Path) -> None:
-    """Write a line of labels for each sentence."""
-    import pycrfsuite
-
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(model))
-    features = FEATURES[kind]
-    with output.open("w", encoding="utf8") as file:
-        for rows in read(data):
-            file.write("\t".join(tagger.tag(features(rows))) + "\n")
-
-
 if __name__ == "__main__":
-    app()
+    typer.run(main)
