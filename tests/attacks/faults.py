@@ -1,10 +1,11 @@
-"""A fault at the k-th call, for every k: old files are whole, and a second try ends as if nothing.
+"""A fault at the k-th call, for every k: old files stay whole, and a second try succeeds.
 
-    python -m reliability.faults
+    cd project
+    python -m reliability.attacks faults
 
 Each scenario runs with the k-th write, fsync, rename, link, truncate, reservation, mkdir or read of
 a file below its folder failing, or the k-th large allocation, for k = 1, 2, ... until none fails.
-The calls are those of the C library, of which `faults.c` has its own.
+`faults.c` replaces these calls of the C library.
 """
 
 import ctypes
@@ -22,21 +23,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
+import spacy
 import typer
+from measure.processes import run
+from measure.results import Results
+from spacy.tokens import Doc
+from spacy.training import Example
 from wasabi import msg
 
-from .figures import write_figures
+from spacy_sparsecrf.errors import SparseCRFError
 
 SOURCE = Path(__file__).with_name("faults.c")
 _LIBRARY = "SPARSECRF_FAULTS"
 _MOST = 5_000
 
-# What is done, and gives what comes of it.
+# An action, which returns its result.
 Act: TypeAlias = Callable[[], bytes]
 
 
 class Fault(NamedTuple):
-    """What fails: calls with an error of the system, or allocations of so many bytes and more."""
+    """A fault: calls fail with a system error, or allocations of so many bytes and more."""
 
     error: int = errno.EIO
     least_bytes: int = 0
@@ -51,11 +57,7 @@ def build(folder: Path) -> Path:
 
 
 def examples() -> list[Any]:
-    """A few tagged sentences."""
-    import spacy
-    from spacy.tokens import Doc
-    from spacy.training import Example
-
+    """Return a few tagged sentences."""
     nlp, made = spacy.blank("xx"), []
     for i in range(24):
         words = [f"w{(i * 7 + j * j) % 13}" for j in range(2 + i % 6)]
@@ -66,12 +68,10 @@ def examples() -> list[Any]:
 
 
 def train(folder: Path, most: int = 1_000) -> Act:
-    """Training with a checkpoint and the corpus in files, until that has converged.
+    """Return training with a checkpoint and the corpus in files, until it has converged.
 
-    most: steps. RETURNS: what trains, and gives the component, saved.
+    most: steps. The result is the saved component.
     """
-    import spacy
-
     nlp, given = spacy.blank("xx"), examples()
     solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1}
     config = {"n_threads": 1, "l1": 0.5, "l2": 0.1, "solver": {**solver, "window": 0.02}}
@@ -91,24 +91,11 @@ def train(folder: Path, most: int = 1_000) -> Act:
     return act
 
 
-def begin(folder: Path) -> None:
-    """Train as `train` does, and stop early."""
-    train(folder, 2)()
-
-
-def filled(label: str) -> Any:
-    """A component with a weight for a label."""
-    import spacy
-
+def save(folder: Path, label: str = "NEW") -> Act:
+    """Return saving a component with a weight for a label; its result is in files."""
     pipe = spacy.blank("xx").add_pipe("sparse_crf", config={"n_threads": 1})
     pipe.cfg["labels"] = [label, "X"]
     pipe.patch([f"u\tlower[0]=a\t#\t{label}\t1.5"])
-    return pipe
-
-
-def save(folder: Path, label: str = "NEW") -> Act:
-    """Saving a component, whose files are what counts."""
-    pipe = filled(label)
 
     def act() -> bytes:
         pipe.to_disk(folder / "pipe", exclude=["vocab"])
@@ -117,33 +104,27 @@ def save(folder: Path, label: str = "NEW") -> Act:
     return act
 
 
-def save_old(folder: Path) -> None:
-    """Save another component."""
-    save(folder, "OLD")()
-
-
 def _contents(folder: Path) -> bytes:
-    """All files below a folder, with their names."""
+    """Return all files below a folder, with their names."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)
 
 
 class Scenario(NamedTuple):
-    """What is prepared in a folder, what is done there, and whether that is all or nothing.
-
-    ready: RETURNS: what does it, and gives what comes of it, or nothing where that is in files.
+    """A scenario in a folder: what is prepared, what is done, and whether that is all or
+    nothing.
     """
 
-    prepare: Callable[[Path], None] | None
+    prepare: Callable[[Path], object]
     ready: Callable[[Path], Act]
     is_whole: bool
 
 
 SCENARIOS = {
-    "training": Scenario(None, train, False),
-    "training that goes on": Scenario(begin, train, False),
-    "saving": Scenario(None, save, True),
-    "saving over another": Scenario(save_old, save, True),
+    "training": Scenario(lambda folder: None, train, False),
+    "training that goes on": Scenario(lambda folder: train(folder, 2)(), train, False),
+    "saving": Scenario(lambda folder: None, save, True),
+    "saving over another": Scenario(lambda folder: save(folder, "OLD")(), save, True),
 }
 
 
@@ -156,35 +137,31 @@ class Faults:
         self._library.faults_end.restype = ctypes.c_long
 
     def arm(self, folder: Path, at: int, fault: Fault) -> None:
-        """Let the call number `at` fail."""
+        """Let call number `at` fail."""
         arguments = str(folder).encode(), ctypes.c_long(at), fault.error
         self._library.faults_arm(*arguments, ctypes.c_long(fault.least_bytes))
 
     def end(self) -> tuple[int, str]:
-        """How many calls there were, and which failed."""
+        """Return how many calls there were, and which failed."""
         n = int(self._library.faults_end())
         return n, self._library.faults_failed().decode()
 
 
 def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected: bytes) -> str:
-    """Let one call fail, and try again. RETURNS: the call, or nothing where there was none.
+    """Let one call fail, and try again. RETURNS: the call, or "" if there was none.
 
     RAISES: AssertionError that says what does not hold.
     """
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as name:
-        folder = Path(name)
-        if scenario.prepare is not None:
-            scenario.prepare(folder)
-        arguments = faults, scenario, at, fault, expected, folder
+        scenario.prepare(Path(name))
+        arguments = faults, scenario, at, fault, expected, Path(name)
         return _apart(*arguments) if fault.least_bytes else _attempt(*arguments)
 
 
 def _attempt(
     faults: Faults, scenario: Scenario, at: int, fault: Fault, expected: bytes, folder: Path
 ) -> str:
-    """The same, in a folder that is prepared."""
-    from spacy_sparsecrf.errors import SparseCRFError
-
+    """Make the attempt in a folder that is prepared."""
     before, found, raised = _contents(folder), b"", ""
     act = scenario.ready(folder)
     faults.arm(folder, at, fault)
@@ -210,9 +187,9 @@ def _attempt(
 
 
 def _apart(faults: Faults, scenario: Scenario, *arguments: Any) -> str:
-    """The same in a process of its own, which a library may end that is refused memory.
+    """Make the attempt in a child process, which a library may end that is refused memory.
 
-    RETURNS: the call, or by which signal it ended; the second try was as it should be then, too.
+    RETURNS: the call, or the signal by which it ended; the second try succeeded then, too.
     """
     *_, expected, folder = arguments
     fork = multiprocessing.get_context("fork")
@@ -234,7 +211,7 @@ def _apart(faults: Faults, scenario: Scenario, *arguments: Any) -> str:
 
 
 def _send(to: Any, *arguments: Any) -> None:
-    """Send what an attempt returns, and what it raises."""
+    """Send what an attempt returns and raises."""
     try:
         to.send((_attempt(*arguments), ""))
     except Exception as error:
@@ -245,8 +222,7 @@ def try_all(name: str, fault: Fault) -> Counter[str]:
     """Let each call of a scenario fail in turn. RETURNS: how often which."""
     faults, scenario, found = Faults(os.environ[_LIBRARY]), SCENARIOS[name], Counter[str]()
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
-        if scenario.prepare is not None:
-            scenario.prepare(Path(folder))
+        scenario.prepare(Path(folder))
         expected = scenario.ready(Path(folder))() or _contents(Path(folder))
     for at in range(1, _MOST):
         try:
@@ -260,19 +236,14 @@ def try_all(name: str, fault: Fault) -> Counter[str]:
     return found
 
 
-def preloaded(*arguments: str) -> dict[str, dict[str, int]]:
-    """Run this module with the library. RETURNS: what it has found."""
+def preloaded(name: str, allocations: int = 0) -> dict[str, int]:
+    """Try all faults of a scenario in a process with the library. RETURNS: how often which."""
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
         library = str(build(Path(folder)))
-        paths = [str(Path(__file__).resolve().parents[1]), *sys.path]
-        own = {"LD_PRELOAD": library, _LIBRARY: library, "PYTHONPATH": os.pathsep.join(paths)}
-        command = [sys.executable, "-m", "reliability.faults", *arguments]
-        done = subprocess.run(
-            command, env={**os.environ, **own}, capture_output=True, text=True, check=False
-        )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    found: dict[str, dict[str, int]] = json.loads(done.stdout.splitlines()[-1])
+        own = {"LD_PRELOAD": library, _LIBRARY: library}
+        options = ["--scenario", name, "--allocations", str(allocations)]
+        output = run(["python", "-m", "reliability.attacks", "faults", *options], own).output
+    found: dict[str, int] = json.loads(output.splitlines()[-1])
     return found
 
 
@@ -281,25 +252,21 @@ def main(
     allocations: Annotated[
         int, typer.Option(help="Let allocations of so many bytes and more fail instead of calls")
     ] = 0,
-    output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
+    output: Annotated[Path, typer.Option(help="Figures")] = Path(
+        "metrics/reliability/faults.jsonl"
+    ),
 ) -> None:
-    """Let each call fail in turn, and tell what came of it."""
-    arguments = ["--allocations", str(allocations)]
-    names = [scenario] if scenario else list(SCENARIOS)
-    if _LIBRARY not in os.environ:
-        found = {}
-        for name in names:
-            found |= preloaded("--scenario", name, *arguments)
-            msg.text(f"{name}: {sum(found[name].values())} faults: {found[name]}")
-        write_figures(output, found)
-        if any(key.startswith("harm") for counts in found.values() for key in counts):
-            msg.fail("Faults did harm", exits=1)
+    """Let each call fail in turn, and report what happens."""
+    if _LIBRARY in os.environ:
+        logging.disable()
+        warnings.simplefilter("ignore")
+        sys.stdout.write(f"{json.dumps(try_all(scenario, Fault(least_bytes=allocations)))}\n")
         return
-    logging.disable()
-    warnings.simplefilter("ignore")
-    for name in names:
-        typer.echo(json.dumps({name: try_all(name, Fault(least_bytes=allocations))}))
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    results = Results(output, settings={"allocations": allocations}, keep="none")
+    for name in [scenario] if scenario else SCENARIOS:
+        found = preloaded(name, allocations)
+        harm = [key for key in found if key.startswith("harm")]
+        results.add(name, faults=sum(found.values()), calls=found, harm=harm)
+        msg.text(f"{name}: {sum(found.values())} faults: {found}")
+    if any(row["harm"] for row in results.rows.values()):
+        msg.fail("Faults did harm", exits=1)

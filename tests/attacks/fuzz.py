@@ -1,13 +1,15 @@
 """Mutated files, and what users write: each is refused with a code, or accepted, and does no harm.
 
-    python -m reliability.fuzz --files 1000000 --seed 0
-    python -m reliability.fuzz --files 1000000 --seed 0 --written
+    cd project
+    python -m reliability.attacks fuzz --files 1000000 --seed 0
+    python -m reliability.attacks fuzz --files 1000000 --seed 0 --written
 
-Files are tried in a process of their own, in which numba checks all bounds. A file that ends it, or
-takes ten seconds of a processor, or two minutes, counts as a crash, and the next process goes on
-behind it. Which file that was tell the kind, the seed and the number.
+Files are tried in a child process, in which numba checks all bounds. A file that ends it, or takes
+ten seconds of a processor, or two minutes, counts as a crash, and the next process continues after
+it. The kind, the seed and the number identify that file.
 """
 
+import json
 import logging
 import multiprocessing
 import os
@@ -23,7 +25,6 @@ from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
 
-from .figures import write_figures
 from .kinds import KINDS, Kind, model_of, predictions
 from .texts import USER_KINDS
 
@@ -42,7 +43,7 @@ _TURNS_WRITTEN = _WRITTEN * 5 + ["config"]
 # Code that checks bounds is kept apart from other code.
 _CHECKED = {
     "NUMBA_BOUNDSCHECK": "1",
-    "NUMBA_CACHE_DIR": str(Path(__file__).resolve().parents[1] / "metrics" / "checked-kernels"),
+    "NUMBA_CACHE_DIR": str(Path(__file__).parents[2] / "project" / "metrics" / "checked-kernels"),
 }
 
 
@@ -163,7 +164,9 @@ def main(
     kind: Annotated[str, typer.Option(help="One kind only")] = "",
     written: Annotated[bool, typer.Option("--written", help="What users write")] = False,
     minutes: Annotated[float, typer.Option(help="Begin nothing after so long; 0: no end")] = 0.0,
-    output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
+    output: Annotated[Path, typer.Option(help="JSON of the figures")] = Path(
+        "metrics/reliability/fuzz.json"
+    ),
 ) -> None:
     """Try mutated files, and tell how many were refused, accepted, or did harm."""
     turns = [kind] if kind else _TURNS_WRITTEN if written else _TURNS
@@ -176,27 +179,23 @@ def main(
         found[name] += child.fuzz(name, seed * 1_000_003 + number, _CHUNKS.get(name, _CHUNK))
         number += 1
         if number % len(turns) == 0:
-            write_figures(output, found)
+            _write(output, found)
             msg.text(f"{sum(sum(counts.values()) for counts in found.values()):,} of {files:,}")
     child.close()
     for name, counts in found.items():
-        msg.text(f"{name}: {_told(counts)}")
-    write_figures(output, found)
+        n_harm = sum(n for key, n in counts.items() if _is_harm(key))
+        n_refused = sum(counts.values()) - counts["accepted"] - n_harm
+        msg.text(f"{name}: {n_refused} refused, {counts['accepted']} accepted, {n_harm} harm")
+    _write(output, found)
     harm = sum(n for counts in found.values() for key, n in counts.items() if _is_harm(key))
     if harm:
         msg.fail(f"{harm} files did harm", exits=1)
 
 
+def _write(output: Path, found: dict[str, Counter[str]]) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf8")
+
+
 def _is_harm(result: str) -> bool:
     return result.startswith(("uncoded", "crashed"))
-
-
-def _told(counts: Counter[str]) -> str:
-    n_accepted = counts["accepted"]
-    harm = {key: n for key, n in counts.items() if _is_harm(key)}
-    n_refused = sum(counts.values()) - n_accepted - sum(harm.values())
-    return f"{sum(counts.values())} files, {n_refused} refused, {n_accepted} accepted, {harm} harm"
-
-
-if __name__ == "__main__":
-    typer.run(main)

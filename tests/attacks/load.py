@@ -1,6 +1,7 @@
 """Much of everything: threads, processes, distinct words, and the same Docs again and again.
 
-    python -m reliability.load --words 10000000 --docs 1000000
+    cd project
+    python -m reliability.attacks load --words 10000000 --docs 1000000
 
 Labels are those of one thread, and resident memory grows by no more than is stated.
 """
@@ -21,7 +22,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from .figures import write_figures
 from .texts import WORDS, pipeline
 
 _WORDS_IN_DOC = 500
@@ -103,7 +103,6 @@ def processes(nlp: Language, n_words: int, method: str) -> None:
 def main(
     words: Annotated[int, typer.Option(help="Distinct words that are streamed")] = 1_000_000,
     docs: Annotated[int, typer.Option(help="Docs that are replayed")] = 100_000,
-    output: Annotated[Path | None, typer.Option(help="JSON of the figures")] = None,
 ) -> None:
     """Put load on a pipeline of three components, and tell by how much memory grows."""
     with np.errstate(over="ignore"):
@@ -116,10 +115,5 @@ def main(
         replayed, streamed = replay(nlp, docs), stream(nlp, words)
     msg.text(f"{docs} Docs replayed: {replayed:+.1f} MB after the first tenth")
     msg.text(f"{words} distinct words: at most {streamed:+.1f} MB")
-    write_figures(output, {"words": words, "words MB": streamed, "docs": docs, "docs MB": replayed})
     if streamed > MOST_WORDS_MB or replayed > MOST_REPLAY_MB:
         msg.fail("memory grows by more than is stated", exits=1)
-
-
-if __name__ == "__main__":
-    typer.run(main)
