@@ -6,11 +6,13 @@ What users name in Python can be imported from here, and is only imported when i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import old_paths
+
 if TYPE_CHECKING:
+    from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
-    from .model.explanation import DocExplanation, ModelExplanation
     from .model.model import CRFModel
-    from .pipeline.component import SparseCRF
+    from .pipeline.component import SparseCRF, SparseCRFPipe
     from .registry import crf_engines, crf_features, crf_solvers, crf_targets
     from .solvers.base import BatchSolver
     from .targets.base import Target
@@ -24,6 +26,7 @@ __all__ = [
     "ModelExplanation",
     "SparseCRF",
     "SparseCRFError",
+    "SparseCRFPipe",
     "SparseCRFWarning",
     "Target",
     "crf_engines",
@@ -35,10 +38,11 @@ __all__ = [
 _HOMES = {
     "BatchSolver": "solvers.base",
     "CRFModel": "model.model",
-    "DocExplanation": "model.explanation",
-    "ModelExplanation": "model.explanation",
+    "DocExplanation": "analysis.explanation",
+    "ModelExplanation": "analysis.explanation",
     "SparseCRF": "pipeline.component",
     "SparseCRFError": "errors",
+    "SparseCRFPipe": "pipeline.component",
     "SparseCRFWarning": "errors",
     "Target": "targets.base",
     "crf_engines": "registry",
@@ -46,6 +50,8 @@ _HOMES = {
     "crf_solvers": "registry",
     "crf_targets": "registry",
 }
+
+old_paths.install()
 
 # A type checker that saw this would take any name for one that is here.
 if not TYPE_CHECKING:

@@ -2,18 +2,18 @@
 
 import typer
 
-from .cli.annotate import annotate
-from .cli.calibrate import calibrate
+from .analysis.commands.calibrate import calibrate
+from .analysis.commands.error_report import errors
+from .analysis.commands.explain import explain
+from .analysis.commands.path import path
+from .analysis.commands.weights import dump, patch
 from .cli.clusters import clusters
 from .cli.config import config
-from .cli.convert import convert
 from .cli.debug import debug
-from .cli.errors import errors
-from .cli.explain import explain
-from .cli.import_model import import_model
-from .cli.path import path
 from .cli.warmup import warmup
-from .cli.weights import dump, patch
+from .distributed.commands.annotate import annotate
+from .interop.commands.convert import convert
+from .interop.commands.import_model import import_model
 
 app = typer.Typer(
     name="spacy_sparsecrf",

@@ -1,6 +1,6 @@
 """Threads over fixed chunks of work, so that results do not depend on how many threads run.
 
-Teams, whose members have parts of something and are asked all at once.
+Pools of workers, which have a part of the data each and run a method at once.
 
 Vector arithmetic whose result does not depend on how many threads a BLAS library uses.
 """
@@ -69,58 +69,58 @@ class Workers:
         return [found[i] for i in range(len(chunks))]
 
 
-class Team(Protocol):
-    """Objects of one class, each of which has a part of what all of them have.
+class WorkerPool(Protocol):
+    """Objects of one class, each of which has a part of the data.
 
-    What they answer follows from what they were made of and from the calls that are kept, so that
-    one that is lost can be made anew.
+    Results depend only on the factory of the workers and on the calls that are kept, so that a lost
+    worker can be replaced.
     """
 
     def __len__(self) -> int: ...
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        """Call a method of the first members, as many as `each` has arguments for.
+        """Call a method of the first workers, as many as `each` has arguments for.
 
-        keep: whether later calls need that this one was made.
+        keep: whether a replaced worker must repeat this call.
         RETURNS: what each returns, in order.
-        RAISES: SparseCRFError, also that of a member.
+        RAISES: SparseCRFError, also that of a worker.
         """
         ...
 
     def share(self, value: Any) -> Any:
-        """What stands for a value among the arguments of calls: it is sent to each only once."""
+        """Return a handle of a value for the arguments of calls; it is sent to each worker once."""
         ...
 
     def close(self) -> None:
-        """Let the members go."""
+        """Release the workers."""
         ...
 
 
-class LocalTeam:
-    """A team in this process, one member after another. make: makes a member."""
+class LocalWorkerPool:
+    """A pool in this process; its workers run one after another. make: creates a worker."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
-        self._members = [make() for _ in range(n)]
+        self._workers = [make() for _ in range(n)]
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._workers)
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        """See `Team.ask`."""
-        members = self._members[: len(each)]
-        return [getattr(own, method)(*given) for own, given in zip(members, each, strict=True)]
+        """See `WorkerPool.ask`."""
+        workers = self._workers[: len(each)]
+        return [getattr(own, method)(*given) for own, given in zip(workers, each, strict=True)]
 
     def share(self, value: Any) -> Any:
-        """See `Team.share`."""
+        """See `WorkerPool.share`."""
         return value
 
     def close(self) -> None:
-        """See `Team.close`."""
-        self._members = []
+        """See `WorkerPool.close`."""
+        self._workers = []
 
 
 def _n_cores() -> int:
-    """Cores that this process may use, where the system tells."""
+    """Return the number of cores that this process may use, where the system reports it."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

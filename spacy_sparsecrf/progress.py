@@ -1,8 +1,8 @@
-"""Signs of life: what is being done, and how far, while it takes long.
+"""Progress reporting for tasks that take long.
 
-Who does something that can take long says so by `task`. On a terminal a bar shows it, elsewhere
-lines of the log, one within two seconds and then one in less than five. Nothing is shown where
-spaCy's logger lets no warnings pass, or [training.logger] has console_output = false.
+`progress` and `track` report a task: by a bar on a terminal, elsewhere by lines of the log, the
+first within two seconds and then one in less than five. Nothing is shown if spaCy's logger
+suppresses warnings, or [training.logger] has console_output = false.
 """
 
 import logging
@@ -23,14 +23,14 @@ from .errors import Warnings, warn
 ItemT = TypeVar("ItemT")
 
 _spacy = logging.getLogger("spacy")
-# `spacy train` lets only warnings pass, which this is none of: it has a level of its own.
+# `spacy train` shows only warnings, and progress is none: its logger has its own level.
 logger = _spacy.getChild("sparsecrf")
 logger.setLevel(logging.INFO)
 
 _TICK = 0.2  # seconds between two looks at what is being done
 _FIRST = 1.0  # seconds that a task takes before it is shown
 _PAUSE = 3.5  # seconds between two lines
-# Kernels that training needs, and prediction besides: with default settings just these.
+# Kernels that training and, in addition, prediction need with default settings.
 TRAINING_KERNELS, PREDICTION_KERNELS = 34, 6
 _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
@@ -39,11 +39,11 @@ _NOTICE = (
 
 
 class Task:
-    """Something that takes long.
+    """A task that takes long.
 
-    text: what is done; unit: what is counted, in the plural; total: how many there will be, None
-    where that is not known; is_rough: whether that is a guess; done: how many there have been;
-    detail: what else there is to say.
+    text: its name; unit: what is counted, in the plural; total: how many units there will be, None
+    if that is not known; is_rough: whether the total is an estimate; done: units so far; detail:
+    shown after the counts.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Task:
         return f"{self.text}{counted}{detail} ({time.monotonic() - self.since:.0f} s)"
 
 
-class _Signs:
-    """Shows the innermost of the tasks that go on, from a thread that lives as long as they do.
+class _ProgressDisplay:
+    """Shows the innermost of the current tasks, from a thread that lives as long as they do.
 
-    On a terminal a bar is of a task that has gone on for a while, and lines tell of short ones that
-    follow each other: who writes rows in between would not have to share the line with a bar.
+    On a terminal a bar shows a task that has taken a while, and lines of the log show short tasks
+    that follow each other, so that no bar gets between the rows of spaCy's log.
     """
 
     def __init__(self) -> None:
@@ -81,8 +81,8 @@ class _Signs:
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._lines = ExitStack()
-        self._last = time.monotonic()  # when there was a sign
-        self._told: set[str] = set()  # texts of tasks that there was a line of
+        self._last = time.monotonic()  # when something was shown
+        self._logged: set[str] = set()  # texts of tasks that have had a line
         self._bar: tqdm.tqdm[Any] | None = None
         self._drawn: Task | None = None  # the bar's
 
@@ -119,9 +119,9 @@ class _Signs:
         has_taken_long, silence = now - task.since >= _FIRST, now - self._last
         if has_taken_long and sys.stderr.isatty():
             self._draw(task)
-        elif silence >= _PAUSE or (has_taken_long and task.text not in self._told):
+        elif silence >= _PAUSE or (has_taken_long and task.text not in self._logged):
             logger.info("%s", task)
-            self._told.add(task.text)
+            self._logged.add(task.text)
         else:
             return
         self._last = now
@@ -131,10 +131,10 @@ class _Signs:
             self._close()
             form = None if task.unit else "{desc} {elapsed}{postfix}"
             own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
-            # tqdm draws nothing on a terminal that does not tell its size.
+            # tqdm draws nothing on a terminal whose size is not known.
             width, height = shutil.get_terminal_size()
             place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
-            # With a delay it is not drawn before it is told how much is done.
+            # With a delay it is not drawn before its counts are set.
             self._bar, self._drawn = tqdm.tqdm(**own, **place, delay=1e-3), task
             self._bar.start_t -= time.monotonic() - task.since
         self._bar.n = task.done
@@ -147,17 +147,17 @@ class _Signs:
         self._bar = None
 
 
-_signs = _Signs()
+_display = _ProgressDisplay()
 
 
 def be_quiet(is_quiet: bool) -> None:
-    """Show nothing from now on, or show everything again."""
-    _signs.is_quiet = is_quiet
+    """Turn progress reporting off, or on again."""
+    _display.is_quiet = is_quiet
 
 
 @contextmanager
-def task(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
-    """Say that something is done that can take long, for as long as it does; see `Task`."""
+def progress(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
+    """Report a task for the duration of the body; see `Task`."""
     own = Task(text, unit, total)
     with showing(own):
         yield own
@@ -165,22 +165,22 @@ def task(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
 
 @contextmanager
 def showing(own: Task) -> Iterator[None]:
-    """Show a task, which may have gone on before."""
-    if _signs.is_quiet or not _spacy.isEnabledFor(logging.WARNING):
+    """Show a task, which may have been shown before."""
+    if _display.is_quiet or not _spacy.isEnabledFor(logging.WARNING):
         yield
         return
-    _signs.begin(own)
+    _display.begin(own)
     try:
         yield
     finally:
-        _signs.end(own)
+        _display.end(own)
 
 
-def followed(
+def track(
     items: Iterable[ItemT], text: str, unit: str, total: int | None = None
 ) -> Iterator[ItemT]:
-    """Count items while they pass, see `Task`."""
-    with task(text, unit, total) as own:
+    """Report items as they pass, see `Task`."""
+    with progress(text, unit, total) as own:
         yield from own.over(items)
 
 
@@ -190,9 +190,9 @@ _compiling = Task("Compiling", "kernels", is_rough=True)
 
 
 def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
-    """Show from now on what is compiled; warn if that will have to be done again. Imports numba.
+    """Report kernels as they are compiled, and warn if they cannot be cached. Imports numba.
 
-    n_kernels: about how many will be needed; with_notice: whether to log why, and what to do.
+    n_kernels: about how many will be needed; with_notice: whether to log the reason.
     """
     _compiling.total = max(_compiling.total or 0, _compiling.done + n_kernels)
     listener = _listener()
@@ -207,7 +207,7 @@ def _listener() -> Any:
     from .kernels.compiled import is_kept
 
     class Listener(event.Listener):
-        """Hears from numba of kernels; some are compiled within others, and count too."""
+        """Receives numba's compile events; kernels compiled within others count too."""
 
         def __init__(self) -> None:
             self.with_notice = True

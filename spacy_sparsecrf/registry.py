@@ -2,6 +2,8 @@
 
 Third parties add to them through the entry point groups `spacy_sparsecrf_crf_features`,
 `spacy_sparsecrf_crf_targets`, `spacy_sparsecrf_crf_solvers` and `spacy_sparsecrf_crf_engines`.
+`crf_add_ons` has the optional parts of the package, which the core imports by these names only; see
+`pipeline.add_ons`.
 """
 
 from typing import Any
@@ -12,9 +14,10 @@ crf_features = catalogue.create("spacy_sparsecrf", "crf_features", entry_points=
 crf_targets = catalogue.create("spacy_sparsecrf", "crf_targets", entry_points=True)
 crf_solvers = catalogue.create("spacy_sparsecrf", "crf_solvers", entry_points=True)
 crf_engines = catalogue.create("spacy_sparsecrf", "crf_engines", entry_points=True)
+crf_add_ons = catalogue.create("spacy_sparsecrf", "crf_add_ons", entry_points=True)
 
 
-def hang_on(registry: Any) -> None:
+def attach_to(registry: Any) -> None:
     """Make the registries attributes of spaCy's: it resolves `@x` only where it has an `x`.
 
     registry: `spacy.util.registry`, passed in so that the numerics import without spaCy.

@@ -24,7 +24,7 @@ MAX_STRUCTURE = 1 << 20
 _PIECE = 1 << 20
 
 
-class Field(NamedTuple):
+class SchemaField(NamedTuple):
     """An array of a file.
 
     dtypes: that it may have, separated by blanks; shape: a length, or several; low, below: of whole
@@ -59,7 +59,7 @@ def told(message: str, **values: object) -> Iterator[None]:
 
 def check(
     arrays: Mapping[str, NDArray[Any]],
-    fields: Mapping[str, Field],
+    fields: Mapping[str, SchemaField],
     sizes: Mapping[str, int],
     release: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
@@ -92,7 +92,7 @@ def check(
 
 
 def _fault(
-    array: NDArray[Any], field: Field, sizes: Mapping[str, int], release: Callable[[], None]
+    array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int], release: Callable[[], None]
 ) -> str:
     """What is wrong with the values of an array, or nothing."""
     values, total = array.reshape(-1), 0

@@ -1,38 +1,38 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
-import gc
 import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import hypothesis
 import pytest
 import spacy
 from filelock import FileLock
-from spacy.lang.en import English
 from spacy.language import Language
+from spacy.util import logger
 from spacy.vocab import Vocab
 
-import spacy_sparsecrf
-
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
-from .toy import Sentence, examples_of, make_sentences, run_steps, write_corpus
+from .toy import (
+    Sentence,
+    blank_with,
+    examples_of,
+    make_sentences,
+    train,
+    vocab_of,
+    write_corpus,
+)
 
 # Values are the same in each run, whichever tests run.
 same = {"derandomize": True, "deadline": None, "database": None}
 hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
-# hypothesis likes numbers that are written in modules, of those that happen to be imported.
-providers = sys.modules.get("hypothesis.internal.conjecture.providers")
-if hasattr(providers, "is_local_module_file"):
-    providers.is_local_module_file = lambda _: False
 
-EXCEPTIONS = English.Defaults.tokenizer_exceptions
-SHIPPED_CONFIG = Path(spacy_sparsecrf.__file__).parent / "configs" / "tagger.cfg"
+SHIPPED_CONFIG = Path(str(files("spacy_sparsecrf.configs"))) / "tagger.cfg"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
         str(directory / "train.spacy"),
         str(directory / "dev.spacy"),
     )
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     write_corpus(made.train_path, nlp, made.train)
     write_corpus(made.dev_path, nlp, made.dev)
     return made
@@ -75,29 +75,12 @@ def one_thread_by_default() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def few_exceptions_of_the_tokenizer() -> Iterator[None]:
-    """Most of the time of `spacy.blank("en")` goes to contractions, of which few tests have any."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(English.Defaults, "tokenizer_exceptions", {})
-        yield
-
-
 @pytest.fixture
-def exceptions_of_the_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them, for who makes a pipeline of its own after this."""
-    monkeypatch.setattr(English.Defaults, "tokenizer_exceptions", EXCEPTIONS)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def seldom_collected_garbage() -> Iterator[None]:
-    """What is imported stays: to look through it again and again takes a tenth of the time."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+def level_of_the_logger() -> Iterator[None]:
+    """Restore the level of spaCy's logger, which `spacy train` sets for good."""
+    level = logger.level
     yield
-    gc.set_threshold(*before)
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")
@@ -108,11 +91,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="session")
 def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pipeline trained in a user's own loop, on disk."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 10)
+    nlp = blank_with()
+    train(nlp, examples_of(nlp, corpus.train), 10)
     path = tmp_path_factory.mktemp("pipelines") / "trained"
     nlp.to_disk(path)
     return path
@@ -132,6 +112,12 @@ def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled
     return AllCompiled(cache, json.loads(told.read_text(encoding="utf8")))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap."""
+    overflow = "ignore:overflow encountered in scalar:RuntimeWarning"
+    config.addinivalue_line("filterwarnings", overflow)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what compiles for all other tests."""
     items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
@@ -146,12 +132,10 @@ def trained(trained_dir: Path) -> Language:
 @pytest.fixture
 def nlp() -> Language:
     """A blank pipeline with an untrained component."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    return nlp
+    return blank_with()
 
 
 @pytest.fixture(scope="module")
 def vocab() -> Vocab:
     """An English vocab."""
-    return spacy.blank("en").vocab
+    return vocab_of()

@@ -4,15 +4,18 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from .conftest import SHIPPED_CONFIG
+from spacy_sparsecrf.cli.config import make_config
+
 from .test_docs import ROOT
 
 pytest.importorskip("setuptools", "77")
+tomllib = pytest.importorskip("tomllib")  # since Python 3.11
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"
 MADE += "assets", "corpus", "training", "packages", "metrics"
 BUILD = "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
@@ -32,11 +35,43 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
     [wheel] = dist.glob("*.whl")
     found = set(zipfile.ZipFile(wheel).namelist())
-    data = [*SHIPPED_CONFIG.parent.iterdir(), *ROOT.glob("spacy_sparsecrf/pages/*.html")]
-    shown = {str(path.relative_to(ROOT)) for path in data if path.is_file()}
+    shown = {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/pages/*.html")}
+    shown |= {f"spacy_sparsecrf/configs/{path.name}" for path in (ROOT / "configs").glob("*.*")}
     assert shown | {"spacy_sparsecrf/py.typed"} <= found
     assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
+
+
+@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz", "editable"])
+def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str, tmp_path: Path):
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    [packages] = (tmp_path / "venv" / "lib").glob("*/site-packages")
+    # The libraries of the environment of the tests, without what their .pth files add.
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "others.pth").write_text("\n".join(others), encoding="utf8")
+    source = ["-e", dist.parent] if pattern == "editable" else [*dist.glob(pattern)]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    options = ["--no-build-isolation", "--no-index", "--force-reinstall"]
+    subprocess.run([*pip, *options, *source], check=True, cwd=tmp_path)
+    code = "import spacy_sparsecrf as s; from spacy_sparsecrf.cli.config import make_config; "
+    code += "print(s.__file__); print(make_config('tagger', 'SAG', 'es'))"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert str(dist.parent if pattern == "editable" else tmp_path) in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines(keepends=True)[1:] == [
+        *make_config("tagger", "SAG", "es").splitlines(keepends=True),
+        "\n",
+    ]
+
+
+def test_packages_are_those_of_the_folders():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        listed = tomllib.load(file)["tool"]["setuptools"]["packages"]
+    package = ROOT / "spacy_sparsecrf"
+    folders = {path.parent.relative_to(ROOT) for path in package.rglob("*.py")}
+    found = [".".join(folder.parts) for folder in folders]
+    assert listed == sorted([*found, "spacy_sparsecrf.configs"])
 
 
 def test_the_sdist_has_documents_project_and_changelog(dist: Path):

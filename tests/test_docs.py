@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_house import BASE, MAY_IMPORT, modules
+from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spacy_sparsecrf"
@@ -15,7 +15,6 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
-ROOMS = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 # Dotted names of others, and words that are no names of the package.
 OTHERS = {"np.searchsorted", "room.module.function"}
 
@@ -86,20 +85,16 @@ def test_all_that_the_architecture_names_is_there():
     assert [found for found in map(fault, quoted(ARCHITECTURE)) if found] == []
 
 
-def test_the_architecture_has_each_file():
-    files = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}
-    files = {path for path in files if not path.endswith("/__init__.py")}
-    assert sorted(files - set(quoted(ARCHITECTURE))) == []
-
-
-def test_the_architecture_tells_the_rules_of_imports():
-    text, told = ARCHITECTURE.read_text(encoding="utf-8"), {}
-    for room, others in re.findall(r"^\| `(\w+)/` \|[^|]*\|([^|\n]*)\|$", text, flags=re.M):
-        told[room] = set(re.findall(r"`(\w+)/`", others))
-    assert set(told) == ROOMS
-    assert told.pop("pipeline") == {"convert"} and told.pop("cli") == set()
-    for room, others in told.items():
-        assert others == MAY_IMPORT[room] - BASE, room
+def test_the_architecture_lists_the_import_rules():
+    text, listed = ARCHITECTURE.read_text(encoding="utf-8"), {}
+    for package, others in re.findall(r"^\| `(\w+)/` \|[^|]*\|([^|\n]*)\|$", text, flags=re.M):
+        listed[package] = set(re.findall(r"`(\w+)/`", others))
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(listed) == packages - ADD_ONS - {"configs", "sklearn"}
+    assert all(f"| `{name}/` |" in text for name in ADD_ONS)
+    assert listed.pop("pipeline") == listed.pop("cli") == set()
+    for package, others in listed.items():
+        assert others == MAY_IMPORT[package] - BASE, package
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -123,7 +118,7 @@ def test_files_and_modules_that_documents_name_are_there(document: Path):
     [
         ("kernels.chain.go_forward", True),
         ("penalty.ElasticNet.prox", True),
-        ("kernels.layout.Walk.order", True),
+        ("kernels.layout.BatchOrder.order", True),
         ("chain.go_forward", False),
         ("kernels.chain.go_sideways", False),
         ("penalty.ElasticNet.proxy", False),

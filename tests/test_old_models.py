@@ -19,6 +19,8 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+# Their configs have former names of settings.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW213")
 MODELS = Path(__file__).parent / "models"
 NAMES = [
     "tags",
@@ -50,7 +52,7 @@ def load(name: str) -> Language:
 
 
 def read(name: str) -> Json:
-    """What the old version told of a pipeline."""
+    """Read what the old version predicted."""
     return json.loads((MODELS / f"{name}.json").read_text(encoding="utf8"))
 
 
@@ -101,7 +103,7 @@ def split(lines: list[str]) -> tuple[list[str], list[float]]:
 
 
 def start_of(how: str, name: str, directory: Path) -> dict[str, Path]:
-    """What `initialize` is to go on from; of a checkpoint, which training writes to, a copy."""
+    """Return what `initialize` resumes from; of a checkpoint, which training writes to, a copy."""
     if how == "init_weights":
         return {how: MODELS / name}
     return {how: Path(shutil.copy(MODELS / f"{name}.checkpoint", directory))}
@@ -127,7 +129,7 @@ def test_predictions_are_what_they_were(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_predictions_are_the_same_after_saving_anew(name: str, tmp_path: Path) -> None:
+def test_predictions_are_the_same_after_saving_again(name: str, tmp_path: Path) -> None:
     case = read(name)
     load(name).to_disk(tmp_path)
     assert_predicts(spacy.load(tmp_path), case, case)

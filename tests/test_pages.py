@@ -19,7 +19,7 @@ from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
 from . import page_blocks
-from .cli.test_import import PEERS, crfsuite
+from .interop.test_import import PEERS, crfsuite
 from .test_docs import DOCUMENTS, ROOT
 
 DOCS = ROOT / "docs"

@@ -19,11 +19,11 @@ handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
 spacy.addHandler(handler)
 progress._TICK, progress._FIRST, progress._PAUSE = 0.01, 0.02, 0.1
 {first}
-with progress.task("Digging", "holes", 3) as shown:
+with progress.progress("Digging", "holes", 3) as shown:
     for hole in shown.over(range(3)):
         shown.detail = f"hole {{hole}}"
         time.sleep(0.5)
-    with progress.task("Resting"):
+    with progress.progress("Resting"):
         time.sleep(0.5)
 """
 
@@ -74,7 +74,7 @@ def test_where_it_is_quiet_nothing_is_shown(run, first: str) -> None:
 
 
 def test_short_tasks_that_follow_each_other_are_shown_too() -> None:
-    many = "for i in range(60):\n    with progress.task(f'Step {i}'): time.sleep(0.01)\n"
+    many = "for i in range(60):\n    with progress.progress(f'Step {i}'): time.sleep(0.01)\n"
     code = WORK[: WORK.index("with progress")].format(first="") + many
     for run in (run_on_pipes, run_on_a_terminal):
         assert 1 < run(code).count("INFO Step ") < 60
@@ -84,7 +84,7 @@ def test_items_are_counted_while_they_pass() -> None:
     task = progress.Task("Reading", "docs", 2)
     assert [task.done for _ in task.over("ab")] == [0, 1]
     assert task.done == 2
-    assert list(progress.followed(iter("ab"), "Reading", "docs")) == ["a", "b"]
+    assert list(progress.track(iter("ab"), "Reading", "docs")) == ["a", "b"]
     rough = progress.Task("Compiling", "kernels", 5, is_rough=True)
     assert str(rough) == "Compiling: 0 of about 5 kernels (0 s)"
     rough.done = 7  # more than were expected

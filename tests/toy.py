@@ -2,11 +2,17 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from spacy.util import get_lang_class
+from spacy.vocab import Vocab, create_vocab
 
+OF_TEMPLATES = {"phrases", "phrase_attr", "start_label", "boundaries"}
 Sentence = tuple[list[str], list[str]]
 
 STEMS = ["bli", "dro", "fen", "gul", "kam", "lup", "mir", "nok", "pra", "sti", "tov", "wex"]
@@ -64,6 +70,38 @@ def accuracy(nlp: Language, sentences: Sequence[Sentence]) -> float:
     return float(nlp.evaluate(examples_of(nlp, sentences))["tag_acc"])
 
 
+def blank_with(
+    templates: Sequence[str] | None = None, factory: str = "sparse_crf", **config: Any
+) -> Language:
+    """Make a pipeline of one component; config: its settings and those of its templates."""
+    if templates is not None:
+        own = {key: config.pop(key) for key in OF_TEMPLATES & config.keys()}
+        kind = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": [*templates]}
+        config["features"] = kind | own
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(factory, config={"n_threads": 1, **config})
+    return nlp
+
+
+def train(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
+    """Initialize a pipeline and update it n times; the losses of `sparse_crf`."""
+    nlp.initialize(lambda: examples)
+    return run_steps(nlp, examples, n)
+
+
 def run_steps(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
     """Update a pipeline n times; the losses of `sparse_crf`."""
     return [nlp.update(examples[:1], sgd=None)["sparse_crf"] for _ in range(n)]
+
+
+def vocab_of(lang: str = "en", vectors: dict[str, list[float]] | None = None) -> Vocab:
+    """Make the vocab of a language without its tokenizer, or of no language: ""."""
+    vocab = create_vocab(lang, get_lang_class(lang).Defaults) if lang else Vocab()
+    if vectors:
+        vocab.reset_vectors(width=len(next(iter(vectors.values()))))
+        for word, vector in vectors.items():
+            vocab.set_vector(word, np.array(vector, dtype="f"))
+    return vocab
+
+
+ENGLISH = vocab_of()

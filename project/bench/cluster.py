@@ -92,7 +92,7 @@ def measure_workers(options: Options) -> None:
             k: partial(timed, step) for k, step in steps.items()
         }
         record.compare(_DATA, "outer iteration", alternate(repeats, sides), threads=_N)
-        counted = CountedTeam(pipes[WORKERS].training_run().division.team)
+        counted = CountedTeam(pipes[WORKERS].training_run().partition.pool)
         steps[WORKERS]()
         record.add("bytes", least=counted.least, **counted.sizes)
     first, *others = measurements(record.rows.values())

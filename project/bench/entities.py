@@ -55,7 +55,7 @@ class Recognizers:
             # CRFsuite: neither possible states nor possible transitions.
             "learning": {"observed_only": True},
             "n_threads": 1,
-            "names": False,
+            "store_feature_names": False,
             # Several predictions are written to the same Docs.
             "overwrite": True,
         }

@@ -85,14 +85,14 @@ def measure(options: Options) -> None:
 def main(
     corpus: Annotated[Path, typer.Argument(help="File of words and tags, a token a line")],
     times: Annotated[int, typer.Argument(help="How often to read it")],
-    corpus_dir: Annotated[str, typer.Argument(help="Directory of the corpus in files, or ''")],
+    cache_dir: Annotated[str, typer.Argument(help="Directory of the corpus in files, or ''")],
     sentences: Annotated[int, typer.Argument(help="Sentences to read, 0 for all")],
 ) -> None:
     """Train for an outer iteration, and write figures to stdout as JSON."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={**SMALL, "n_threads": 1})
     pipe.initialize(
-        lambda: examples(corpus, times, sentences, nlp), nlp=nlp, corpus_dir=corpus_dir or None
+        lambda: examples(corpus, times, sentences, nlp), nlp=nlp, cache_dir=cache_dir or None
     )
     losses = pipe.update([])
     pipe.finish_update(None)

@@ -14,6 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import spacy
+from measure import CONFIGS
 from measure.data import QUICK_SENTENCES
 from measure.processes import Child, Cost, alternate
 from measure.results import Row
@@ -21,9 +22,8 @@ from measure.tables import number, table
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 
-from spacy_sparsecrf.cli.config import CONFIGS
-from spacy_sparsecrf.convert.docs import write_docs
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.docs import write_docs
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from . import user_program
@@ -98,7 +98,7 @@ def score(found: Sequence[list[str]], gold: Sequence[list[str]], kind: Kind) -> 
     """Return the percentage of right tags, or F1 of spans in per cent."""
     right = n = 0
     for labels in zip(found, gold, strict=True):
-        of = enumerate if kind is Kind.TAGS else partial(read_spans, scheme=Scheme.iob1)
+        of = enumerate if kind is Kind.TAGS else partial(read_spans, scheme=ColumnScheme.iob1)
         a, b = (set(of(each)) for each in labels)
         right, n = right + len(a & b), n + len(a) + len(b)
     return round(200.0 * right / max(1, n), 2)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, GraphBuilder, Observed
+from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
 
 Picture = NDArray[np.float64]
 SIZE = 64

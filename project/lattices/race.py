@@ -20,12 +20,13 @@ from measure.race import Course
 from measure.results import Quick, Results
 from numpy.typing import NDArray
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, Inference
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.loss.field import Field
-from spacy_sparsecrf.loss.graph import GraphLoss
+from spacy_sparsecrf.graphs.encoded import EncodedGraph
+from spacy_sparsecrf.graphs.graph_inference import GraphInference
+from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.pipeline.graph_settings import Inference
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
@@ -74,16 +75,16 @@ class Images:
         return encode(self.truths, self.greys)
 
     @cached_property
-    def _field(self) -> Field:
+    def _field(self) -> GraphInference:
         nobody = np.full(self.graphs.n_nodes, -1, np.int32), np.zeros((0, 2), np.bool_)
-        return Field(self.graphs, 2, *nobody, Inference(tolerance=_TOLERANCE))
+        return GraphInference(self.graphs, 2, *nobody, Inference(tolerance=_TOLERANCE))
 
     @cached_property
     def logistic(self) -> Floats:
         """Weights of nodes [2] by logistic regression, with a tiny penalty."""
         loss = GraphLoss(encode(self.truths, self.greys, False), 2, Workers(1))
         solver, penalty = OWLQN(), ElasticNet(0.0, 1e-6)
-        state = solver.start(loss, penalty, np.zeros(loss.split))
+        state = solver.start(loss, penalty, np.zeros(loss.n_weights))
         while not solver.step(loss, penalty, state).converged:
             pass
         return np.asarray(state.theta)

@@ -31,9 +31,9 @@ from wasabi import msg
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.lineage import KinRecord, Lineage
+from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
@@ -109,20 +109,22 @@ class Run:
             "precision": experiment.precision,
         }
         make: Any = Training
-        if isinstance(read, KinRecord):
-            options |= {"kin": read.kin(self.corpus), "stages": self._stages, "report": self._note}
+        if isinstance(read, TemplateTreeRecord):
+            tree = read.kin(self.corpus)
+            options |= {"tree": tree, "stages": self._stages, "report": self._note}
             make = StagedTraining
         self.training: Training = make(self.corpus, self.labels, self.solver, **options)
 
     @property
     def _stages(self) -> Any:
-        return read_schedule(self.experiment.name, list(self.experiment.schedule))
+        schedule = {"schedule": list(self.experiment.schedule)}
+        return LearningSettings.read(self.experiment.name, schedule).stages
 
     def _reader(self, featurizer: Featurizer) -> Read:
         if not self.experiment.schedule:
             return featurizer
         lineage = Lineage.of(featurizer.parsed, featurizer.templates, self._stages)
-        return KinRecord(featurizer, featurizer, lineage)
+        return TemplateTreeRecord(featurizer, featurizer, lineage)
 
     def _note(self, report: StageReport) -> None:
         self.stages.append((len(self.errors), report))

@@ -3,3 +3,5 @@
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+# Configs that come with the package.
+CONFIGS = PROJECT.parent / "configs"

@@ -19,11 +19,11 @@ from spacy.tokens import Doc
 from spacy.util import load_config
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.columns import TAB, read_columns
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.interop.columns import TAB, read_columns
 from spacy_sparsecrf.model.model import CRFModel
 
 from . import PROJECT

@@ -12,8 +12,7 @@ from bench.ours import L1, L2
 from spacy.tokens import Doc, DocBin, Token
 from spacy.util import load_config
 
-from spacy_sparsecrf.cli.config import CONFIGS
-
+from . import CONFIGS
 from .data import sources
 from .processes import Child
 

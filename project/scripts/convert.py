@@ -11,10 +11,10 @@ import typer
 from measure.data import Data, find
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_sparsecrf.convert.columns import Row, Sentence, Source
-from spacy_sparsecrf.convert.docs import read_docs
-from spacy_sparsecrf.convert.formats import Format, open_source
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.columns import Row, Sentence, Source
+from spacy_sparsecrf.interop.docs import read_docs
+from spacy_sparsecrf.interop.formats import Format, open_source
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 
 # A line that begins a document.
 _MARK = "-DOCSTART-"
@@ -71,9 +71,9 @@ def docs_of(name: str, path: Path, most: int = 1, n: int = 0, marks: bool = Fals
     found = iter(list(source.sentences)[: n or None])
     columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
     source = Source(path, columns, with_marks(found) if marks else found, has_marks=marks)
-    for doc in read_docs(source, vocab, n_sentences=most, scheme=Scheme.iob1):
+    for doc in read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1):
         if name == "conll2000":
-            spans = read_spans([token._.chunk for token in doc], Scheme.iob1)
+            spans = read_spans([token._.chunk for token in doc], ColumnScheme.iob1)
             doc.spans["sc"] = [Span(doc, *span) for span in spans]
         yield doc
 

@@ -15,7 +15,7 @@ from spacy.scorer import PRFScore
 from spacy.tokens import Token
 from spacy.training import Example
 
-from spacy_sparsecrf.convert.schemes import Scheme, read_spans
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 from spacy_sparsecrf.targets.base import add_extension
 
@@ -27,7 +27,7 @@ def score_labels(examples: list[Example], name: str) -> dict[str, float]:
         found, gold = (
             [token._.get(name) for token in doc] for doc in (example.predicted, example.reference)
         )
-        spans.score_set(*(set(read_spans(labels, Scheme.iob1)) for labels in (found, gold)))
+        spans.score_set(*(set(read_spans(labels, ColumnScheme.iob1)) for labels in (found, gold)))
         right += sum(a == b for a, b in zip(found, gold, strict=True))
         n += len(gold)
     scores = {"p": spans.precision, "r": spans.recall, "f": spans.fscore, "acc": right / n}

@@ -13,17 +13,17 @@ from thinc.util import to_numpy
 from typer import Option
 from wasabi import msg
 
-from ..convert.columns import read_lines
 from ..errors import Errors, SparseCRFError
 from ..features.class_learning import (
     BigramCounter,
-    Bigrams,
+    BigramCounts,
     exchange_classes,
     vector_classes,
     write_classes,
 )
-from ..progress import followed
+from ..progress import track
 from .common import reported
+from .files import read_lines
 
 Texts = Annotated[
     list[Path] | None, typer.Argument(help="Texts, a sentence or paragraph a line; .gz too")
@@ -35,13 +35,13 @@ def clusters(
     *,
     output: Annotated[Path, Option("--output", "-o", help="File to write")],
     classes: Annotated[int, Option(min=2, help="Number of classes")] = 1000,
-    min_count: Annotated[int, Option(min=1, help="Words that are rarer get no class")] = 3,
-    iterations: Annotated[int, Option(min=1, help="How often each word may move, at most")] = 10,
-    lang: Annotated[str, Option(help="Language of a tokenizer; without: cut at white space")] = "",
+    min_count: Annotated[int, Option(min=1, help="Rarer words get no class")] = 3,
+    iterations: Annotated[int, Option(min=1, help="Maximum number of moves of each word")] = 10,
+    lang: Annotated[str, Option(help="Language of the tokenizer (default: white space)")] = "",
     vectors: Annotated[
-        str, Option(help="Pipeline whose vectors are grouped, of its words or those of the texts")
+        str, Option(help="Pipeline whose vectors are clustered, of its words or those of the texts")
     ] = "",
-    seed: Annotated[int, Option(help="Of the first centres, with --vectors")] = 0,
+    seed: Annotated[int, Option(help="Seed of the initial centres, with --vectors")] = 0,
 ) -> None:
     """Learn word classes, for templates such as cluster("name")[0].
 
@@ -66,7 +66,7 @@ def clusters(
 
 
 def _tokenize(nlp: Language | None) -> Callable[[str], list[str]]:
-    """What cuts a line into words, none of which has white space in it."""
+    """Return a function that splits a line into words without white space."""
     if nlp is None:
         return str.split
     return lambda line: [word for token in nlp.tokenizer(line) for word in token.text.split()]
@@ -76,12 +76,12 @@ def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> Bigra
     """Count the words of texts, line by line."""
     counter = BigramCounter()
     lines = (line for text in texts for _, line in read_lines(text))
-    for line in followed(lines, "Reading text", "lines"):
+    for line in track(lines, "Reading text", "lines"):
         counter.add(tokenize(line))
     return counter
 
 
-def _enough(counted: Bigrams, classes: int) -> list[str]:
+def _enough(counted: BigramCounts, classes: int) -> list[str]:
     """The words. RAISES: SparseCRFError where there are not more of them than classes."""
     if len(counted.words) <= classes:
         raise SparseCRFError(Errors.SC651.format(n=len(counted.words), classes=classes))

@@ -1,6 +1,6 @@
-"""What commands share: how errors are reported, and how components are found."""
+"""Helpers of commands: reporting of errors, and access to components."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -10,10 +10,11 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.component import SparseCRF
-from ..pipeline.shards import block_of, read_files
+from ..pipeline.component import SparseCRFPipe
+from ..pipeline.corpus_files import block_of, read_files
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")
@@ -25,6 +26,8 @@ Component: TypeAlias = Annotated[
 Data: TypeAlias = Annotated[
     Path, typer.Argument(help="Gold Docs: a .spacy file, or a directory of them", exists=True)
 ]
+
+WIDTH = 60  # of a column; longer names stick out
 
 
 @contextmanager
@@ -40,20 +43,20 @@ def reported() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-def load(model: str, name: str = "") -> tuple[Language, SparseCRF]:
+def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:
     """Load a pipeline, and find its component with sparse CRF weights; see `find`."""
     nlp = spacy.load(model)
     return nlp, find(nlp, model, name)
 
 
-def find(nlp: Language, model: str, name: str = "") -> SparseCRF:
+def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
     """Find the sparse CRF of a pipeline.
 
     model: what the pipeline was loaded from; name: of the component; may be left out where there is
     only one.
     RAISES: SparseCRFError if there is no such component, or more than one.
     """
-    found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRF)}
+    found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
     known = ", ".join(found) or "none"
     if name not in found and (name or not found):
         raise SparseCRFError(Errors.SC601.format(model=model, name=name or "...", known=known))
@@ -79,3 +82,10 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
         name = nlp.config["training"][corpus]
         raise SparseCRFError(Errors.SC641.format(block=name, data=data))
     return list(read_files(nlp, block, [data]))
+
+
+def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
+    """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
+    rows = list(rows)
+    if rows:
+        msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)

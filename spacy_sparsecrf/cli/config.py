@@ -1,5 +1,6 @@
 """`config`: the configs that come with the package."""
 
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -9,37 +10,71 @@ from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
 from .common import reported
-
-CONFIGS = files("spacy_sparsecrf") / "configs"
+from .solver_configs import FORMER_NAMES, VARIANTS, with_solver
 
 
 def config(
-    name: Annotated[str, typer.Argument(help="Name of a config; without one all are listed")] = "",
+    name: Annotated[str, typer.Argument(help="Name of a config (default: list all)")] = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write")] = None,
+    solver: Annotated[
+        str, typer.Option(help="Solver of a tagger, with penalties that suit it: SAG, SGDL1, ...")
+    ] = "",
+    lang: Annotated[str, typer.Option(help="Language code of the pipeline (default: en)")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file")] = False,
 ) -> None:
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
-        known = config_names()
         if not name:
-            for each in known:
-                typer.echo(f"{each:<18}{read_config(each).splitlines()[0].lstrip('# ')}")
+            for each, text in shipped_configs().items():
+                typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
             return
-        if name not in known:
-            raise SparseCRFError(Errors.SC607.format(name=name, known=", ".join(known)))
-        text = read_config(name)
+        text = make_config(name, solver, lang)
         if output is None:
             typer.echo(text, nl=False)
             return
+        if output.exists() and not force:
+            raise SparseCRFError(Errors.SC608.format(path=output))
         output.write_text(text, encoding="utf8")
         msg.good(f"The config {name} is in {output}")
 
 
-def config_names() -> list[str]:
-    """The names of the configs that come with the package."""
-    found = [Path(each.name) for each in CONFIGS.iterdir()]
-    return sorted(path.stem for path in found if path.suffix == ".cfg")
+def shipped_configs() -> dict[str, str]:
+    """Return the texts of all configs by name, those of solvers as `tagger --solver NAME`."""
+    found = {
+        file.name.removesuffix(".cfg"): file.read_text(encoding="utf8")
+        for file in files("spacy_sparsecrf.configs").iterdir()
+        if file.name.endswith(".cfg")
+    }
+    variants = {
+        f"{variant.base} --solver {solver}": with_solver(found[variant.base], solver)
+        for solver, variant in VARIANTS.items()
+    }
+    return dict(sorted(found.items())) | variants
 
 
-def read_config(name: str) -> str:
-    """The text of a config that comes with the package."""
-    return (CONFIGS / f"{name}.cfg").read_text(encoding="utf8")
+def make_config(name: str, solver: str = "", lang: str = "") -> str:
+    """Return the text of a config.
+
+    name: see `shipped_configs`, or that of a solver's config in earlier versions; solver: one of
+    `VARIANTS`, in any case, or "" for that of the config; lang: code of a language, or "" for "en".
+    RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
+    """
+    known = shipped_configs()
+    if name in FORMER_NAMES and not solver:
+        solver = FORMER_NAMES[name]
+        name = VARIANTS[solver].base
+    if solver:
+        solvers = {each.lower(): each for each, own in VARIANTS.items() if own.base == name}
+        if solver.lower() not in solvers:
+            choices = ", ".join(f"{own.base} --solver {each}" for each, own in VARIANTS.items())
+            message = Errors.SC609.format(name=name, solver=solver, known=choices)
+            raise SparseCRFError(message)
+        name = f"{name} --solver {solvers[solver.lower()]}"
+    if name not in known:
+        raise SparseCRFError(Errors.SC607.format(name=name, known=", ".join(known)))
+    if not lang:
+        return known[name]
+    from spacy.util import get_lang_class
+
+    get_lang_class(lang)
+    return re.sub(r'^lang = "en"$', f'lang = "{lang}"', known[name], count=1, flags=re.MULTILINE)

@@ -16,15 +16,14 @@ from wasabi import msg
 
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
-from ..pipeline.batchers import is_on_batches
-from ..pipeline.compiling import AlignmentCount
-from ..pipeline.component import SparseCRF
+from ..pipeline.batchers import is_online
+from ..pipeline.component import SparseCRFPipe
+from ..pipeline.encoding import AlignmentCount
 from ..targets.spans import SpanTarget
-from .common import Component, Data, find, read, reported
-from .explanations import print_table
+from .common import Component, Data, find, print_table, read, reported
 
 FEW = 10  # tokens: a label of fewer is hardly learnt
-N_FEW = 20  # of such labels that are told
+N_FEW = 20  # of such labels that are printed
 N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
 
 
@@ -36,7 +35,7 @@ def debug(
     data: Data,
     component: Component = "",
     steps: Annotated[
-        int, typer.Option(min=0, help="Iterations to do, the last of which is timed; 0: none")
+        int, typer.Option(min=0, help="Number of iterations, the last of which is timed")
     ] = 3,
     code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
 ) -> None:
@@ -59,7 +58,7 @@ def debug(
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
-        if is_on_batches(pipe.setup, nlp):
+        if is_online(pipe.setup, nlp):
             msg.info("It learns from batches: how many weights there will be is not known ahead")
             return
         _print_size(pipe)
@@ -80,7 +79,7 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
     return nlp
 
 
-def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
+def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     """Print how often there is each label, and how many are missing or lost."""
     aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
     of_spans = isinstance(pipe.target, SpanTarget)
@@ -114,7 +113,7 @@ def _print_labels(pipe: SparseCRF, examples: Sequence[Example]) -> None:
         msg.good("No gold label is lost: tokens are cut as in the gold Docs")
 
 
-def _print_size(pipe: SparseCRF) -> None:
+def _print_size(pipe: SparseCRFPipe) -> None:
     """Print how many tests and weights there are, and their memory."""
     training = pipe.training_run()
     size, free = training.size, available_memory()
@@ -128,7 +127,7 @@ def _print_size(pipe: SparseCRF) -> None:
     print_table(rows, "lr", "to learn", "")
 
 
-def _print_time(pipe: SparseCRF, steps: int) -> None:
+def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
     """Print how long iterations take, and how many weights are active after them."""
     training, seconds = pipe.training_run(), 0.0
     for number in range(1, steps + 1):

@@ -13,7 +13,7 @@ from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
-from ..progress import task, watch_compilation
+from ..progress import progress, watch_compilation
 from ..registry import crf_solvers
 
 # About as many as are compiled for all that a pipeline does, and for labels and probabilities.
@@ -32,11 +32,11 @@ def warmup(
 ) -> None:
     """Compile what training (all solvers, all kinds of models) and prediction need.
 
-    It goes into numba's cache: beside the package, or where the environment variable
+    It goes into numba's cache: in the package's folder, or where the environment variable
     NUMBA_CACHE_DIR says.
     """
     start = time.perf_counter()
-    with task("Warming up"), warnings.catch_warnings():
+    with progress("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
         watch_compilation(_N_PREDICTION_KERNELS if prediction else N_KERNELS, with_notice=False)
         if prediction:
@@ -52,7 +52,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
     makers = crf_solvers.get_all()
     for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
         # Others' solvers are theirs to warm up.
-        if name.startswith("spacy_sparsecrf.") and not makers[name].gone:
+        if name.startswith("spacy_sparsecrf.") and not makers[name].removed:
             yield _settings_of(name, "chain")
     for model in "maxent", "memm", "graph":
         yield _settings_of(_OWLQN, model)
@@ -95,7 +95,7 @@ def _predict() -> None:
 
 
 def _call_all(pipe: Any, doc: Doc) -> None:
-    """Ask a component for all that it tells of a Doc."""
+    """Call all methods of a component on a Doc."""
     pipe.marginals([doc])
     if pipe.settings.model == "graph":
         return

@@ -1,4 +1,4 @@
-"""Where arrays that are as long as the corpus live: in memory, or in files of a directory."""
+"""Storage of arrays that are as long as the corpus: in memory, or in files of a directory."""
 
 import mmap
 import os
@@ -22,21 +22,21 @@ Array = NDArray[Any]
 Longs = NDArray[np.int64]
 Runs = list[tuple[int, int]]
 
-# Tokens that are worked on at once where arrays are in files.
+# Tokens that are processed at once if arrays are in files.
 CHUNK = 1 << 16
 # Arrays begin at a multiple of this in a file.
 _ALIGNMENT = 64
-# Bytes of a file that arrays share: twice those of the last one, from and up to these.
+# Bytes of a file that arrays share: twice those of the previous one, between these.
 _LEAST_FILE = 1 << 20
 _LARGEST_FILE = 1 << 28
-# Pages of files that may be resident beyond those of the program, and how often they are counted.
+# Bytes of file pages that may be resident beyond those of the program; interval of checks.
 _MOST_RESIDENT = 1 << 27
 _SECONDS = 0.01
 _STATM = Path("/proc/self/statm")
 
 
 def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
-    """Cut sequences into runs of at most so many tokens, longer sequences apart.
+    """Cut sequences into runs of at most so many tokens; longer sequences are alone.
 
     offsets: [S + 1], of sequences. RETURNS: first:last of each run.
     """
@@ -49,38 +49,38 @@ def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
 
 
 class Memory:
-    """Arrays in memory; whole arrays are worked on at once."""
+    """Arrays in memory; whole arrays are processed at once."""
 
     on_disk = False
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-        """A new array of zeros."""
+        """Return a new array of zeros."""
         return np.zeros(shape, dtype)
 
     def kept(self, arrays: Sequence[Array]) -> list[Array]:
-        """The arrays, where they can stay."""
+        """Return the arrays in this storage."""
         return list(arrays)
 
     def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
-        """One array [n] of pieces that come one after another."""
+        """Concatenate pieces to an array [n]."""
         found = list(pieces)
         return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, dtype), *found])
 
     def ranges(self, n: int) -> Runs:
-        """Ranges that cover n items, each small enough to be worked on at once."""
+        """Return ranges that cover n items, each small enough to be processed at once."""
         return [(0, n)]
 
     def runs(self, offsets: Longs) -> Runs:
-        """Runs of sequences, each with few enough tokens; offsets: [S + 1], of sequences."""
+        """Return runs of sequences, each small enough; offsets: [S + 1], of sequences."""
         return [(0, len(offsets) - 1)]
 
     def looked_up(self, table: Array, numbers: Array) -> Array:
-        """The entries table[numbers]; numbers: [n]."""
+        """Return table[numbers]; numbers: [n]."""
         pieces = (table[numbers[first:last]] for first, last in self.ranges(len(numbers)))
         return self.joined(pieces, table.dtype)
 
     def counts(self, numbers: Array, n: int) -> Longs:
-        """How often each number below n occurs: [n] int64."""
+        """Count the occurrences of each number below n: [n] int64."""
         found = np.zeros(n, np.int64)
         for first, last in self.ranges(len(numbers)):
             found += np.bincount(numbers[first:last], minlength=n)
@@ -88,22 +88,22 @@ class Memory:
         return found
 
     def release(self) -> None:
-        """Let go of the pages of arrays; what is in the arrays stays."""
+        """Release the memory pages of arrays; the content stays."""
 
     def check(self) -> None:
-        """Look whether all arrays are still there. RAISES: SparseCRFError if not."""
+        """Check that all arrays are still complete. RAISES: SparseCRFError if not."""
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """Let go of pages while the body runs, wherever that reads, so that few are resident."""
+        """Release pages while the body runs, so that few are resident wherever it reads."""
         yield
 
 
 class Files(Memory):
-    """Arrays in unnamed files of a directory, which are gone when nothing refers to them.
+    """Arrays in unnamed files of a directory, which are removed with the last reference.
 
-    What was written stays in the system's cache while there is room for it, and is no memory of
-    the process. RAISES: SparseCRFError, also from its methods, where files cannot be written.
+    Data stays in the page cache of the system, and is not memory of the process. RAISES:
+    SparseCRFError, also from its methods, if files cannot be written.
     """
 
     on_disk = True
@@ -120,12 +120,12 @@ class Files(Memory):
             raise self.failure(error) from error
 
     def failure(self, error: OSError) -> SparseCRFError:
-        """What is raised for an error of the system."""
+        """Return the exception for an error of the system."""
         text = Errors.SC345.format(path=self.directory, reason=error.strerror or error)
         return SparseCRFError(text)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-        """A new array of zeros, in a file of its own."""
+        """Return a new array of zeros, in a separate file."""
         kind = np.dtype(dtype)
         n_bytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         if n_bytes == 0:
@@ -135,7 +135,7 @@ class Files(Memory):
             return np.ndarray(shape, kind, self._mapped(file, n_bytes))
 
     def kept(self, arrays: Sequence[Array]) -> list[Array]:
-        """Copies of arrays, in files that these share: a process may only have so many."""
+        """Return copies of arrays in shared files: the number of open files is limited."""
         starts = np.cumsum([0] + [-(-a.nbytes // _ALIGNMENT) * _ALIGNMENT for a in arrays])
         size = int(starts[-1])
         if size > len(self._room):
@@ -150,7 +150,7 @@ class Files(Memory):
         return found
 
     def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
-        """One array [n] of pieces that are written one after another."""
+        """Write pieces to an array [n]."""
         kind, n_bytes = np.dtype(dtype), 0
         with self._temporary() as file:
             for piece in pieces:
@@ -163,7 +163,7 @@ class Files(Memory):
 
     @contextmanager
     def _temporary(self) -> Iterator[IO[bytes]]:
-        """An unnamed file. RAISES: SparseCRFError where the system fails, in the body too."""
+        """Return an unnamed file. RAISES: SparseCRFError for errors of the system in the body."""
         try:
             with tempfile.TemporaryFile(dir=self.directory) as file:
                 yield file
@@ -171,17 +171,17 @@ class Files(Memory):
             raise self.failure(error) from error
 
     def ranges(self, n: int) -> Runs:
-        """Ranges that cover n items, of at most CHUNK each."""
+        """Return ranges that cover n items, of at most CHUNK each."""
         return list(pairwise([*range(0, n, CHUNK), n])) if n else [(0, 0)]
 
     def runs(self, offsets: Longs) -> Runs:
-        """Runs of sequences with at most CHUNK tokens, longer sequences apart."""
+        """Return runs of sequences with at most CHUNK tokens; longer sequences are alone."""
         return runs_of_tokens(offsets, CHUNK)
 
     def opened(self, path: Path, dtype: str) -> Array:
-        """The array [n] of a .npy file; what is written to it never reaches the file.
+        """Map the array [n] of a .npy file; changes are never written to the file.
 
-        RAISES: ValueError where the file is another; OSError.
+        RAISES: ValueError for another file; OSError.
         """
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -197,14 +197,14 @@ class Files(Memory):
         return np.ndarray(n, dtype, found, len(expected))
 
     def release(self) -> None:
-        """Let go of the pages of arrays, which then do not count as memory of the process."""
+        """Release the pages of arrays, which then do not count as memory of the process."""
         if hasattr(mmap, "MADV_DONTNEED"):
             with self._lock:
                 for found in self._maps:
                     found.madvise(mmap.MADV_DONTNEED)
 
     def check(self) -> None:
-        """Look whether all arrays are still there: to read what was cut off is a crash.
+        """Check that no file was truncated: reading beyond its end crashes the process.
 
         RAISES: SparseCRFError if not.
         """
@@ -217,7 +217,7 @@ class Files(Memory):
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """See `Memory.bounded`; kernels may run for long, and visit sequences in any order."""
+        """See `Memory.bounded`; kernels may run for long, and read sequences in any order."""
         self.release()
         most, ended = min(_resident_of_files() + _MOST_RESIDENT, sys.maxsize), Event()
 
@@ -243,7 +243,7 @@ class Files(Memory):
 
 
 def npy_header(dtype: str, n: int) -> bytes:
-    """The beginning of a .npy file of an array [n]."""
+    """Return the header of a .npy file of an array [n]."""
     header = BytesIO()
     described = {"descr": dtype, "fortran_order": False, "shape": (n,)}
     np.lib.format.write_array_header_1_0(header, described)
@@ -251,7 +251,7 @@ def npy_header(dtype: str, n: int) -> bytes:
 
 
 def _resident_of_files() -> int:
-    """Bytes of files that are mapped and resident; all there could be where nothing tells."""
+    """Return the bytes of resident file pages; the maximum if unknown."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[2])
     except OSError:
@@ -260,7 +260,7 @@ def _resident_of_files() -> int:
 
 
 def _reserve(file: IO[bytes], n_bytes: int) -> None:
-    """Make a file so long that writing to its mapped bytes cannot fail: that is a crash."""
+    """Allocate a file: writing to mapped bytes of a full disk crashes the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, n_bytes)
         return

@@ -1,23 +1,27 @@
-"""The encoded corpus: hashed observation tests of sequences, as arrays only.
+"""The encoded corpus: hashed features of sequences, as arrays.
 
-`Observations` is what a featurizer yields for a batch; `CorpusBuilder` collects batches;
-`EncodedCorpus` numbers the tests, frequent ones first so that what a token needs lies together in
-memory, and the sets of bigram tests as contexts.
+A featurizer yields `Observations` for a batch; `CorpusBuilder` collects batches. `EncodedCorpus`
+numbers the features, frequent ones first, so that weights of neighbouring tokens are close in
+memory, and the sets of bigram features as contexts.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from .arrays import MEMORY, Memory
+from .arrays import MEMORY, Array, Memory
 from .numbering import (
     Hashes,
     Ints,
     Longs,
+    RowIndex,
+    by_frequency,
     by_hash,
     distinct_rows,
     inverted,
@@ -28,6 +32,8 @@ from .numbering import (
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Relabel = Callable[[Ints], Ints]
+# The length of an array, and its pieces.
+Pieces: TypeAlias = tuple[int, Iterable[Array]]
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
@@ -37,15 +43,15 @@ NO_VALUES: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
 @dataclass(frozen=True)
 class Observations:
-    """Hashed observation tests of a batch of sequences, and real-valued features.
+    """Hashed features of a batch of sequences, and real-valued features.
 
-    hashes: [N, P] uint64, the test of template p at token n; 0 where there is none.
+    hashes: [N, P] uint64, the feature of template p at token n; 0 for none.
     offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
-    unigram_columns: [U] int32, columns of `hashes` whose tests are conjoined with the label.
-    bigram_columns: [B] int32, columns conjoined with the pair of labels.
-    start_label: whether the first token of a sequence has the pair (start, y) too.
+    unigram_columns: [U] int32, columns of `hashes` that are conjoined with the label.
+    bigram_columns: [B] int32, columns that are conjoined with the label pair.
+    start_label: whether the first token of a sequence has the pair (start, y).
     values: [N, V] float32, finite; real-valued features, conjoined with the label.
-    value_keys: [V] uint64, hashes of their names, distinct, and not those of tests.
+    value_keys: [V] uint64, hashes of their names, distinct from each other and from features.
     """
 
     hashes: Hashes
@@ -63,14 +69,14 @@ class Observations:
 
     @property
     def unigram_hashes(self) -> Hashes:
-        """[N, U] uint64, the tests conjoined with the label."""
+        """[N, U] uint64, features conjoined with the label."""
         return np.take(self.hashes, self.unigram_columns, axis=1)
 
     @property
     def bigram_hashes(self) -> Hashes:
-        """[N, B] uint64, the tests conjoined with the label pair.
+        """[N, B] uint64, features conjoined with the label pair.
 
-        Without a start label a sequence's first token has no pair, hence no such test.
+        Without a start label, the first token of a sequence has no pair and no such feature.
         """
         hashes = np.take(self.hashes, self.bigram_columns, axis=1)
         if not self.start_label:
@@ -80,25 +86,25 @@ class Observations:
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Sequences as arrays: tests of a token, its context, its label.
+    """Sequences as arrays: features, context and label of each token.
 
-    The potential of token t is, with o over its unigram tests and over its context's tests,
+    The potential of token t, with o over its unigram features and over those of its context, is
     log psi_t(y', y) = sum_o mu[o, y] + sum_o lam[o, y', y]  (Lavergne 2010, section 2.1).
-    Real-valued features count as unigram tests o that add x_t[o] mu[o, y], x_t being their values.
+    Real-valued features are numbered as unigram features o and add x_t[o] mu[o, y], x_t: values.
 
     offsets: [S + 1] int64, tokens of a sequence.
     labels: [N] int32, gold label ids, -1 = missing, -2 - q = any label of sets[q].
-    weights: [S] float64, >= 0, weight of a sequence's log-likelihood.
-    uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram test ids of a token.
-    context: [N] int32, the token's set of bigram tests.
-    ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram test ids of a context.
+    weights: [S] float64, >= 0, weight of the log-likelihood of a sequence.
+    uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram features of a token.
+    context: [N] int32, set of bigram features of a token.
+    ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram features of a context.
     unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency, those of equal frequency
-        by arrival; position = test id.
+        by first occurrence; index = feature id.
     start_label: whether pairs (start, y) exist.
     sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
     values: [N, V] float32, of real-valued features, finite.
-    value_tests: [V] int64, ascending, the unigram tests that these count as; no token has them.
-    store: where arrays go that are as long as the corpus.
+    value_tests: [V] int64, ascending, feature ids of real values; no token has these features.
+    store: of arrays that are as long as the corpus.
     """
 
     offsets: Longs
@@ -134,9 +140,9 @@ class EncodedCorpus:
         return len(self.weights)
 
     def with_labels(self) -> tuple[Mask, Mask]:
-        """Whether some, and whether all gold labels of a sequence are known: [S] bool.
+        """Return which sequences have some, and which have all, gold labels: [S] bool each.
 
-        Some are known of sequences with a weight only.
+        Sequences of weight 0 are not among the former.
         """
         lengths = np.diff(self.offsets)
         n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
@@ -155,8 +161,8 @@ class EncodedCorpus:
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
 
-    def with_ties_by_hash(self) -> "EncodedCorpus":
-        """The corpus as it once was numbered: tests of equal frequency by hash, not by arrival."""
+    def with_ties_by_hash(self) -> EncodedCorpus:
+        """Return the corpus with features of equal frequency numbered by hash, as in the past."""
         n_tests = len(self.unigram_keys) - len(self.value_tests)
         unigram = by_hash(self.unigram_keys[:n_tests], self.uni_indices)
         bigram = by_hash(self.bigram_keys, self.ctx_indices)
@@ -170,73 +176,164 @@ class EncodedCorpus:
         )
 
 
-class CorpusBuilder:
-    """Collects batches of observations with their gold labels into one `EncodedCorpus`."""
+# Arrays of a draft, with provisional numbers, and their dtypes.
+ARRIVING = {
+    "offsets": "<i8",
+    "n_tests": "<i4",
+    "tests": "<i4",
+    "context": "<i4",
+    "labels": "<i4",
+    "weights": "<f8",
+}
+
+
+class Draft:
+    """Storage of a builder until the corpus is complete, in memory: arrays in pieces."""
 
     def __init__(self) -> None:
-        self._unigram: list[Hashes] = []
-        self._bigram: list[Hashes] = []
-        self._lengths: list[Longs] = []
-        self._labels: list[Ints] = []
-        self._weights: list[Floats] = []
-        self._values: list[NDArray[np.float32]] = []
+        self._pieces: dict[str, list[Array]] = {}
+
+    def append(self, **arrays: Array) -> None:
+        """Append a piece to each array."""
+        for name, array in arrays.items():
+            piece = np.asarray(array, ARRIVING.get(name))
+            self._pieces.setdefault(name, []).append(piece)
+
+    def pieces(self, name: str) -> Iterator[Array]:
+        """Yield the pieces of an array, in the order in which they were appended."""
+        yield from self._pieces.get(name, ())
+
+    def change(self, name: str, change: Callable[[Array], Array]) -> None:
+        """Apply a function to each piece of an array; it keeps the length."""
+        self._pieces[name] = [change(piece) for piece in self.pieces(name)]
+
+    def finish(
+        self, index: Mapping[str, Array], tokens: Mapping[str, Pieces], start_label: bool
+    ) -> EncodedCorpus:
+        """Return the corpus of final arrays.
+
+        index: arrays that do not grow with the number of tokens; tokens: length and pieces of the
+        others.
+        """
+        arrays: dict[str, Any] = {
+            name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()
+        }
+        values = [*self.pieces("values")]
+        if values:
+            arrays["values"] = np.concatenate(values)
+        arrays |= index
+        return EncodedCorpus(**arrays, start_label=start_label)
+
+
+class CorpusBuilder:
+    """Collects batches of observations with their gold labels into one `EncodedCorpus`.
+
+    Features, and sets of bigram features, are numbered as they arrive; `build` replaces these
+    numbers by final ones. Only the distinct features and sets are in memory, besides the draft.
+
+    draft: storage of the batches, by default in memory; see `files.corpus_builder`.
+    tests, rows: distinct features conjoined with the label, and distinct sets of bigram features,
+    None before the first batch; start_label: see `EncodedCorpus`.
+    """
+
+    def __init__(self, draft: Draft | None = None) -> None:
+        self._draft = Draft() if draft is None else draft
+        self._n_tokens = self._n_sequences = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
-        self._start_label = True
+        self.tests = RowIndex(1)
+        self.rows: RowIndex | None = None
+        self.start_label = True
 
     def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
         """Append a batch.
 
-        observations: the tests of N tokens in S sequences.
+        observations: the features of N tokens in S sequences.
         labels: [N] int32, gold label ids, below 0 as in `EncodedCorpus`.
         weights: [S] float64, weight of each sequence's log-likelihood; default 1.
+        RAISES: SparseCRFError for real values if the draft is in files, and if files cannot be
+            written.
         """
-        lengths = np.diff(observations.offsets)
-        self._unigram.append(observations.unigram_hashes)
-        self._bigram.append(observations.bigram_hashes)
-        self._lengths.append(lengths)
-        self._labels.append(np.asarray(labels, dtype=np.int32))
-        self._weights.append(np.ones(len(lengths)) if weights is None else weights)
-        self._start_label = observations.start_label
         if observations.n_tokens and len(observations.value_keys):
-            self._values.append(observations.values)
+            self._draft.append(values=observations.values)
             self._value_keys = observations.value_keys
+        hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
+        present, n_sequences = hashes != 0, len(observations.offsets) - 1
+        if self.rows is None:
+            self.rows = RowIndex(bigrams.shape[1])
+            self._draft.append(offsets=np.zeros(1))
+        self.start_label = observations.start_label
+        self._draft.append(
+            offsets=self._n_tokens + observations.offsets[1:],
+            n_tests=present.sum(axis=1),
+            tests=self.tests.add(hashes[present][:, None]),
+            context=self.rows.add(bigrams),
+            labels=np.asarray(labels),
+            weights=np.ones(n_sequences) if weights is None else weights,
+        )
+        self._n_tokens += observations.n_tokens
+        self._n_sequences += n_sequences
+
+    def arrived(self, name: str) -> Array:
+        """One of the arrays ARRIVING, with provisional numbers."""
+        return np.concatenate([*self._draft.pieces(name)])
+
+    @property
+    def has_values(self) -> bool:
+        """Whether real-valued features have arrived."""
+        return len(self._value_keys) > 0
 
     def relabel(self, final: Relabel) -> int:
         """Replace labels by their final ids, a batch at a time; RETURNS: how many are missing."""
-        self._labels = [final(labels) for labels in self._labels]
-        return sum(int((labels == MISSING).sum()) for labels in self._labels)
+        self._draft.change("labels", final)
+        return sum(int((labels == MISSING).sum()) for labels in self._draft.pieces("labels"))
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:
-        """Number the tests and contexts of everything that was added.
+        """Number the features and contexts of all batches.
 
-        min_freq: tests at fewer tokens are left out, see `without_rare`; real values are not.
+        min_freq: features at fewer tokens are removed, see `without_rare`; real values are not.
         RETURNS: the corpus, without sets; identical for identical input, whatever the batching.
-        RAISES: SparseCRFError where no test is left.
+        RAISES: SparseCRFError if no feature is left, and if files cannot be written.
         """
-        if not self._labels:
+        if self.rows is None:
             raise SparseCRFError(Errors.SC302)
-        unigram = without_rare(np.concatenate(self._unigram), min_freq)
-        bigram = without_rare(np.concatenate(self._bigram), min_freq)
-        if min_freq > 1 and not (unigram.any() or bigram.any() or self._values):
-            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=len(unigram)))
-        offsets = np.append(0, np.cumsum(np.concatenate(self._lengths)))
-        unigram_keys, uni_indptr, uni_indices = number_tests(unigram)
-        representatives, context = distinct_rows(bigram)
-        bigram_keys, ctx_indptr, ctx_indices = number_tests(bigram[representatives])
-        # A weight's place follows from its test: real values come after the tests of tokens.
-        n_tests, n_values = len(unigram_keys), len(self._value_keys)
-        return EncodedCorpus(
-            offsets=offsets,
-            labels=np.concatenate(self._labels),
-            weights=np.concatenate(self._weights).astype(np.float64),
-            uni_indptr=uni_indptr,
-            uni_indices=uni_indices,
-            context=context,
-            ctx_indptr=ctx_indptr,
-            ctx_indices=ctx_indices,
-            unigram_keys=np.concatenate((unigram_keys, self._value_keys)),
-            bigram_keys=bigram_keys,
-            start_label=self._start_label,
-            values=np.concatenate(self._values) if self._values else NO_VALUES,
-            value_tests=np.arange(n_tests, n_tests + n_values),
-        )
+        n_tokens, draft = self._n_tokens, self._draft
+        rows = without_rare(self.rows.rows, min_freq, self.rows.counts)
+        representatives, context = distinct_rows(rows)
+        bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
+        order, number = by_frequency(self.tests, min_freq)
+        if min_freq > 1 and not (len(order) or len(bigram_keys) or self.has_values):
+            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
+        # Real values come after the features of tokens.
+        value_tests = np.arange(len(order), len(order) + len(self._value_keys))
+        index: dict[str, Array] = {
+            "ctx_indptr": ctx_indptr,
+            "ctx_indices": ctx_indices,
+            "unigram_keys": np.concatenate((self.tests.rows[order, 0], self._value_keys)),
+            "bigram_keys": bigram_keys,
+            "value_tests": value_tests,
+        }
+        n_kept = int(self.tests.counts[order].sum())
+        tokens: dict[str, Pieces] = {
+            "offsets": (self._n_sequences + 1, draft.pieces("offsets")),
+            "labels": (n_tokens, draft.pieces("labels")),
+            "weights": (self._n_sequences, draft.pieces("weights")),
+            "uni_indptr": (n_tokens + 1, self._ends_of_tests(number)),
+            "uni_indices": (n_kept, (found[found >= 0] for found in self._numbered(number))),
+            "context": (n_tokens, (context[piece] for piece in draft.pieces("context"))),
+        }
+        return draft.finish(index, tokens, self.start_label)
+
+    def _numbered(self, number: Ints) -> Iterator[Ints]:
+        """Yield the final numbers of the features of tokens, -1 for those that are removed."""
+        for tests in self._draft.pieces("tests"):
+            # Indexing by int32 crashes if numpy cannot allocate a buffer.
+            yield np.take(number, tests)
+
+    def _ends_of_tests(self, number: Ints) -> Iterator[Longs]:
+        """Yield the first feature of each token, in pieces."""
+        total = 0
+        yield np.zeros(1, np.int64)
+        for sizes, found in zip(self._draft.pieces("n_tests"), self._numbered(number), strict=True):
+            counts = np.append(0, np.cumsum(found >= 0))
+            yield total + counts[np.cumsum(sizes)]
+            total += int(counts[-1])

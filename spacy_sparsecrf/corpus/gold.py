@@ -1,7 +1,7 @@
-"""Gold labels: whether they are legal, and weights of sequences by them.
+"""Gold labels: validation, and weights of sequences by label.
 
-Labels are legal where each may follow the one before. Which may is told by a matrix `legal`
-[Y + 1, Y + 1] bool: entry [a, b], whether label b may follow label a; row Y: whether b may begin a
+A sequence is valid if all its transitions are valid. The matrix `legal` [Y + 1, Y + 1] bool defines
+valid transitions: element [a, b], whether label b may follow label a; row Y: whether b may begin a
 sequence; column Y: whether a may end one.
 """
 
@@ -20,11 +20,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Illegal:
-    """Where gold labels are not legal.
+    """Position of an invalid transition between gold labels.
 
-    sequence: its number; token: the number in the corpus of the token that no legal label is left
-    for, or of the last one of a sequence that cannot end there; before, after: labels, those that
-    could be before and those of the token; empty at the beginning and at the end of a sequence.
+    sequence: its number; token: number in the corpus of the token without a valid label, or of the
+    last token of a sequence that cannot end there; before, after: possible previous labels, and
+    labels of the token; empty at the beginning and at the end of a sequence.
     """
 
     sequence: int
@@ -34,7 +34,7 @@ class Illegal:
 
 
 class IllegalGoldError(SparseCRFError):
-    """Gold labels that are not legal; found: where."""
+    """Gold labels are not valid; found: where."""
 
     def __init__(self, message: str, found: Illegal) -> None:
         super().__init__(message)
@@ -42,16 +42,16 @@ class IllegalGoldError(SparseCRFError):
 
 
 def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
-    """Find the first sequence of a positive weight with which no legal labels agree.
+    """Find the first sequence with positive weight whose gold labels allow no valid sequence.
 
-    legal: [Y + 1, Y + 1], see above. RETURNS: None where there is none.
+    legal: [Y + 1, Y + 1], see above. RETURNS: None if there is none.
     """
     lengths = np.diff(corpus.offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
     known, sure = corpus.with_labels()
     bad = _illegal_pairs(corpus, legal)
     suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
-    # Where all labels are known, pairs tell; else labels must be found for the other tokens.
+    # Pairs decide if all labels are known; otherwise the other tokens need labels too.
     for s in np.flatnonzero(known & (suspects | ~sure)):
         found = _follow(corpus, legal, int(s))
         if found is not None:
@@ -60,7 +60,7 @@ def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
 
 
 def check_gold(corpus: EncodedCorpus, labels: Sequence[str], legal: Mask) -> None:
-    """Check that every sequence has legal gold labels.
+    """Check that the gold labels of every sequence are valid.
 
     labels: [Y], their names; legal: [Y + 1, Y + 1], see above. RAISES: IllegalGoldError.
     """
@@ -72,7 +72,7 @@ def check_gold(corpus: EncodedCorpus, labels: Sequence[str], legal: Mask) -> Non
 
 
 def describe(found: Illegal, number: int, labels: Sequence[str], where: str) -> str:
-    """The message about gold labels that are not legal.
+    """Return the message about invalid gold labels.
 
     number: of the token, from 0, in the sequence or Doc that `where` names; labels: [Y] names.
     """
@@ -88,7 +88,7 @@ def describe(found: Illegal, number: int, labels: Sequence[str], where: str) -> 
 
 
 def _illegal_pairs(corpus: EncodedCorpus, legal: Mask) -> Mask:
-    """Tokens [N] with single labels that may not follow those before, or not end a sequence."""
+    """Return tokens [N] with a single label and an invalid transition to it, or to the end."""
     n_labels = len(legal) - 1
     filled = np.flatnonzero(np.diff(corpus.offsets) > 0)
     begins, ends = corpus.offsets[filled], corpus.offsets[filled + 1] - 1
@@ -104,7 +104,7 @@ def _illegal_pairs(corpus: EncodedCorpus, legal: Mask) -> Mask:
 
 
 def _follow(corpus: EncodedCorpus, legal: Mask, s: int) -> Illegal | None:
-    """Follow the legal labels of a sequence to where there are none left."""
+    """Find where a sequence has no valid labels left."""
     begin, end = int(corpus.offsets[s]), int(corpus.offsets[s + 1])
     reached = np.zeros(len(legal), np.bool_)
     reached[-1] = True
@@ -123,7 +123,7 @@ def _follow(corpus: EncodedCorpus, legal: Mask, s: int) -> Illegal | None:
 
 
 def _gold_set(corpus: EncodedCorpus, t: int, n_labels: int) -> Mask:
-    """The labels [Y] that a token's gold label may be."""
+    """Return the possible gold labels [Y] of a token."""
     label = int(corpus.labels[t])
     if label == MISSING:
         return np.ones(n_labels, np.bool_)
@@ -140,15 +140,15 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
 
     The loss is then sum_i w_i m_i (-log p(y_i given x_i)), m_i = (1 / n_i) sum_t c(y_t), c being
     label_weights, over the n_i tokens of sequence i whose labels are not missing: still a weighted
-    likelihood, as if sequence i were there w_i m_i times. Of a token that may have several labels,
-    c is the mean of theirs. Sequences without any gold label, which do not count, get weight 0.
+    likelihood, as if sequence i occurred w_i m_i times. For a token with several possible labels, c
+    is their mean. Sequences without any gold label get weight 0.
 
-    corpus: where each token is a sequence of its own, its label's weight is its weight;
-    label_weights: [Y] float64, >= 0.
+    corpus: if each token is a separate sequence, its weight is that of its label; label_weights:
+    [Y] float64, >= 0.
     """
     n = len(label_weights)
     means = corpus.sets.reshape(-1, n) @ label_weights / corpus.sets.reshape(-1, n).sum(axis=1)
-    # Labels are positions here: -1 is that of missing ones, -2 that of the first set.
+    # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
     factors = [np.zeros(0)]
     for first, last in corpus.store.runs(corpus.offsets):
@@ -158,7 +158,7 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
 
 
 def _means(corpus: EncodedCorpus, first: int, last: int, by_label: Floats) -> Floats:
-    """The mean weight of the gold labels of each of the sequences first:last, 0 without any."""
+    """Return the mean weight of the gold labels of sequences first:last, 0 without any."""
     offsets, n = corpus.offsets[first : last + 1], last - first
     labels = corpus.labels[offsets[0] : offsets[-1]]
     known = labels != MISSING

@@ -1,8 +1,8 @@
-"""Parts of a corpus with numbers of their own, and the index by which all have the same ones.
+"""Parts of a corpus with local feature numbers, and the index that assigns global ones.
 
-A part is read by itself, and its tests are numbered as they sort. The index of all parts numbers
-tests by how often they occur in all, and then by where they occur first, so that a corpus that is
-read in parts is, number for number, the corpus that is read at once.
+A part is encoded by itself, and its features are numbered by hash. The index of all parts numbers
+features by frequency, then by first occurrence, so that a corpus that is encoded in parts is
+identical to one that is encoded at once.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,6 @@ from .numbering import (
     Hashes,
     Ints,
     Longs,
-    distinct,
     distinct_rows,
     find_keys,
     inverted,
@@ -28,10 +27,10 @@ from .numbering import (
 
 
 class Tests(NamedTuple):
-    """Tests that are conjoined with the label, and how often they occur.
+    """Features that are conjoined with the label, and their counts.
 
-    keys: [O] uint64, ascending; counts: [O] int64, tokens of each; arrival: [O] int64, ascending
-    in the order in which they occurred first.
+    keys: [O] uint64, ascending; counts: [O] int64, tokens of each; arrival: [O] int64, rank of the
+    first occurrence.
     """
 
     keys: Hashes
@@ -39,21 +38,21 @@ class Tests(NamedTuple):
     arrival: Longs
 
     def between(self, low: int, high: int) -> "Tests":
-        """Those of keys low <= key <= high."""
+        """Return the features of keys low <= key <= high."""
         first = np.searchsorted(self.keys, np.uint64(low))
         last = np.searchsorted(self.keys, np.uint64(high), side="right")
         keys, counts, arrival = self
         return Tests(keys[first:last], counts[first:last], arrival[first:last])
 
     def of_part(self, number: int) -> "Tests":
-        """With an arrival after all of the parts of lower numbers."""
+        """Return the features with ranks after those of all parts of lower numbers."""
         return self._replace(arrival=self.arrival + (number << 32))
 
 
-class Rows(NamedTuple):
-    """Distinct rows of tests that are conjoined with pairs of labels.
+class ConjoinedRows(NamedTuple):
+    """Distinct sets of features that are conjoined with label pairs.
 
-    hashes: [C, B] uint64, 0 = no test; counts: [C] int64, tokens of each.
+    hashes: [C, B] uint64, 0 = no feature; counts: [C] int64, tokens of each.
     """
 
     hashes: Hashes
@@ -61,7 +60,7 @@ class Rows(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What numbers tests and contexts: the fields of `EncodedCorpus` of these names."""
+    """Numbers of features and contexts: the fields of `EncodedCorpus` of these names."""
 
     unigram_keys: Hashes
     bigram_keys: Hashes
@@ -70,7 +69,7 @@ class Index(NamedTuple):
 
 
 class CorpusPart(NamedTuple):
-    """Some sequences of a corpus, in order, whose tests and contexts have numbers of their own.
+    """Consecutive sequences of a corpus, with local numbers of features and contexts.
 
     offsets [S + 1], labels [N], weights [S], uni_indptr [N + 1], start_label: as in
     `EncodedCorpus`; uni_indices: [nnz], numbers of `tests`; context: [N], numbers of `rows`.
@@ -83,16 +82,16 @@ class CorpusPart(NamedTuple):
     uni_indices: Ints
     context: Ints
     tests: Tests
-    rows: Rows
+    rows: ConjoinedRows
     start_label: bool
 
     @property
     def lengths(self) -> Longs:
-        """The tokens of each sequence, [S]."""
+        """Number of tokens of each sequence, [S]."""
         return np.diff(self.offsets)
 
     def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
-        """The part by the numbers of an index; contexts: [C], of its rows there."""
+        """Return the part with the numbers of an index; contexts: [C], contexts of its rows."""
         number = find_keys(index.unigram_keys, self.tests.keys).astype(np.int32)
         indptr, indices = self.uni_indptr, number[self.uni_indices]
         if (number < 0).any():
@@ -111,7 +110,7 @@ class CorpusPart(NamedTuple):
 
 
 def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
-    """The tests of all parts together that occur at min_freq tokens or more."""
+    """Merge the features of parts, and keep those at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
     none = Tests(np.zeros(0, np.uint64), nothing, nothing)
     every = Tests(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
@@ -125,22 +124,22 @@ def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
     return Tests(keys[frequent], counts[frequent], arrival[frequent])
 
 
-def merged_rows(parts: Sequence[Rows]) -> tuple[Rows, list[Ints]]:
-    """The rows of all parts together, and of each part the numbers [C] of its own among them."""
+def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
+    """Merge the rows of parts; RETURNS: them, and for each part the numbers [C] of its rows."""
     hashes = np.concatenate([part.hashes for part in parts])
     representatives, numbers = distinct_rows(hashes)
     counts = np.zeros(len(representatives), np.int64)
     np.add.at(counts, numbers, np.concatenate([part.counts for part in parts]))
     ends = np.cumsum([len(part.hashes) for part in parts])
-    return Rows(hashes[representatives], counts), np.split(numbers, ends[:-1])
+    return ConjoinedRows(hashes[representatives], counts), np.split(numbers, ends[:-1])
 
 
-def build_index(tests: Tests, rows: Rows, min_freq: int = 1) -> tuple[Index, Ints]:
-    """Number tests, the most frequent first, and contexts.
+def build_index(tests: Tests, rows: ConjoinedRows, min_freq: int = 1) -> tuple[Index, Ints]:
+    """Number features, the most frequent first, and contexts.
 
-    tests: that occur at min_freq tokens or more; rows: of all tokens.
+    tests: features at min_freq tokens or more; rows: of all tokens.
     RETURNS: the index, and the context [C] of each row.
-    RAISES: SparseCRFError for more tests than have a number.
+    RAISES: SparseCRFError for too many features to number.
     """
     if len(tests.keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(tests.keys)))
@@ -152,7 +151,7 @@ def build_index(tests: Tests, rows: Rows, min_freq: int = 1) -> tuple[Index, Int
 
 
 def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
-    """A corpus that has an index, and nothing else."""
+    """Return a corpus with an index and no sequences."""
     nothing = np.zeros(0, np.int32)
     return EncodedCorpus(
         offsets=np.zeros(1, np.int64),
@@ -167,7 +166,7 @@ def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
 
 
 def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
-    """The sequences first:last of a corpus in memory."""
+    """Return the sequences first:last of a corpus in memory."""
     begin, end = corpus.offsets[first], corpus.offsets[last]
     indptr = corpus.uni_indptr[begin : end + 1]
     return replace(
@@ -182,7 +181,7 @@ def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
 
 
 def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
-    """One corpus of some in memory, one after another, that have the same index."""
+    """Concatenate corpora in memory that have the same index."""
 
     def ends(of_each: Sequence[Longs]) -> Longs:
         return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(each) for each in of_each]))))
@@ -198,32 +197,27 @@ def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
     )
 
 
-class PartBuilder(CorpusBuilder):
-    """Collects batches of observations into a part of a corpus."""
+def part_of(builder: CorpusBuilder) -> CorpusPart | None:
+    """Return the part of a corpus that a builder has collected in memory; None if empty.
 
-    def part(self) -> CorpusPart | None:
-        """Number the tests and rows of everything that was added; None where nothing was.
-
-        RAISES: SparseCRFError for real values.
-        """
-        if not self._labels:
-            return None
-        if self._values:
-            raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
-        unigram, bigram = np.concatenate(self._unigram), np.concatenate(self._bigram)
-        present = unigram != 0
-        keys, ids, counts = distinct(unigram[present])
-        order = np.argsort(keys)
-        representatives, context = distinct_rows(bigram)
-        n_tokens = np.bincount(context, minlength=len(representatives))
-        return CorpusPart(
-            offsets=np.append(0, np.cumsum(np.concatenate(self._lengths))),
-            labels=np.concatenate(self._labels),
-            weights=np.concatenate(self._weights).astype(np.float64),
-            uni_indptr=np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64))),
-            uni_indices=inverted(order)[ids],
-            context=context,
-            tests=Tests(keys[order], counts[order], order),
-            rows=Rows(bigram[representatives], n_tokens),
-            start_label=self._start_label,
-        )
+    RAISES: SparseCRFError for real values.
+    """
+    if builder.rows is None:
+        return None
+    if builder.has_values:
+        raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
+    keys, arrived = builder.tests.rows[:, 0], builder.arrived
+    order = np.argsort(keys)
+    representatives, number = distinct_rows(builder.rows.rows)
+    hashes, n_tokens = builder.rows.rows[representatives], builder.rows.counts[representatives]
+    return CorpusPart(
+        offsets=arrived("offsets"),
+        labels=arrived("labels"),
+        weights=arrived("weights"),
+        uni_indptr=np.append(0, np.cumsum(arrived("n_tests"), dtype=np.int64)),
+        uni_indices=inverted(order)[arrived("tests")],
+        context=number[arrived("context")],
+        tests=Tests(keys[order], builder.tests.counts[order], order),
+        rows=ConjoinedRows(hashes, n_tokens),
+        start_label=builder.start_label,
+    )

@@ -1,6 +1,6 @@
-"""Numbers of distinct tests and rows: by arrival, by frequency, and as they are.
+"""Numbering of distinct features and rows, by first occurrence and by frequency.
 
-A *row* is a few numbers of 64 bits: the hashes of the tests of a context, or one test alone.
+A *row* is a few 64-bit numbers: the hashes of the features of a context, or a single feature.
 """
 
 from typing import TypeAlias
@@ -15,12 +15,12 @@ Hashes: TypeAlias = NDArray[np.uint64]
 Longs: TypeAlias = NDArray[np.int64]
 Ints: TypeAlias = NDArray[np.int32]
 
-# Hashes that are numbered at a time: what is known of them grows as they arrive.
+# Hashes that are numbered at a time, so that the table grows with the distinct ones.
 _CHUNK = 1 << 20
 
 
 class RowIndex:
-    """Numbers distinct rows of 64-bit numbers by arrival, and counts them.
+    """Number distinct rows of 64-bit numbers by first occurrence, and count them.
 
     width: numbers in a row. rows: [C, width] uint64, counts: [C] int64, by number.
     """
@@ -43,21 +43,27 @@ class RowIndex:
 
     def add(self, queries: Hashes) -> Ints:
         """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
+        numbers = np.empty(len(queries), np.int32)
+        for first in range(0, len(queries), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            self._add(np.ascontiguousarray(queries[chunk]), numbers[chunk])
+        return numbers
+
+    def _add(self, queries: Hashes, numbers: Ints) -> None:
+        """Number a few rows. numbers: [n], out."""
         from ..kernels.indexing import enter_all, number_rows
 
         most = self._n + len(queries)
+        if most > np.iinfo(np.int32).max:
+            raise SparseCRFError(Errors.SC301.format(n=most))
         if most > len(self._rows):
             capacity = max(most, 2 * self._n)
             self._rows = _longer(self._rows, capacity)
             self._counts = _longer(self._counts, capacity)
             self._slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
             enter_all(self._slots, self._rows, self._n)
-        if self._n > np.iinfo(np.int32).max - len(queries):
-            raise SparseCRFError(Errors.SC301.format(n=most))
-        numbers = np.empty(len(queries), np.int32)
         arguments = self._slots, self._rows, self._counts, self._n
-        self._n = number_rows(*arguments, np.ascontiguousarray(queries), numbers)
-        return numbers
+        self._n = number_rows(*arguments, queries, numbers)
 
 
 def _longer(array: Array, n: int) -> Array:
@@ -69,18 +75,16 @@ def _longer(array: Array, n: int) -> Array:
 def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
     """Find the distinct values of hashes, without sorting them.
 
-    hashes: [n] uint64. RETURNS: keys [O] uint64, by arrival; the position among them of each hash,
-    [n] int32; how often each key is there, [O] int64. RAISES: SparseCRFError for too many keys.
+    hashes: [n] uint64. RETURNS: keys [O] uint64, by first occurrence; the index of each hash among
+    them, [n] int32; the count of each key, [O] int64. RAISES: SparseCRFError for too many keys.
     """
-    index, numbers = RowIndex(1), np.empty(len(hashes), np.int32)
-    for first in range(0, len(hashes), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        numbers[chunk] = index.add(hashes[chunk, None])
+    index = RowIndex(1)
+    numbers = index.add(hashes[:, None])
     return index.rows[:, 0], numbers, index.counts
 
 
 def inverted(order: Longs) -> Ints:
-    """The position of each number in an order of 0, 1, ...: [n] int32."""
+    """Return the inverse of a permutation: [n] int32."""
     positions = np.empty(len(order), np.int32)
     positions[order] = np.arange(len(order), dtype=np.int32)
     return positions
@@ -89,12 +93,12 @@ def inverted(order: Longs) -> Ints:
 def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
-    Most tests are rare. As those of equal frequency are numbered by arrival, what neighbouring
-    tokens have of them lies together in memory, too.
+    Most features are rare. Those of equal frequency are numbered by first occurrence, so that
+    weights of neighbouring tokens are close in memory.
 
-    hashes: [R, P] uint64, 0 = no test.
-    RETURNS: keys [O] uint64, those of equal frequency by arrival, row by row, and the rows as CSR:
-        indptr [R + 1] int64, ids [nnz] int32.
+    hashes: [R, P] uint64, 0 = no feature.
+    RETURNS: keys [O] uint64, those of equal frequency by first occurrence, row by row, and the rows
+        as CSR: indptr [R + 1] int64, ids [nnz] int32.
     """
     present = hashes != 0
     keys, ids, counts = distinct(hashes[present])
@@ -104,7 +108,7 @@ def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
 
 
 def by_hash(keys: Hashes, ids: Ints) -> Longs:
-    """An order of tests, the most frequent first, in which those of equal frequency ascend.
+    """Return an order of features, the most frequent first, those of equal frequency by key.
 
     keys: [O] uint64; ids: [nnz], all occurrences.
     """
@@ -112,7 +116,7 @@ def by_hash(keys: Hashes, ids: Ints) -> Longs:
 
 
 def by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
-    """The tests that are not rare in their final order, and the final number of each, or -1.
+    """Return the features that are not rare, in final order, and the final number of each, or -1.
 
     Order and ties are those of `number_tests`.
     """
@@ -124,12 +128,12 @@ def by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
 
 
 def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:
-    """Remove the tests that occur at fewer than min_freq tokens.
+    """Remove the features that occur at fewer than min_freq tokens.
 
-    hashes: [R, P] uint64, the test of each template in each row, 0 = no test; n_tokens: [R] int64,
-        tokens that have a row, by default one each.
-    RETURNS: hashes, with 0 in the place of those tests. Tests conjoined with the label are counted
-        apart from those conjoined with pairs of labels: each at the tokens where it is conjoined.
+    hashes: [R, P] uint64, the feature of each template in each row, 0 = none; n_tokens: [R] int64,
+        tokens of a row, by default one each.
+    RETURNS: hashes, with 0 for removed features. Features conjoined with the label, and those
+        conjoined with label pairs, are counted separately.
     """
     if min_freq <= 1:
         return hashes
@@ -155,7 +159,7 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
 
 
 def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
-    """Position [n] int64 of each wanted key [n] among distinct keys, -1 where it is not there."""
+    """Return the index [n] int64 of each wanted key [n] among distinct keys, -1 if absent."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(keys)

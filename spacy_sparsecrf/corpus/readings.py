@@ -1,4 +1,4 @@
-"""What templates read from tokens, before it is hashed: values of words and of annotations."""
+"""Attribute values that templates read from tokens, before hashing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,13 +19,13 @@ _NONE: Hashes = np.empty(0, np.uint64)
 
 @dataclass(frozen=True)
 class Conjunctions:
-    """Conjunctions of values of tokens, a template each, as the hashing kernels take them.
+    """Templates as the hashing kernels take them: conjunctions of attribute values.
 
-    seeds, part_ptr, part_columns, part_offsets, part_anchors: see `HashPlan`; an attribute that has
-    several values at a token has columns of which the first alone stands for tokens outside;
-    n_edges: E >= 1, how many distances from a sequence are told apart, tokens farther away being
-    like those at distance E; given_edges: [K, 2, E] uint64, values there, 0 = missing, or None:
-    each distance has a value of its own.
+    seeds, part_ptr, part_columns, part_offsets, part_anchors: see `HashPlan`; of an attribute with
+    several values at a token, only the first column has values outside sequences; n_edges: E >= 1,
+    number of distances from a sequence with different values; tokens farther away have the value of
+    distance E; given_edges: [K, 2, E] uint64, these values, 0 = missing, or None: a distinct value
+    for each distance.
     """
 
     seeds: Hashes
@@ -47,17 +47,17 @@ class Conjunctions:
 
     @cached_property
     def plan(self) -> HashPlan:
-        """The arrays, as kernels take them."""
+        """The arrays for kernels."""
         parts = self.part_columns, self.part_offsets, self.part_anchors
         return HashPlan(self.seeds, self.part_ptr, *parts, self.part_edges)
 
     @property
     def columns(self) -> Longs:
-        """[K] int64, the column of each part, whether or not it is that of a first value."""
+        """[K] int64, the column of each attribute, whether or not of a first value."""
         return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
-        """Keep some of the tests, in the order given."""
+        """Select templates, in the given order."""
         parts = [range(self.part_ptr[p], self.part_ptr[p + 1]) for p in columns]
         kept = np.array([k for of_test in parts for k in of_test], dtype=np.int64)
         return Conjunctions(
@@ -73,13 +73,13 @@ class Conjunctions:
 
 @dataclass(frozen=True)
 class Templates:
-    """All tests of a list of templates, and with what they are conjoined.
+    """A list of templates, and the labels with which their features are conjoined.
 
-    tests: P tests; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
-    bigram_columns [B]: int32, the tests conjoined with the label and with the pair of labels;
-    start_label: whether the first token of a sequence has the pair (start, y) too;
-    value_seeds, value_numbers: [V] uint64, of real-valued features, whose names are hashed as those
-    of tests that read one value.
+    tests: P templates; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
+    bigram_columns [B]: int32, templates conjoined with the label and with the label pair;
+    start_label: whether the first token of a sequence has the pair (start, y); value_seeds,
+    value_numbers: [V] uint64, of real-valued features, whose names are hashed as features with one
+    attribute.
     """
 
     tests: Conjunctions
@@ -91,7 +91,7 @@ class Templates:
     value_numbers: Hashes = field(default_factory=lambda: _NONE)
 
     def select(self, columns: Sequence[int]) -> "Templates":
-        """Keep some of the tests, in the order given, and all real-valued features."""
+        """Select templates, in the given order, and all real-valued features."""
         unigram, bigram = (
             np.flatnonzero(np.isin(columns, own)).astype(np.int32)
             for own in (self.unigram_columns, self.bigram_columns)
@@ -109,12 +109,12 @@ class Templates:
 
     @cached_property
     def pairs(self) -> Conjunctions:
-        """The tests conjoined with the pair of labels: B tests."""
+        """The B templates conjoined with the label pair."""
         return self.tests.select(self.bigram_columns.tolist())
 
     @cached_property
     def constant_pairs(self) -> Hashes | None:
-        """Hashes [B] of the tests conjoined with the pair of labels; None if any reads anything."""
+        """Hashes [B] of the bigram templates, if none reads an attribute; otherwise None."""
         from ..kernels.hashing import hash_seeds
 
         hashes: Hashes = hash_seeds(self.pairs.seeds)
@@ -122,15 +122,15 @@ class Templates:
 
 
 def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
-    """Hash tests as they are hashed at a token: [P] uint64.
+    """Hash features as at a token: [P] uint64.
 
-    seeds: [P] uint64; starts: [P + 1] int64, test p reads values[starts[p]:starts[p + 1]].
+    seeds: [P] uint64; starts: [P + 1] int64, template p reads values[starts[p]:starts[p + 1]].
     """
     from ..kernels.hashing import hash_tests
 
     nowhere, columns = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
     tests = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
-    # A sequence of one token that has all the values, each in a column of its own.
+    # A sequence of one token with all values, each in a separate column.
     bounds, row = np.array([0, 1]), np.zeros(1, dtype=np.int32)
     token = Tokens(bounds, row, values[None], np.empty((1, 0), np.uint64))
     hashes: Hashes = np.empty(len(seeds), dtype=np.uint64)
@@ -139,9 +139,9 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
 
 
 class Readings(NamedTuple):
-    """The values that templates read from a batch of sequences.
+    """Attribute values that templates read from a batch of sequences.
 
-    templates: what is to be made of them.
+    templates: of the values.
     offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
     words: [N] int32, row of a token's word in `lexical`.
     lexical: [R, L] uint64, values that depend on the word alone, 0 = missing.
@@ -170,11 +170,11 @@ class Readings(NamedTuple):
 
     @property
     def tokens(self) -> Tokens:
-        """What templates read, as kernels take it."""
+        """The values for kernels."""
         return Tokens(self.offsets, self.words, self.lexical, self.annotations)
 
     def hash(self, tests: Conjunctions) -> Hashes:
-        """Hash tests at every token: [N, P] uint64, 0 where a value is missing."""
+        """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
         from ..kernels.hashing import hash_tests
 
         hashes = np.empty((self.n_tokens, len(tests.seeds)), dtype=np.uint64)
@@ -182,7 +182,7 @@ class Readings(NamedTuple):
         return hashes
 
     def sequences(self, first: int, last: int) -> "Readings":
-        """The readings of sequences first:last."""
+        """Return the readings of sequences first:last."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
         return self._replace(
             offsets=self.offsets[first : last + 1] - begin,

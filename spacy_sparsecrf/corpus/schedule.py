@@ -1,11 +1,10 @@
-"""Structured feature sets: tests that enter in stages, where less specific tests are active.
+"""Feature selection in stages: features are admitted if less specific features are active.
 
-Lavergne, Cappé & Yvon (2010), section 5.4. A schedule is a list of stages, each of which names
-templates. When a stage begins, tests of its templates are *admitted*, those whose *parents* are
-active, which test a part of what they test; the others never have a weight. A parent is active
-where any weight of it is not zero, whether it is conjoined with the label or with the pair of
-labels. A finer rule admits pairs of a test and a label, by active pairs of its parents with that
-label.
+Lavergne, Cappé & Yvon (2010), section 5.4. A schedule is a list of stages, each with templates. At
+the beginning of a stage, features of its templates are *admitted* if their *parents* are active;
+the others never have weights. A parent has a part of the attributes of a feature. It is active if
+any of its weights, for labels or label pairs, is not zero. A finer rule admits pairs of a feature
+and a label, by active pairs of its parents with that label.
 
 This module is imported at each start of spaCy.
 """
@@ -29,14 +28,13 @@ ADMIT = ("tests", "labels")
 
 @dataclass(frozen=True)
 class Stage:
-    """Templates that enter together.
+    """Templates that are admitted together.
 
-    templates: patterns that name the templates whose tests it may admit, but for those that stages
-    before name; steps: outer iterations at most, 0 = until they converge; require: how many of the
-    parents of a test must be active, "all", "any" or "none"; admit: whether "tests" are admitted
-    with all labels, or only with the "labels" that so many parents are active with; parents:
-    patterns that name the parents of templates, by the patterns that name these, where they are not
-    to be derived.
+    templates: patterns of the templates whose features the stage may admit, except those of earlier
+    stages; steps: maximum of outer iterations, 0 = until convergence; require: number of parents of
+    a feature that must be active, "all", "any" or "none"; admit: whether "tests" (features) are
+    admitted with all labels, or only with the "labels" of so many active parents; parents: patterns
+    of the parents of templates, by pattern of these, if they are not to be derived.
     """
 
     templates: tuple[str, ...]
@@ -47,10 +45,10 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Descent:
-    """Tests of some templates, and their parents.
+class FeatureAncestry:
+    """Features of some templates, and their parents.
 
-    stage: of the templates; kinds: "u", "b" or "ub", what the tests are conjoined with; hashes: [n]
+    stage: of the templates; kinds: "u", "b" or "ub", unigram or bigram features; hashes: [n]
     uint64; parents: [n, k] uint64, hashes.
     """
 
@@ -61,12 +59,12 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class Kin:
-    """Stages and parents of the U unigram tests of a corpus, then of its B bigram tests.
+class TemplateTree:
+    """Stages and parents of the U unigram features of a corpus, then of its B bigram features.
 
-    stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, tests, U + B for one that
-    is not in the corpus; counterpart: [U + B] int32, the test of the other kind that tests the
-    same, or U + B.
+    stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, features, U + B for one
+    that is not in the corpus; counterpart: [U + B] int32, the feature of the other type with the
+    same hash, or U + B.
     """
 
     stage: NDArray[np.int16]
@@ -75,8 +73,8 @@ class Kin:
     counterpart: NDArray[np.int32]
 
     @classmethod
-    def of(cls, corpus: EncodedCorpus, descents: list[Descent]) -> "Kin":
-        """Number the tests and parents of a corpus; tests that have no descent are of stage 0."""
+    def of(cls, corpus: EncodedCorpus, descents: list[FeatureAncestry]) -> "TemplateTree":
+        """Number the features and parents of a corpus; features without ancestry have stage 0."""
         n_unigram = len(corpus.unigram_keys)
         n_tests = n_unigram + len(corpus.bigram_keys)
         stage = np.zeros(n_tests, np.int16)
@@ -98,9 +96,9 @@ class Kin:
         return cls(stage, parent_ptr, in_order.astype(np.int32), _counterparts(corpus))
 
     def admitted(self, stage: int, require: str, active: Mask) -> Mask:
-        """The tests of a stage's templates whose parents are active: [U + B] bool.
+        """Return the features of a stage whose parents are active: [U + B] bool.
 
-        require: see `Stage`; active: [U + B] bool, tests with a weight that is not zero.
+        require: see `Stage`; active: [U + B] bool, features with a weight that is not zero.
         """
         own: Mask = self.stage == stage
         if require == "none":
@@ -118,12 +116,11 @@ class Kin:
     def admitted_labels(
         self, stage: int, require: str, active: Longs, n_labels: int
     ) -> tuple[Mask, Longs]:
-        """The tests of a stage's templates that are admitted with all labels, as they have no
-        parents, or need none: [U + B] bool; and what others are admitted with: [n] int64,
-        ascending, test * Y + label.
+        """Return the features of a stage that are admitted with all labels, and pairs of others.
 
-        active: [n] int64, test * Y + y of weights with label y, or labels y' and y, that are not
-        zero.
+        The former, [U + B] bool, have or need no parents; the latter, [n] int64, ascending, are
+        feature * Y + label. active: [n] int64, feature * Y + y of weights that are not zero, with
+        label y, or labels y' and y.
         """
         n_tests = len(self.stage)
         own: Mask = self.stage == stage
@@ -134,7 +131,7 @@ class Kin:
         others = self.counterpart[test].astype(np.int64) * n_labels + label
         either = np.unique(np.concatenate((active, others)))
         bounds = np.searchsorted(either, np.arange(n_tests + 1) * n_labels)
-        # Each child with each of its parents, then with each label of these.
+        # All pairs of children and parents, then with all labels of the parents.
         child = np.repeat(np.arange(n_tests), n_parents)
         kept = own[child] & (self.parents < n_tests)
         child, parent = child[kept], self.parents[kept]
@@ -148,7 +145,7 @@ class Kin:
 
 
 def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:
-    """A test of each hash, of any shape; of two the unigram test, U + B where there is none."""
+    """Return the feature of each hash, of any shape; unigram before bigram, U + B for none."""
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
     number = find_keys(corpus.unigram_keys, hashes.ravel())
     missing = number < 0

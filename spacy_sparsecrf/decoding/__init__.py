@@ -1,1 +1,1 @@
-"""From a model and the tests of tokens to labels and probabilities."""
+"""Decoding: labels and probabilities by a model and the features of tokens."""

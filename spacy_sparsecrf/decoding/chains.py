@@ -1,4 +1,4 @@
-"""What decoding and probabilities start from: scores of a batch of sequences, under constraints;
+"""Scores of a batch of sequences under constraints, for decoding and probabilities;
 and the runs of labels that may be asked for.
 
 Here too an MEMM and a maximum entropy model are chains: see `Decoder`.
@@ -51,7 +51,7 @@ class Chains:
 
     @property
     def search(self) -> Search:
-        """How Viterbi searches the pairs."""
+        """The order in which Viterbi searches the pairs."""
         return self.transitions.search if self.soft is None else self.transitions.everything
 
     @property
@@ -61,7 +61,7 @@ class Chains:
         return ends[ends > self.offsets[:-1]] - 1
 
     def soft_tokens(self) -> Mask:
-        """Which tokens are in soft sequences: [N] bool."""
+        """The tokens in soft sequences: [N] bool."""
         if self.soft is None:
             return np.zeros(len(self.scores), dtype=bool)
         return np.repeat(self.soft, np.diff(self.offsets))
@@ -75,11 +75,11 @@ class Chains:
 
 
 @dataclass(frozen=True)
-class Spans:
+class SpanEvents:
     """M events: tokens i..j have given labels, and token j + 1 has a label of a set.
 
     The set is needed where labels alone do not tell that a span ends (with IOB2, I-PER after
-    B-PER goes on with it). After the last token of a sequence it does not matter.
+    B-PER continues it). After the last token of a sequence it does not matter.
 
     starts: [M] int64, first tokens; run_ptr: [M + 1] int64, and runs: int32, CSR of label ids;
     after: [M, Y] bool, or None: any label.
@@ -96,7 +96,7 @@ class Spans:
         starts: Sequence[int],
         runs: Sequence[Sequence[int]],
         after: NDArray[np.bool_] | None = None,
-    ) -> "Spans":
+    ) -> "SpanEvents":
         """Make them from lists: first tokens, and label ids of the tokens from there on."""
         return cls(
             np.array(starts, dtype=np.int64),

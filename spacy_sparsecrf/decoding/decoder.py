@@ -13,7 +13,7 @@ from ..corpus.readings import Readings, Templates
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
-from .chains import Chains, Spans, checked_permitted, constrain
+from .chains import Chains, SpanEvents, checked_permitted, constrain
 from .legal import Mask, Transitions
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is b
 PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
 
 
-class Pairs(NamedTuple):
+class PairScores(NamedTuple):
     """Scores of label pairs: [C, Y + 1, Yp] before the mask, and after it, with slack [C, Yp].
 
     `free` may be the same array as that after the mask where nobody needs it.
@@ -40,7 +40,7 @@ class Pairs(NamedTuple):
 class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
-    All that it tells is of one distribution: p(y | x) of the model, restricted to sequences that
+    All results are of one distribution: p(y | x) of the model, restricted to sequences that
     are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
     Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
     warning. A Decoder may be used by several threads at once. Results depend neither on batches
@@ -78,10 +78,10 @@ class Decoder:
         self._bigram, self._pair_weights = ModelRows(bigram, self.padded), bigram
         self._values = ValueScores(unigram, self.padded)
         self._words: WordScores | None = None
-        self._constant: tuple[Templates | None, Pairs] | None = None
+        self._constant: tuple[Templates | None, PairScores] | None = None
 
     def is_of(self, model: CRFModel) -> bool:
-        """Whether the model still has the weights and labels that the decoder was made from."""
+        """Return whether the model still has the weights and labels of the decoder."""
         return model.is_made_of(self._source)
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
@@ -174,9 +174,9 @@ class Decoder:
         return np.concatenate(found)
 
     def span_probability(
-        self, source: Source, spans: Spans, permitted: Mask | None = None
+        self, source: Source, spans: SpanEvents, permitted: Mask | None = None
     ) -> Floats:
-        """Compute the probabilities that runs of tokens have given labels, see `Spans`.
+        """Compute the probabilities that runs of tokens have given labels, see `SpanEvents`.
 
         RETURNS: [M] float64. RAISES: SparseCRFError for a span that is not within the tokens.
         """
@@ -241,7 +241,7 @@ class Decoder:
         return scores
 
     def _word_scores(self, readings: Readings) -> "WordScores":
-        """What scores readings of these templates."""
+        """Return the scorer of readings of these templates."""
         words = self._words
         if words is None or words.templates is not readings.templates:
             from .rows import WordScores
@@ -250,7 +250,7 @@ class Decoder:
         return words
 
     def _plain(self, readings: Readings) -> bool:
-        """Whether scores are sums of the weights of tests, and of nothing else."""
+        """Return whether scores are sums of the weights of hashed features only."""
         values = len(readings.templates.value_seeds)
         return self._kind == "chain" and not len(self._bounds) and not values
 
@@ -270,7 +270,7 @@ class Decoder:
         scores = self._bigram.score(tests, (self.n_labels + 1) * self.padded)
         return scores.reshape(-1, self.n_labels + 1, self.padded)
 
-    def _shared_pairs(self, source: Source) -> Pairs | None:
+    def _shared_pairs(self, source: Source) -> PairScores | None:
         """Scores of the label pairs of all tokens, where they do not depend on tokens."""
         if self._kind == "maxent":
             if self._constant is None:
@@ -292,12 +292,12 @@ class Decoder:
             constant = self._constant = templates, self._finish(pairs, prune=True, keep=True)
         return constant[1]
 
-    def _finish(self, pairs: Floats, prune: bool, keep: bool) -> Pairs:
+    def _finish(self, pairs: Floats, prune: bool, keep: bool) -> PairScores:
         """Make pair scores ready for Viterbi; they are overwritten unless they are to be kept."""
         of = self.transitions
         free = pairs.copy() if keep and of.masked else pairs
         slack = of.finish(pairs, prune)
-        return Pairs(free, SharedPairs(self.n_labels, pairs, slack, of.closing, of.search))
+        return PairScores(free, SharedPairs(self.n_labels, pairs, slack, of.closing, of.search))
 
 
 def check_n(n: object) -> None:

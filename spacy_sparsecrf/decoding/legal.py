@@ -78,7 +78,7 @@ def _pairs(
 def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
     """Check the shape and type of a mask.
 
-    what, method: what it tells, and the method of a target that gives it, for the message.
+    what, method: its contents, and the method of a target that gives it, for the message.
     RAISES: SparseCRFError.
     """
     found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
@@ -173,7 +173,7 @@ class Transitions:
 
     @cached_property
     def closing(self) -> NDArray[np.float64]:
-        """What it costs to end a sequence with a label: [Yp], 0 or inf."""
+        """Cost to end a sequence with a label: [Yp], 0 or inf."""
         costs = np.zeros(self.legal.shape[1])
         costs[: len(self.ends)][~self.ends] = np.inf
         return costs
@@ -199,7 +199,7 @@ class Transitions:
         return slack
 
     def mask(self, penalty: float) -> NDArray[np.float64]:
-        """What to add to pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
+        """Summand of pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
         added = np.where(self.legal, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf
         return added

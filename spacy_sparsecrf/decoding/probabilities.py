@@ -20,7 +20,7 @@ from ..kernels.log_space import (
     score_spans,
 )
 from ..kernels.viterbi import find_paths, viterbi
-from .chains import Chains, Floats, Ints, Spans
+from .chains import Chains, Floats, Ints, SpanEvents
 
 
 def run(chains: Chains) -> Forward:
@@ -102,7 +102,7 @@ def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
     return found
 
 
-def span_probabilities(chains: Chains, spans: Spans) -> Floats:
+def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
     """Compute the probabilities of spans within the tokens: [M]."""
     forward = run(chains)
     backward = run_back(chains, forward)

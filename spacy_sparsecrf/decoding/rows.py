@@ -17,10 +17,10 @@ from ..corpus.numbering import find_keys
 from ..corpus.readings import Readings, Templates
 from ..kernels.compiled import bind
 from ..kernels.layout import SharedPairs, Tokens, Values
-from ..kernels.rows import (
+from ..kernels.model_lookup import (
     KeptSums,
+    LookupSpace,
     RowTable,
-    Space,
     WordGroups,
     add_rows,
     build_rows,
@@ -168,7 +168,12 @@ class WordScores:
         return labels
 
     def _run(
-        self, readings: Readings, pairs: SharedPairs, space: Space, scores: Floats, labels: Ints
+        self,
+        readings: Readings,
+        pairs: SharedPairs,
+        space: LookupSpace,
+        scores: Floats,
+        labels: Ints,
     ) -> None:
         """Run the kernel, once more if there are words whose sums it did not know."""
         lexicon, known, _ = self._kept
@@ -179,14 +184,14 @@ class WordScores:
         if not same or not self._code(tokens, known, *rest):
             self._code(tokens, self._admit(readings), *rest)
 
-    def _space(self, n: int) -> tuple[Space, Floats]:
+    def _space(self, n: int) -> tuple[LookupSpace, Floats]:
         """Workspaces for n tokens, and for scores; a thread keeps them unless they are large."""
-        kept: tuple[Space, Floats] | None = getattr(self._workspaces, "kept", None)
+        kept: tuple[LookupSpace, Floats] | None = getattr(self._workspaces, "kept", None)
         if kept is None or len(kept[1]) < n:
             (n_tests, padded), size = self._shape, max(n, KEPT_TOKENS)
             tests = np.empty((size, n_tests), dtype=np.uint64)
             counts, context = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
-            kept = Space(tests, counts, context, np.empty(padded)), np.empty((size, padded))
+            kept = LookupSpace(tests, counts, context, np.empty(padded)), np.empty((size, padded))
             if size == KEPT_TOKENS:
                 self._workspaces.kept = kept
         return kept

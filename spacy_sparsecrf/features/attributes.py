@@ -1,4 +1,4 @@
-"""What templates can read from a token.
+"""Attributes of tokens that templates can read.
 
 A word attribute is a function of the token's string, a line below and its name in `WORD` (or in
 `AFFIX` if it takes a length), a regular expression (see `expressions`), or its character n-grams;
@@ -33,17 +33,17 @@ def suffix(n: int, text: str) -> str:
 
 
 def has_hyphen(text: str) -> bool:
-    """Whether a hyphen is in the text."""
+    """Return whether the text contains a hyphen."""
     return not HYPHENS.isdisjoint(text)
 
 
 def has_digit(text: str) -> bool:
-    """Whether a digit is in the text."""
+    """Return whether the text contains a digit."""
     return any(map(str.isdigit, text))
 
 
 def has_upper(text: str) -> bool:
-    """Whether an upper-case letter is in the text."""
+    """Return whether the text contains an upper-case letter."""
     return any(map(str.isupper, text))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..progress import task
+from ..progress import progress
 
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -49,8 +49,8 @@ class BigramCounter:
             np.concatenate((self._counts, np.ones(len(new), np.int64))),
         )
 
-    def bigrams(self, min_count: int) -> "Bigrams":
-        """What was counted. min_count: words that are rarer are taken for one."""
+    def bigrams(self, min_count: int) -> "BigramCounts":
+        """Return the counts. min_count: rarer words are merged into one."""
         self._count()
         first, second = self._pairs >> 32, self._pairs & 0xFFFFFFFF
         counts = np.bincount(second, self._counts, minlength=len(self._ids)).astype(np.int64)
@@ -61,7 +61,9 @@ class BigramCounter:
         number[_EDGE] = _EDGE
         number[kept] = np.arange(len(kept)) + _RARE + 1
         pairs, totals = _summed(number[first] << 32 | number[second], self._counts)
-        return Bigrams([words[i] for i in kept.tolist()], pairs >> 32, pairs & 0xFFFFFFFF, totals)
+        return BigramCounts(
+            [words[i] for i in kept.tolist()], pairs >> 32, pairs & 0xFFFFFFFF, totals
+        )
 
 
 def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
@@ -72,8 +74,8 @@ def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
 
 
 @dataclass(frozen=True)
-class Bigrams:
-    """How often words follow each other.
+class BigramCounts:
+    """Counts of word bigrams.
 
     words: by falling frequency; the first of them has the number 2, after the end of a line and
     all rare words; first, second: [K] int64, pairs of numbers, ascending; counts: [K] int64.
@@ -85,8 +87,8 @@ class Bigrams:
     counts: Longs
 
     def neighbours(self) -> tuple[Any, Any, Longs, Longs]:
-        """What the kernel takes: neighbours to the left and right, and counts of words and of words
-        that follow themselves, [V] int64.
+        """Arguments of the kernel: neighbours to the left and right, and counts [V] int64 of words,
+        and of words that follow themselves.
         """
         from ..kernels.exchange import Neighbours
 
@@ -105,13 +107,13 @@ class Bigrams:
         return sides[0], sides[1], counts, selves
 
 
-def exchange_classes(bigrams: Bigrams, n_classes: int, n_iterations: int) -> Longs:
+def exchange_classes(bigrams: BigramCounts, n_classes: int, n_iterations: int) -> Longs:
     """Put words into the classes of a bigram model by likelihood, see `kernels.exchange`.
 
     n_classes: of words that are not rare; n_iterations: how often each word may change its class.
     RETURNS: [V] int64, the class of each of the words, from 0.
     """
-    from ..kernels.exchange import Classes, Exchange, exchange
+    from ..kernels.exchange import Classes, WordExchange, exchange
 
     fixed = _RARE + 1  # classes of the words that are none
     n, n_all = len(bigrams.words), n_classes + fixed
@@ -126,9 +128,9 @@ def exchange_classes(bigrams: Bigrams, n_classes: int, n_iterations: int) -> Lon
     numbers = np.arange(_TABLE, dtype=np.float64)
     table = numbers * np.log(np.maximum(numbers, 1.0))
     work = np.empty(n_all), np.zeros((2, n_all), np.int64), np.empty(n_all, np.int32)
-    given = Exchange(left, right, counts, own, table, *work)
+    given = WordExchange(left, right, counts, own, table, *work)
     words = np.arange(fixed, n + fixed)
-    with task("Exchanging words", "words", n_iterations * n) as shown:
+    with progress("Exchanging words", "words", n_iterations * n) as shown:
         for _ in range(n_iterations):
             n_moved = 0
             for begin in range(0, n, _STEP):
@@ -152,7 +154,7 @@ def vector_classes(
     rng = np.random.default_rng(seed)
     centres = unit[rng.permutation(len(unit))[:n_classes]]
     found = np.full(len(unit), -1, dtype=np.int64)
-    with task("Moving centres", "iterations", n_iterations) as shown:
+    with progress("Moving centres", "iterations", n_iterations) as shown:
         for _ in shown.over(range(n_iterations)):
             nearest, similarity = _nearest(unit, centres)
             if (nearest == found).all():

@@ -1,4 +1,4 @@
-"""Where word classes come from: files, tables of lookups, other pipelines."""
+"""Sources of word classes: files, tables of lookups, other pipelines."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
 from ..errors import Errors
-from ..schema import Field, check, check_distinct, check_json, parse, told
+from ..schema import SchemaField, check, check_distinct, check_json, parse, told
 
 _FORMAT = 1
 _BITS = frozenset("01")
 # What can be read again, see `schema.MAX_STRUCTURE`.
 _MOST_CLASSES = 1 << 17
 _WORDS = {
-    "lower": Field("<u8", "L", rises=True),
-    "others": Field("<u8", "M", rises=True),
-    "codes": Field("|u1 <u2 <u4", "W", below="C"),
+    "lower": SchemaField("<u8", "L", rises=True),
+    "others": SchemaField("<u8", "M", rises=True),
+    "codes": SchemaField("|u1 <u2 <u4", "W", below="C"),
 }
 _HEAD = {"n_words": int, "n_lower": int, "are_paths": bool, "code_bytes": int, "classes": [str]}
 
@@ -169,7 +169,7 @@ def _check(
 
 
 def pack(lists: Mapping[str, WordClasses]) -> bytes:
-    """Write word classes: a line of JSON, and the arrays that it tells of, in its order."""
+    """Write word classes: a line of JSON, and the arrays that it describes, in its order."""
     heads, arrays = {}, []
     for name, own in sorted(lists.items()):
         heads[name] = {

@@ -1,4 +1,4 @@
-"""Whether annotations that features read are there: in training, and then in prediction.
+"""Checks that annotations which features read are set, in training and in prediction.
 
 Watched are attributes that come from elsewhere: annotations of earlier pipes, span groups and
 extension attributes. Those of the word, phrases and vectors are not.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..corpus.readings import Readings
 from .featurizer import PlanFeaturizer
-from .plan import Plan
+from .plan import TemplatePlan
 
 _CHANCE = 1e-6
 """How likely tokens without a value are, taken as independent, from which nothing is amiss."""
@@ -30,7 +30,7 @@ class Coverage:
         self.n_tokens = 0
         self.counts: Counter[str] = Counter()
 
-    def add(self, plan: Plan, annotations: NDArray[np.uint64]) -> None:
+    def add(self, plan: TemplatePlan, annotations: NDArray[np.uint64]) -> None:
         """Count tokens. annotations: [N, A], by the plan's columns, 0 = missing."""
         self.n_tokens += len(annotations)
         for name, column in plan.watched.items():
@@ -39,7 +39,7 @@ class Coverage:
     def join(self, other: "Coverage") -> None:
         """Add the counts of further tokens."""
         self.n_tokens += other.n_tokens
-        # A count of 0 tells that an attribute is watched.
+        # A count of 0 marks an attribute that is watched.
         for name, count in other.counts.items():
             self.counts[name] += count
 
@@ -94,5 +94,5 @@ def find_missing(
 
 
 def _has(annotations: NDArray[np.uint64], column: int) -> bool:
-    """Whether any token has a value; mostly the first has, which is looked at in no time."""
+    """Return whether any token has a value; checks the first one first, as it mostly has."""
     return bool(annotations[0, column] or annotations[:, column].any())

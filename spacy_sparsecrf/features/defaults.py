@@ -19,7 +19,7 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
     "u:like_num[0]",
     *("u:shape[-1]", "u:shape[1]", "u:suffix(3)[-1]", "u:suffix(3)[1]"),
     "u:lower[-1]|lower[1]",
-    # White space, which tells hyphens from dashes and parts of words from words.
+    # White space, which distinguishes hyphens from dashes, and parts of words from words.
     *("u:glued[-1]", "u:glued[0]", "u:glued[-1]|glued[0]"),
     *("u:glued[-1]|lower[0]", "u:glued[0]|lower[0]", "u:glued[0]|suffix(3)[0]"),
     # Words and pairs of words in a window of five.

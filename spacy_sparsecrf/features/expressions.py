@@ -125,7 +125,7 @@ def searcher(pattern: str, flags: int = 0) -> Callable[[str], Any]:
 
 
 class Repetition(NamedTuple):
-    """How often something may be there; most: None for any number."""
+    """Bounds of a repetition; most: None for any number."""
 
     least: int = 1
     most: int | None = 1
@@ -137,7 +137,7 @@ class Repetition(NamedTuple):
 
 
 class _Cost:
-    """What bounds the steps of a search."""
+    """Bounds on the steps of a search."""
 
     def __init__(self) -> None:
         self.n_items = 1
@@ -166,7 +166,7 @@ def longest_text(pattern: str) -> int:
 
 
 def _cost(pattern: str) -> _Cost | None:
-    """What a search costs; None where that is not known."""
+    """Return the cost of a search; None where it is unknown."""
     cost, branches, end = _Cost(), [1], 0
     while end < len(pattern):
         piece = _PIECE.match(pattern, end)
@@ -193,7 +193,7 @@ def _cost(pattern: str) -> _Cost | None:
 
 
 def _repetition(piece: re.Match[str]) -> Repetition | None:
-    """How often an item or a group is repeated; None where that is not known."""
+    """Return the repetition of an item or a group; None where it is unknown."""
     signs = piece["repeated"]
     if not signs:
         return Repetition()

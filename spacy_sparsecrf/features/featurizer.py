@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,45 @@ from spacy.vocab import Vocab
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
+from ..model.names import ALWAYS
 from ..registry import crf_features
-from .arguments import Read
 from .attributes import CLUSTER, PHRASE, WORD
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
+from .parsing import Read
 from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
-from .plan import Plan, make_plan
-from .templates import parse_templates
+from .plan import TemplatePlan, make_plan
+from .templates import Template, parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 
 if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
 
 
+class Conjunction(Protocol):
+    """A template or pattern as names need it; see `Template`."""
+
+    @property
+    def key(self) -> str:
+        """Text that the hash depends on."""
+
+    @property
+    def kinds(self) -> str:
+        """The part that it is conjoined with: "u", "b" or "ub"."""
+
+
+class NamesOfCells(Protocol):
+    """Names features by the cells that they were hashed from; see `CellNames`."""
+
+    def names(self, readings: Readings, p: int, at: NDArray[np.int64], /) -> Sequence[str | None]:
+        """Name the features of column p at tokens [n]; None where a value is not known."""
+
+
 class PlanFeaturizer(ABC):
     """Hashes the tests that a plan lays out, at each token of Docs.
 
-    templates: the texts that `Plan.first` numbers; start_label: see `Featurizer`.
+    templates: the texts that `TemplatePlan.first` numbers; start_label: see `Featurizer`.
     The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
     are read by it (see `coverage`).
     """
@@ -43,12 +63,27 @@ class PlanFeaturizer(ABC):
         # Kept with the one word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
         self._token_readers: list[TokenReader] | None = None
-        self.watch: Callable[[Plan, NDArray[np.uint64]], None] | None = None
+        self.watch: Callable[[TemplatePlan, NDArray[np.uint64]], None] | None = None
 
     @property
     @abstractmethod
-    def plan(self) -> Plan:
-        """What is read and hashed, as it is laid out now."""
+    def plan(self) -> TemplatePlan:
+        """The current layout of what is read and hashed."""
+
+    @property
+    @abstractmethod
+    def parsed(self) -> Sequence[Conjunction]:
+        """The templates or patterns, in order."""
+
+    @property
+    def constant_names(self) -> list[str]:
+        """The names of the features that are on at every token."""
+        return [ALWAYS]
+
+    @property
+    def names_of_cells(self) -> Callable[..., NamesOfCells] | None:
+        """The factory of feature names; None for `CellNames`, whose arguments it gets."""
+        return None
 
     @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -159,7 +194,7 @@ class Featurizer(PlanFeaturizer):
     phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
     clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
         They are read by `initialize`, or else when first needed.
-    boundaries: how many distances from a sequence are told apart where a template reads tokens
+    boundaries: how many distances from a sequence are distinguished where a template reads tokens
         before or behind it: all that are farther away are like one another; None: all distances.
     Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
     """
@@ -184,7 +219,7 @@ class Featurizer(PlanFeaturizer):
         check_sources(clusters)
         self.clusters = undoubled(clusters)
         self.boundaries = boundaries
-        self.parsed = parse_templates(templates)
+        self._parsed = parse_templates(templates)
         self._learn(None, 0, None)
         self._check_names()
 
@@ -199,13 +234,18 @@ class Featurizer(PlanFeaturizer):
                 raise SparseCRFError(message.format(**where, name=read.argument, known=known))
 
     @property
-    def plan(self) -> Plan:
+    def parsed(self) -> Sequence[Template]:
+        """The templates, in order."""
+        return self._parsed
+
+    @property
+    def plan(self) -> TemplatePlan:
         """The templates as they are laid out now."""
         return self._plan
 
     @property
     def stacked(self) -> Collection[Read]:
-        """What templates read of a first model."""
+        """Attributes that templates read of a first-stage model."""
         return self.plan.stacked
 
     @property
@@ -226,7 +266,7 @@ class Featurizer(PlanFeaturizer):
     # What is learnt before training
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read phrases and word classes anew, and forget the width of vectors.
+        """Read phrases and word classes again, and forget the width of vectors.
 
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.
@@ -238,7 +278,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """What is to be saved with a trained pipeline, so that it needs no files: tokens of
+        """Data to save with a trained pipeline, so that it needs no files: tokens of
         phrases, by the name of their list; the width of vectors; and word classes by name. All but
         the last are for JSON.
         """
@@ -299,7 +339,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def prunes(self) -> bool:
-        """Whether word classes that templates read are to be pruned where they are saved."""
+        """Return whether to prune the saved word classes that templates read."""
         return any(self.clusters[name].get("prune", False) for name in self._class_names)
 
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
 from ..kernels.hashing import build_table, insert, lookup
-from .arguments import Read
 from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
 from .expressions import Expression
+from .parsing import Read
 
 Reader: TypeAlias = Callable[[str], Value] | Ngrams
 Ids: TypeAlias = NDArray[np.uint64]

@@ -23,21 +23,15 @@ from ..model.names import (
     Outside,
     read_test,
     write_name,
-    write_pattern_name,
-    write_shown,
     write_value,
 )
 from ..model.names import Value as NamedValue
-from .arguments import Read
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, Ngrams, Value
 from .classes import ClassReader
-from .featurizer import Featurizer, PlanFeaturizer, by_vocab
-from .patterns.featurizer import PatternFeaturizer
-from .patterns.macros import Pattern, text_of, value_of
-from .patterns.plan import Shown, texts_of
+from .featurizer import Featurizer, NamesOfCells, PlanFeaturizer, by_vocab
+from .parsing import Read
 from .plan import seed_of
-from .templates import Template
-from .tokens import number_of
+from .tokens import number_of, texts_of, value_of
 
 
 def hash_names(names: Sequence[str]) -> Hashes:
@@ -53,7 +47,7 @@ def hash_names(names: Sequence[str]) -> Hashes:
 
 
 def _number(value: NamedValue) -> int:
-    """What is hashed of a value."""
+    """Return the number of a value that is hashed."""
     if isinstance(value, Outside):
         from ..kernels.hashing import edge_values
 
@@ -68,12 +62,11 @@ def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
 
     RAISES: SparseCRFError for patterns that cannot be read.
     """
-    if not isinstance(features, Featurizer | PatternFeaturizer):
+    if not isinstance(features, PlanFeaturizer):
         return None
-    made: Sequence[Template | Pattern] = (
-        features.parsed if isinstance(features, Featurizer) else features.patterns.patterns
-    )
-    return {kind: frozenset(each.key for each in made if kind in each.kinds) for kind in "ub"}
+    return {
+        kind: frozenset(each.key for each in features.parsed if kind in each.kinds) for kind in "ub"
+    }
 
 
 def constant_tests(features: Any) -> frozenset[int]:
@@ -81,10 +74,7 @@ def constant_tests(features: Any) -> frozenset[int]:
 
     RAISES: SparseCRFError for patterns that cannot be read.
     """
-    names = [ALWAYS]
-    if isinstance(features, PatternFeaturizer):
-        patterns = features.patterns.patterns
-        names = [write_pattern_name(p.literals, ()) for p in patterns if not p.tests]
+    names = features.constant_names if isinstance(features, PlanFeaturizer) else [ALWAYS]
     return frozenset(hash_names(names).tolist())
 
 
@@ -161,7 +151,7 @@ class CellNames:
         return [None if None in own else form % own for own in values]
 
     def _read(self, readings: Readings, p: int, k: int, tokens: Longs) -> list[str | None]:
-        """What part k of the test p reads at tokens [n], as it is written in names."""
+        """Return the texts in names of what part k of feature p reads at tokens [n]."""
         tests, n_lexical = readings.templates.tests, readings.templates.n_lexical
         s = np.searchsorted(readings.offsets, tokens, side="right")
         first, last = readings.offsets[s - 1], readings.offsets[s]
@@ -213,7 +203,11 @@ class CellNames:
         reader, i = self._readers[column]
         if isinstance(reader, Ngrams):
             return reader(text)[i]
-        value = reader.text(text) if isinstance(reader, Shown) else reader(text)
+        return self._text(reader, text)
+
+    def _text(self, reader: Any, text: str) -> Value:
+        """The value of a word for one of the readers that give one."""
+        value = reader(text)
         assert isinstance(value, str | int)  # Where there is none, no test was on.
         return value
 
@@ -226,41 +220,8 @@ class CellNames:
         return number if self._annotations[column] in NUMBERS else self._strings[number]
 
 
-class PatternCellNames(CellNames):
-    """Names features of patterns; the arguments are those of `CellNames`."""
-
-    def __init__(self, features: PatternFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
-        super().__init__(features, vocab, tokens)
-        self._plan = features.patterns
-        seen = self._plan.seen.items()
-        self._seen = [(column, see) for column, of_column in seen for see in of_column]
-
-    def _form(self, readings: Readings, p: int) -> str:
-        literals = [text.replace("%", "%%") for text in self._plan.patterns[p].literals]
-        return write_pattern_name(literals, ["%s"] * (len(literals) - 1))
-
-    def _write(self, value: Value | Outside) -> str:
-        assert isinstance(value, str)
-        return write_shown(value)
-
-    def _outside(self, p: int, part: int, distance: int) -> str:
-        texts = self._plan.dialect.before if distance < 0 else self._plan.dialect.behind
-        see = self._plan.patterns[p].tests[part].view.compile()
-        return see(texts[abs(distance) - 1])
-
-    def _inside(self, readings: Readings, at: int, column: int) -> str:
-        return text_of(super()._inside(readings, at, column))
-
-    def _stored(self, readings: Readings, at: int, column: int) -> Value:
-        seen = column - len(self._annotations) - len(self._token_columns)
-        if seen < 0:
-            return super()._stored(readings, at, column)
-        column, see = self._seen[seen]
-        return see(text_of(super()._stored(readings, at, column)))
-
-
-class _Kept(NamedTuple):
-    """What is kept of the readings of Docs of a vocab.
+class _KeptNames(NamedTuple):
+    """The recorded readings of Docs of a vocab.
 
     readings: without values of words; of annotations they have the columns that are not of vectors.
     vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
@@ -274,7 +235,7 @@ class _Kept(NamedTuple):
     ends: Longs
 
     def restore(self, lexical: Hashes) -> Readings:
-        """What was read. lexical: values of words."""
+        """Return the readings. lexical: values of words."""
         annotations = np.empty((self.readings.n_tokens, len(self.is_vector)), dtype=np.uint64)
         annotations[:, ~self.is_vector] = self.readings.annotations
         annotations[:, self.is_vector] = self.vectors
@@ -295,7 +256,7 @@ class NameRecord:
     def __init__(self, features: PlanFeaturizer, store: Memory = MEMORY) -> None:
         self._features = features
         self._store = store
-        self._kept: list[_Kept] = []
+        self._kept: list[_KeptNames] = []
         # Tables of words grow by copying: the last copy serves earlier readings too.
         self._lexical: dict[object, Hashes] = {}
         self._tokens = TokenValues()
@@ -331,10 +292,10 @@ class NameRecord:
         own = readings._replace(offsets=offsets, words=words, annotations=annotations)
         own = own._replace(lexical=readings.lexical[:0], values=NO_VALUES)
         ends = np.cumsum([*map(len, docs)], dtype=np.int64)
-        self._kept.append(_Kept(own, vectors, is_vector, docs[0].vocab, ends))
+        self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
 
     def parts(self) -> Iterator[tuple[Readings, Longs]]:
-        """What was read, in order, without numbers; and the token behind each Doc, [D]."""
+        """Yield the readings, in order, without numbers; and the token behind each Doc, [D]."""
         for kept in self._kept:
             yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
 
@@ -379,7 +340,7 @@ class NameRecord:
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
         is_open[-1] = False  # Where positions are -1.
-        namers: dict[int, CellNames] = {}
+        namers: dict[int, NamesOfCells] = {}
         for kept in self._kept:
             if not is_open.any():
                 break
@@ -392,16 +353,10 @@ class NameRecord:
             tests, first = np.unique(positions[cells], return_index=True)
             is_open[tests] = False
             if id(kept.vocab) not in namers:
-                namers[id(kept.vocab)] = cell_names(self._features, kept.vocab, self._tokens)
+                make = self._features.names_of_cells or CellNames
+                namers[id(kept.vocab)] = make(self._features, kept.vocab, self._tokens)
             tokens, columns = np.divmod(cells[first], hashes.shape[1])
             for p in np.unique(columns).tolist():
                 own = columns == p
                 texts[tests[own]] = namers[id(kept.vocab)].names(readings, p, tokens[own])
         return texts
-
-
-def cell_names(features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> CellNames:
-    """What names the tests that features hash; the arguments are those of `CellNames`."""
-    if isinstance(features, PatternFeaturizer):
-        return PatternCellNames(features, vocab, tokens)
-    return CellNames(features, vocab, tokens)

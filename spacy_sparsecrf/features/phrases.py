@@ -32,7 +32,7 @@ class _Match(NamedTuple):
 
 
 class Phrases:
-    """Whether a token begins ("B"), continues ("I") or ends ("L") a phrase, or is one ("U").
+    """Marks of tokens that begin ("B"), continue ("I") or end ("L") a phrase, or are one ("U").
 
     Of matches that overlap the longest counts, of equals the first.
 
@@ -77,7 +77,7 @@ def check_phrases(phrases: object, attr: str) -> None:
 
 
 def _is_source(source: object) -> bool:
-    """Whether phrases can be read from it: a path, or a list of strings."""
+    """Return whether phrases can be read from it: a path, or a list of strings."""
     if isinstance(source, list | tuple):
         return all(isinstance(phrase, str) for phrase in source)
     return isinstance(source, str | Path)
@@ -146,7 +146,7 @@ def check_saved(learnt: object, names: Sequence[str]) -> None:
 
 
 def _are_phrases(phrases: object) -> bool:
-    """Whether it is a list of lists of words."""
+    """Return whether it is a list of lists of words."""
     return isinstance(phrases, list) and all(
         isinstance(tokens, list) and tokens and all(isinstance(t, str) and t for t in tokens)
         for tokens in phrases

@@ -16,7 +16,6 @@ from spacy.strings import get_string_id
 from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
-from .arguments import Read
 from .attributes import (
     ANNOTATION,
     COMPARING,
@@ -28,6 +27,7 @@ from .attributes import (
     VECTOR,
     Ngrams,
 )
+from .parsing import Read
 from .templates import Template, TokenTest
 
 # From where an offset counts, see `Conjunctions`.
@@ -37,7 +37,7 @@ MOST_TESTS = 2048  # of a template at one token
 
 
 @dataclass(frozen=True)
-class Plan:
+class TemplatePlan:
     """Templates as the hashing kernels take them, and the columns of values that they read.
 
     words: word attributes, whose values are the first columns; annotations: spaCy attribute ids,
@@ -64,7 +64,7 @@ class Plan:
 
     @cached_property
     def reads_vectors(self) -> bool:
-        """Whether there is anything that depends on how many dimensions vectors have."""
+        """Return whether anything depends on the number of dimensions of vectors."""
         return any(read.name == VECTOR for read in self.first)
 
     @cached_property
@@ -82,7 +82,7 @@ class Plan:
 
     @cached_property
     def stacked(self) -> dict[Read, int]:
-        """What is read of a first model, and its columns of annotations."""
+        """Return the reads of a first-stage model, and their columns of annotations."""
         columns = enumerate(self.token_columns, len(self.annotations))
         return {read: column for column, read in columns if read.name in STACKED}
 
@@ -107,7 +107,7 @@ class Placed(Protocol):
 
     @property
     def absolute(self) -> bool:
-        """Whether it does not count from the current token."""
+        """Return whether the offset does not count from the current token."""
 
 
 def make_plan(
@@ -115,14 +115,14 @@ def make_plan(
     start_label: bool,
     vector_width: int = 0,
     boundaries: int | None = None,
-) -> Plan:
+) -> TemplatePlan:
     """Lay templates out as arrays.
 
     A template of attributes that have several values at a token is as many tests, for all
     combinations; they share a seed, so that a value gives the same test in every column.
 
     start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
-    how many distances from a sequence are told apart, None for all.
+    how many distances from a sequence are distinguished, None for all.
     RAISES: SparseCRFError for a template of too many tests.
     """
     first: dict[Read, int] = {}
@@ -150,7 +150,7 @@ def make_plan(
     kinds = [hashed[i].kinds for i in owners]
     seeds = np.array([seed_of(test) for _, test, _ in numbers], dtype=np.uint64)
     ids = np.array([get_string_id(value) for *_, value in numbers], dtype=np.uint64)
-    return Plan(
+    return TemplatePlan(
         words=words,
         annotations=annotations,
         tokens=tokens,

@@ -1,4 +1,4 @@
-"""What a first model says of tokens, for templates that read it (Krishnan & Manning 2006).
+"""Predictions of a first-stage model, for templates that read them (Krishnan & Manning 2006).
 
 `first` is the label that the first model gives to a token, `doc_majority` the one that it gives
 most often to the same word elsewhere in the Doc, and `doc_entity` the type of most entities or
@@ -15,7 +15,7 @@ from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
 from ..corpus.readings import Readings
 from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
-from .plan import Plan
+from .plan import TemplatePlan
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -36,7 +36,7 @@ class FirstSpans(NamedTuple):
 
 
 class FirstLabels(NamedTuple):
-    """What a first model says of the N tokens of D Docs.
+    """Predictions of a first-stage model for the N tokens of D Docs.
 
     labels: [N] int32, positions in names: [Y] uint64, what labels are hashed as; ends: [D] int64,
     the token behind each Doc; spans: that the labels tell, None where they tell none.
@@ -48,7 +48,7 @@ class FirstLabels(NamedTuple):
     spans: FirstSpans | None = None
 
 
-def fill(readings: Readings, plan: Plan, first: FirstLabels) -> Readings:
+def fill(readings: Readings, plan: TemplatePlan, first: FirstLabels) -> Readings:
     """Put what a first model says where templates read it. RETURNS: what a second one reads."""
     annotations = readings.annotations.copy()
     words = annotations[:, plan.annotations.index(LOWER) if LOWER in plan.annotations else 0]

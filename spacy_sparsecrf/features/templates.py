@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Errors, SparseCRFError
-from .arguments import LIMIT, Cursor, Read, parse_read
+from .parsing import LIMIT, Cursor, Read, parse_read
 
 WITH = {"u": "the label", "b": "the label pair"}
 FAMILY = "ngrm"
@@ -54,7 +54,7 @@ class TokenTest:
 
     @property
     def read(self) -> Read:
-        """What is read, wherever the token is."""
+        """The attribute, without the offset of the token."""
         return Read(self.attribute, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
@@ -81,12 +81,12 @@ class Template:
 
     @property
     def is_real(self) -> bool:
-        """Whether it is not hashed: numbers are features as they are, see `tokens`."""
+        """Return whether it is real-valued and not hashed, see `tokens`."""
         return any(test.read.is_real for test in self.tests)
 
     @property
     def kinds(self) -> str:
-        """What the tests are conjoined with: "u", "b" or "ub"."""
+        """The part that features are conjoined with: "u", "b" or "ub"."""
         return "ub" if self.kind == "*" else self.kind
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What is read from the tokens of Docs, and where sequences begin and end.
+"""Values of the tokens of Docs, and boundaries of sequences.
 
 spaCy gives most annotations as arrays (`read_tokens`). Others are read in Python, token by token,
 by readers: functions of Docs of one vocab, which give values [N, W] uint64 of their N tokens,
@@ -21,8 +21,8 @@ from spacy.util import filter_spans
 from thinc.util import to_numpy
 
 from ..errors import Errors, SparseCRFError
-from .arguments import Read
-from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR
+from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
+from .parsing import Read
 from .phrases import Phrases, Tokens
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import TokenTest
@@ -33,6 +33,8 @@ Longs: TypeAlias = NDArray[np.int64]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
+EMPTY = 0x27D4EB2F165667C5
+"""Value of a text without characters: a test of it is on, unlike that of a missing value."""
 _MASK = 2**64 - 1
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -178,7 +180,7 @@ def read_values(
 
 
 def _read_numbers(read: Read, docs: Sequence[Doc], vector_width: int) -> Reals:
-    """What is read from the tokens of Docs: [N, W]."""
+    """Read numbers from the tokens of Docs: [N, W]."""
     if read.name == VECTOR:
         return np.concatenate([vectors_of(doc, vector_width, np.float32) for doc in docs])
     numbers = [_number(read, token, value) for token, value in _extension(read.argument, docs)]
@@ -279,3 +281,29 @@ def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[A
         bad = doc[int(finite.argmin())].text
         raise SparseCRFError(Errors.SC127.format(text=bad, doc=doc.text[:60]))
     return vectors
+
+
+def value_of(text: str) -> int:
+    """Number a text, as spaCy does; the empty one too has a number that is not 0."""
+    return int(get_string_id(text)) if text else EMPTY
+
+
+def text_of(value: Value) -> str:
+    """The text of an attribute's value: numbers and truth values by digits."""
+    return value if isinstance(value, str) else str(int(value))
+
+
+def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
+    """Texts of the values that an attribute which is read in Python has in Docs.
+
+    RETURNS: the texts by their numbers, see `tokens`; "" for 0.
+    """
+    if read.name == EXTENSION:
+        values = {token._.get(read.argument) for doc in docs for token in doc}
+        texts = {number_of(value): text_of(value) for value in values if value is not None}
+    else:
+        spans = (span for doc in docs for span in doc.spans.get(read.argument, ()))
+        labels = {span.label_ for span in spans}
+        marked = (f"{mark}-{label}" for label in labels for mark in "BI")
+        texts = {int(get_string_id(text)): text for text in marked}
+    return {**texts, 0: ""}

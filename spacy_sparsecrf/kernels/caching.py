@@ -15,22 +15,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    NullCache,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.runtime.nrt import rtsys
 
 Function = Callable[..., Any]
 
 
+# Kernels in other directories, of solvers and add-ons, are made of functions in this one.
+_KERNELS = next(path for path in Path(__file__).resolve().parents if path.name == "kernels")
+
+
 @cache
 def _stamp(directory: str) -> str:
-    """A digest of all source files of a directory, by which code on disk is known to be theirs."""
+    """Return a digest of the sources in a directory and in `kernels/`, by which code is valid."""
     digest = sha256()
-    for path in sorted(Path(directory).glob("*.py")):
+    for path in sorted({*_KERNELS.rglob("*.py"), *Path(directory).resolve().glob("*.py")}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -48,6 +47,18 @@ class _Files(CompileResultCacheImpl):
         return cls._locator_classes
 
 
+class _Index(IndexDataCacheFile):
+    """The index of a function's code on disk, empty where another version has written it."""
+
+    def _load_index(self) -> dict[Any, Any]:
+        # numba reads classes of arguments before it compares stamps: some may not exist any more.
+        try:
+            found: dict[Any, Any] = super()._load_index()  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            return {}
+        return found
+
+
 class _Place(FunctionCache):
     """What one of numba's places has of a function."""
 
@@ -56,7 +67,7 @@ class _Place(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
         # numba looks at the function's own file, but its code has that of functions in others.
         directory = os.path.dirname(function.__code__.co_filename)
-        self._cache_file: Any = IndexDataCacheFile(
+        self._cache_file: Any = _Index(
             self._cache_path, self._impl.filename_base, _stamp(directory)
         )  # type: ignore[no-untyped-call]
 

@@ -8,13 +8,13 @@ With E_t(y) the evidence of token t and Psi_t the potentials of its context,
     Z = prod_t n_t times the factors by which E and Psi were scaled,
 
 so that there is no exp or log in the recursions (Lavergne 2010, sections 2.2, 4.1, 4.2). The
-recursions know no test, weight or row.
+recursions do not depend on features and weights.
 
-`go_forward` and `go_back` go through one sequence, `waves_forward` and `waves_back` take the same
-steps through many, so that matrices are read seldom. One sequence after another, each token would
-read the matrix of its context anew, from far memory where matrices are many or large. In waves, the
-first tokens of some sequences, then the second and so on, tokens with the same matrix come
-together: it is read once for two of them, and on the way back it may still be in a near cache.
+`go_forward` and `go_back` process one sequence, `forward_batch` and `backward_batch` a batch of
+interleaved sequences. In an interleaved batch the first tokens of all sequences come first, then
+the second tokens, and so on, sorted by matrix. Each matrix is then read once for two tokens, and
+may still be in a near cache in the backward pass. Sequence by sequence, every token would read its
+matrix again, from main memory where matrices are many or large.
 """
 
 import numpy as np
@@ -22,49 +22,41 @@ import numpy as np
 from .compiled import fill, inner
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 from .products import advance, advance_two, retreat, retreat_two
+from .small import row_sum
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
 _LARGE = 1e8
 
 
-@inner(fastmath={"reassoc"})
-def _sum(row: Floats, n: int) -> float:
-    """Sum of row[:n]."""
-    total = 0.0
-    for i in range(n):
-        total += row[i]
-    return total
-
-
 @inner
 def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: Floats) -> None:
-    """Copy the matrix of context c to scratch and write the values of its entries into it."""
+    """Copy the matrix of context c to scratch and write the values of its corrections into it."""
     # A loop: an assignment of slices takes long to compile.
     source, copy = potentials.psi[contexts.matrix_of[c]].reshape(-1), scratch.reshape(-1)
     for i in range(len(copy)):
         copy[i] = source[i]
-    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
-        scratch[contexts.ent_previous[e], contexts.ent_label[e]] = potentials.change[e]
+    for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+        scratch[contexts.corr_previous[e], contexts.corr_label[e]] = potentials.change[e]
 
 
 @inner
-def mend_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
-    """Mend a forward product with a matrix by a context's entries."""
-    for e in range(contexts.ent_ptr[c], contexts.ent_start[c]):
-        out[contexts.ent_label[e]] += alpha[contexts.ent_previous[e]] * change[e]
+def correct_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
+    """Add the sparse corrections of a context to a forward product with its matrix."""
+    for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+        out[contexts.corr_label[e]] += alpha[contexts.corr_previous[e]] * change[e]
 
 
 @inner
-def mend_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
-    """Mend a backward product with a matrix by a context's entries."""
-    # Entries lie by previous label: summed apart, they need not wait for out[previous] each time.
-    e, last = contexts.ent_ptr[c], contexts.ent_start[c]
+def correct_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
+    """Add the sparse corrections of a context to a backward product with its matrix."""
+    # Sorted by previous label: a separate sum does not wait for out[previous] at each addition.
+    e, last = contexts.corr_ptr[c], contexts.corr_start[c]
     while e < last:
-        previous = contexts.ent_previous[e]
+        previous = contexts.corr_previous[e]
         total = 0.0
-        while e < last and contexts.ent_previous[e] == previous:
-            total += v[contexts.ent_label[e]] * change[e]
+        while e < last and contexts.corr_previous[e] == previous:
+            total += v[contexts.corr_label[e]] * change[e]
             e += 1
         out[previous] += total
 
@@ -79,16 +71,16 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
         advance(alpha, scratch, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(alpha, n_labels))
+        fill(out, 0, n_labels, row_sum(alpha, n_labels))
         fill(out, n_labels, len(out), 0.0)
     else:
         advance(alpha, potentials.psi[m], n_labels, out)
-    mend_forward(c, alpha, contexts, potentials.change, out)
+    correct_forward(c, alpha, contexts, potentials.change, out)
 
 
 @inner
 def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
-    """Multiply the Psi of context c by v; the padding of `out` is left as it is."""
+    """Multiply the Psi of context c by v; the padding of `out` is not written."""
     n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     if potentials.rewritten[c]:
@@ -96,26 +88,26 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
         retreat(scratch, v, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(v, n_labels))
+        fill(out, 0, n_labels, row_sum(v, n_labels))
     else:
         retreat(potentials.psi[m], v, n_labels, out)
-    mend_backward(c, v, contexts, potentials.change, out)
+    correct_backward(c, v, contexts, potentials.change, out)
 
 
 @inner
 def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
-    """What stands for the forward product at a first token: the start row and its entries."""
+    """Write the start row of context c with its corrections: the product at a first token."""
     n_labels, contexts, potentials = pairs
     start = potentials.psi[contexts.matrix_of[c], n_labels]
     for y in range(len(out)):
         out[y] = start[y]
-    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
-        out[contexts.ent_label[e]] = potentials.change[e]
+    for e in range(contexts.corr_start[c], contexts.corr_ptr[c + 1]):
+        out[contexts.corr_label[e]] = potentials.change[e]
 
 
 @inner(fastmath={"contract", "reassoc"})
 def settle(alpha: Floats, evidence: Floats) -> float:
-    """Multiply a forward vector by its token's evidence, and divide both by the sum, returned."""
+    """Multiply a forward vector by the evidence, divide both by the sum, and return the sum."""
     total = 0.0
     for y in range(len(alpha)):
         alpha[y] *= evidence[y]
@@ -129,7 +121,7 @@ def settle(alpha: Floats, evidence: Floats) -> float:
 
 @inner
 def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None:
-    """Backward *= beta, then beta *= alpha: the marginals of a token."""
+    """Turn beta into the marginals of a token: backward *= beta, then beta *= alpha."""
     fill(beta, n_labels, len(beta), 1.0)
     for y in range(len(beta)):
         backward[y] *= beta[y]
@@ -138,7 +130,7 @@ def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None
 
 @inner
 def vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
-    """The vectors of tokens begin:end."""
+    """Return views of the vectors of tokens begin:end."""
     return Vectors(
         vectors.alpha[begin:end],
         vectors.backward[begin:end],
@@ -166,9 +158,9 @@ def go_forward(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
 
 @inner
 def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `go_forward`'s.
+    """Write the marginals, and E_t beta_t / n_t to `backward`; arguments as `go_forward`.
 
-    Until their token's turn, rows of `marginals` are beta.
+    A row of `marginals` is beta until its token is processed.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
     fill(beta[len(context) - 1], 0, pairs.n_labels, 1.0)
@@ -180,7 +172,7 @@ def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
 
 @inner
 def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
-    """Log Z of the sequence of tokens first:last; not finite where no path has probability."""
+    """Return log Z of the sequence of tokens first:last; not finite if all paths underflow."""
     matrix_of, shift, total, product = pairs.contexts.matrix_of, pairs.potentials.shift, 0.0, 1.0
     for t in range(first, last):
         total += vectors.scales[t] + shift[matrix_of[context[t]]]
@@ -193,7 +185,7 @@ def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: V
 
 @inner
 def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
-    """Run forward and back over one sequence, whose evidence and scales are in `vectors`.
+    """Run forward-backward on one sequence, whose evidence and scales are in `vectors`.
 
     context: [T]. RETURNS: log Z.
     """
@@ -204,7 +196,7 @@ def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
 
 @inner
 def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) -> bool:
-    """Whether tokens t and u, of an order, share a product with a matrix, and may."""
+    """Return whether tokens t and u of a batch can share one pass over a matrix."""
     if t < 0 or u < 0 or t == u + 1 or u == t + 1:
         return False
     c, d = context[t], context[u]
@@ -215,11 +207,11 @@ def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) 
 
 
 @inner
-def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
+def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+    """Do for an interleaved batch what `go_forward` does for one sequence.
 
-    order: [T] int32, ~t of tokens that begin a sequence, t of others, each after the one before it
-    in its sequence; context: [T].
+    order: [T] int32, ~t for tokens that begin a sequence, t for others; every token comes after its
+    predecessor; context: [T].
     """
     alpha, evidence, norms = vectors.alpha, vectors.backward, vectors.norms
     n_labels, contexts, potentials = pairs
@@ -236,8 +228,8 @@ def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
             j += 1
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
             advance_two(alpha[t - 1], alpha[u - 1], matrix, n_labels, alpha[t], alpha[u])
-            mend_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
-            mend_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
+            correct_forward(context[t], alpha[t - 1], contexts, change, alpha[t])
+            correct_forward(context[u], alpha[u - 1], contexts, change, alpha[u])
             norms[u] = settle(alpha[u], evidence[u])
         else:
             forward_product(context[t], alpha[t - 1], pairs, vectors.scratch, alpha[t])
@@ -245,10 +237,10 @@ def waves_forward(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
 
 
 @inner
-def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Leave marginals, and E_t beta_t / n_t in `backward`; the arguments are `waves_forward`'s.
+def backward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
+    """Do for an interleaved batch what `go_back` does; arguments as `forward_batch`.
 
-    Until their token's turn, rows of `marginals` are beta. Those of last tokens are 1 at first.
+    The rows of `marginals` of last tokens are 1 at the beginning.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
     n_labels, contexts, potentials = pairs
@@ -267,7 +259,7 @@ def waves_back(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> No
             finish(n_labels, alpha[u], beta[u], backward[u])
             matrix = potentials.psi[contexts.matrix_of[context[t]]]
             retreat_two(matrix, backward[t], backward[u], n_labels, beta[t - 1], beta[u - 1])
-            mend_backward(context[t], backward[t], contexts, change, beta[t - 1])
-            mend_backward(context[u], backward[u], contexts, change, beta[u - 1])
+            correct_backward(context[t], backward[t], contexts, change, beta[t - 1])
+            correct_backward(context[u], backward[u], contexts, change, beta[u - 1])
         else:
             backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])

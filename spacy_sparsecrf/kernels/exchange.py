@@ -1,11 +1,12 @@
 """The exchange algorithm for word classes (Kneser & Ney 1993; Martin, Liermann & Ney 1998).
 
-Each word in turn leaves its class, and joins the one with which the likelihood of a bigram model of
-classes is largest. Up to a constant that is
+Each word in turn moves to the class that maximises the likelihood of a class bigram model. Up to a
+constant the log-likelihood is
 
     F = sum_{g, h} f(N(g, h)) - 2 sum_g f(N(g)),    f(n) = n log n
 
-with N(g, h) how often a word of class h follows one of class g, and N(g) the words of class g.
+with N(g, h) the number of times that a word of class h follows one of class g, and N(g) the number
+of words of class g.
 """
 
 from typing import NamedTuple
@@ -17,10 +18,10 @@ from .layout import Floats, Ints
 
 
 class Neighbours(NamedTuple):
-    """How often words follow each other.
+    """Counts of adjacent words.
 
-    ptr: [V + 1] int64, words: int32, counts: int64, CSR: for each word those that stand on one side
-    of it and how often; no word is its own neighbour.
+    ptr: [V + 1] int64, words: int32, counts: int64, CSR: for each word, its neighbours on one side
+    and their counts; no word is its own neighbour.
     """
 
     ptr: Ints
@@ -41,12 +42,12 @@ class Classes(NamedTuple):
     before: Ints
 
 
-class Exchange(NamedTuple):
-    """What the algorithm works with.
+class WordExchange(NamedTuple):
+    """Data and workspaces of the algorithm.
 
-    left, right: of words; counts: [V] int64, of words; own: [V] int64, how often a word follows
-    itself; table: [T] float64, f of the first numbers; gains: [C] float64; sides: [2, C] int64, all
-    zeros, of the neighbours of a word by class; found: [C] int32.
+    left, right: of words; counts: [V] int64, of words; own: [V] int64, number of times that a word
+    follows itself; table: [T] float64, f of the first numbers. Workspaces: gains: [C] float64;
+    sides: [2, C] int64, zeros, neighbours of a word by class; found: [C] int32.
     """
 
     left: Neighbours
@@ -67,7 +68,7 @@ def _f(n: int, table: Floats) -> float:
 
 @inner
 def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Ints) -> int:
-    """Sum counts of neighbours by class. RETURNS: number of classes, which are in `found`."""
+    """Sum counts of neighbours by class; list these in `found`. RETURNS: number of classes."""
     n = 0
     for i in range(side.ptr[word], side.ptr[word + 1]):
         g = of_word[side.words[i]]
@@ -79,8 +80,8 @@ def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Int
 
 
 @inner
-def _add(word: int, k: int, sign: int, e: Exchange, classes: Classes) -> None:
-    """Let a word join class k, or with sign = -1 leave it."""
+def _add(word: int, k: int, sign: int, e: WordExchange, classes: Classes) -> None:
+    """Add a word to class k, or remove it with sign = -1."""
     for i in range(e.left.ptr[word], e.left.ptr[word + 1]):
         g, n = classes.of_word[e.left.words[i]], sign * e.left.counts[i]
         classes.after[g, k] += n
@@ -96,11 +97,11 @@ def _add(word: int, k: int, sign: int, e: Exchange, classes: Classes) -> None:
 
 
 @inner
-def _gain_of_side(first: int, sums: Ints, n: int, e: Exchange, towards: Ints) -> None:
-    """Add what all classes gain by the neighbours on one side of a word.
+def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints) -> None:
+    """Add the gains of all classes by the neighbours on one side of a word.
 
-    first: of the classes that words may join; sums: [C] of neighbours, in `found` the n classes
-    that have any; towards: [C, C] counts, a row for each class of neighbours.
+    first: first class that words may join; sums: [C], of neighbours; `found` lists the n classes
+    with any; towards: [C, C] counts, a row for each class of neighbours.
     """
     gains, table = e.gains, e.table
     for i in range(n):
@@ -111,8 +112,8 @@ def _gain_of_side(first: int, sums: Ints, n: int, e: Exchange, towards: Ints) ->
 
 
 @inner
-def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
-    """Find the class with which F is largest, the first of several. The word is in none."""
+def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
+    """Find the class that maximises F, the first of several. The word has no class."""
     gains, table = e.gains, e.table
     left, right = e.sides[0], e.sides[1]
     for k in range(first, len(gains)):
@@ -124,7 +125,7 @@ def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
     _gain_of_side(first, right, n, e, classes.before)
     best = first
     for k in range(first, len(gains)):
-        # The pair of the class with itself gets both sides at once.
+        # The pair of the class with itself changes by both sides.
         own = classes.after[k, k]
         apart = _f(own + left[k], table) + _f(own + right[k], table) - _f(own, table)
         gains[k] += _f(own + left[k] + right[k] + e.own[word], table) - apart
@@ -136,10 +137,10 @@ def _best(word: int, first: int, e: Exchange, classes: Classes) -> int:
 
 
 @kernel
-def exchange(words: Ints, first: int, e: Exchange, classes: Classes) -> int:
-    """Let words go through, each to its best class. RETURNS: how many have changed their class.
+def exchange(words: Ints, first: int, e: WordExchange, classes: Classes) -> int:
+    """Move each word to its best class, in order. RETURNS: number of words that moved.
 
-    words: to go through, in this order; first: classes below have a word each that stays in them.
+    words: in this order; first: lower classes have one fixed word each.
     """
     n_moved = 0
     for i in range(len(words)):

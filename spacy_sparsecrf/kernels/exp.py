@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from .compiled import inner, kernel, written
+from .compiled import fill, inner, kernel, written
 from .layout import Floats
 
 _LOG2E = 1.4426950408889634
@@ -71,7 +71,7 @@ def exponentiate(row: Floats) -> None:
     """Replace the elements of a row [n] float64 by their exp."""
     is_near = True
     for x in row:
-        # What is not a number is not near.
+        # False for NaN.
         is_near &= abs(x) <= _LARGEST
     if is_near:
         exp_shifted(row, len(row), 0.0)
@@ -82,10 +82,24 @@ def exponentiate(row: Floats) -> None:
 
 @inner
 def largest(row: Floats) -> float:
-    """Largest element of a row, whose length is a multiple of 8."""
+    """Return the largest element of a row whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.
     a, b, c, d = row[0], row[1], row[2], row[3]
     for i in range(4, len(row), 4):
         a, b = max(a, row[i]), max(b, row[i + 1])
         c, d = max(c, row[i + 2]), max(d, row[i + 3])
     return float(max(max(a, b), max(c, d)))
+
+
+@inner
+def exp_relative(row: Floats, n: int) -> float:
+    """Exponentiate row[:n] relative to its maximum, which is returned; the padding becomes 0.
+
+    row: [Yp], Yp a multiple of 8.
+    """
+    # The padding must not be the maximum.
+    fill(row, n, len(row), row[0])
+    top: float = largest(row)
+    exp_shifted(row, len(row), top)
+    fill(row, n, len(row), 0.0)
+    return top

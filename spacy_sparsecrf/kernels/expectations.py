@@ -1,17 +1,18 @@
 """Expected minus observed counts of unigram weights, over a corpus (Lavergne 2010, equation 4).
 
-The *residual* of a token is its marginals less its gold label, times its weight. A gradient is a
-sum of residuals: scattered to few heads while a chunk goes by, gathered for all other weights.
+The *residual* of a token is its marginals minus its gold label, times its weight. The gradient of a
+feature is the sum of the residuals of its tokens. It is scattered to the frequent features while a
+chunk is processed, and gathered for all other features.
 """
 
-from .chain import log_partition, vectors_of, waves_back, waves_forward
+from .chain import backward_batch, forward_batch, log_partition, vectors_of
 from .compiled import add_at, fill, inner, kernel, prefetch, prefetch_row
-from .layout import Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors, Walk
+from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
 from .scores import evidence_of, score_token
 
-# How many tokens ahead their residuals are asked for.
+# Residuals are prefetched so many tokens ahead.
 _AHEAD = 8
-# Most tests have few tokens: up to so many are added to a gradient where it lies, without a copy.
+# Most features have few tokens: up to so many are added to the gradient in place, without a copy.
 _FEW = 3
 
 
@@ -19,11 +20,11 @@ _FEW = 3
 def _observe(
     begin: int, end: int, tables: Tables, theta: Floats, vectors: Vectors, scored: bool
 ) -> None:
-    """Leave the evidence of tokens begin:end in `backward`, and its logarithmic scales."""
+    """Write the evidence of tokens begin:end to `backward`, and its logarithmic scales."""
     sequences, unigrams = tables.sequences, tables.unigrams
     for t in range(begin, end):
         evidence = vectors.backward[t]
-        # Written later, by the recursions: asked for now, they come while scores are summed.
+        # The recursions write them later: they are fetched while scores are summed.
         prefetch_row(vectors.alpha, t)
         prefetch_row(vectors.marginals, t)
         if not scored:
@@ -39,25 +40,25 @@ def _infer_run(
     sequences: Sequences,
     pairs: Pairs,
     vectors: Vectors,
-    walk: Walk,
+    batch: BatchOrder,
     log_z: Floats,
 ) -> None:
-    """Forward-backward over sequences head:tail, whose evidence is in `vectors`."""
+    """Run forward-backward on the batch of sequences head:tail; the evidence is in `vectors`."""
     offsets = sequences.offsets
     begin, end = offsets[head], offsets[tail]
-    order, context = walk.order[begin:end], sequences.context[begin:end]
+    order, context = batch.order[begin:end], sequences.context[begin:end]
     run = vectors_of(begin, end, vectors)
-    waves_forward(order, context, pairs, run)
+    forward_batch(order, context, pairs, run)
     for s in range(head, tail):
         first, last = offsets[s] - begin, offsets[s + 1] - begin
         log_z[s] = log_partition(first, last, context, pairs, run)
         fill(run.marginals[last - 1], 0, pairs.n_labels, 1.0)
-    waves_back(order, context, pairs, run)
+    backward_batch(order, context, pairs, run)
 
 
 @inner
 def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> None:
-    """Multiply what inference has left of sequences first:last by their weights."""
+    """Multiply `marginals` and `backward` of sequences first:last by their weights."""
     for s in range(first, last):
         weight = sequences.weights[s]
         if weight != 1.0:
@@ -69,11 +70,11 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
 
 
 @inner
-def add_to_heads(t: int, row: Floats, unigrams: Unigrams, head_sums: Floats) -> None:
-    """Add a row [Yp] of token t to the sums [H, Yp] of its heads."""
-    heads, head_ptr = unigrams.heads, unigrams.head_ptr
-    for j in range(head_ptr[t], head_ptr[t + 1]):
-        total = head_sums[heads[j]]
+def add_to_frequent(t: int, row: Floats, unigrams: Unigrams, frequent_sums: Floats) -> None:
+    """Add a row [Yp] of token t to the sums [H, Yp] of its frequent features."""
+    frequent, frequent_ptr = unigrams.frequent, unigrams.frequent_ptr
+    for j in range(frequent_ptr[t], frequent_ptr[t + 1]):
+        total = frequent_sums[frequent[j]]
         for y in range(len(total)):
             total[y] += row[y]
 
@@ -85,12 +86,12 @@ def leave_residuals(
     sequences: Sequences,
     unigrams: Unigrams,
     residual: Floats,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
-    """Turn weighted marginals into residuals, and add those of heads to their sums.
+    """Turn weighted marginals into residuals, and add them to the sums of frequent features.
 
-    residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; head_sums: [H, Yp]
-    float64, added to, which is faster than a gather while it fits a cache.
+    residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; frequent_sums: [H, Yp]
+    float64, added to, which is faster than a gather as long as it fits into a cache.
     """
     labels = sequences.labels
     for s in range(first, last):
@@ -98,7 +99,7 @@ def leave_residuals(
             row = residual[t]
             if labels[t] >= 0:
                 row[labels[t]] -= sequences.weights[s]
-            add_to_heads(t, row, unigrams, head_sums)
+            add_to_frequent(t, row, unigrams, frequent_sums)
 
 
 @kernel
@@ -109,26 +110,29 @@ def infer_chunk(
     pairs: Pairs,
     theta: Floats,
     vectors: Vectors,
-    walk: Walk,
+    batch: BatchOrder,
     log_z: Floats,
     residuals: bool,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
-    """Go through sequences first:last once: evidence, chain, residuals, sums of heads.
+    """Process sequences first:last: evidence, forward-backward, residuals, frequent features.
 
-    pairs: with potentials of theta: [K] float64; vectors: out, [N, Yp], with a scratch of the
-    chunk's own; `marginals` and `backward` are weighted; log_z: [S] float64, out, not weighted;
-    residuals: whether marginals are turned into residuals, and added to head_sums: [H, Yp] float64.
+    pairs: potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted, with a scratch
+    that no other chunk uses; batch: see `BatchOrder`; log_z: [S] float64, out, not weighted;
+    residuals: whether to turn marginals into residuals and to add these to frequent_sums, [H, Yp]
+    float64.
     """
     sequences = tables.sequences
-    for head in range(first, last, walk.together):
-        tail = min(head + walk.together, last)
+    for head in range(first, last, batch.together):
+        tail = min(head + batch.together, last)
         begin, end = sequences.offsets[head], sequences.offsets[tail]
-        _observe(begin, end, tables, theta, vectors, walk.scored)
-        _infer_run(head, tail, sequences, pairs, vectors, walk, log_z)
+        _observe(begin, end, tables, theta, vectors, batch.scored)
+        _infer_run(head, tail, sequences, pairs, vectors, batch, log_z)
         _weigh(head, tail, sequences, vectors)
         if residuals:
-            leave_residuals(head, tail, sequences, tables.unigrams, vectors.marginals, head_sums)
+            leave_residuals(
+                head, tail, sequences, tables.unigrams, vectors.marginals, frequent_sums
+            )
 
 
 @kernel
@@ -143,17 +147,17 @@ def gather_unigrams(
     is_begun: bool,
     gradient: Floats,
 ) -> None:
-    """Sum up the gradient of the unigram weights of rows first:last: sum_t residual[t, y].
+    """Gather the gradient of the unigram weights of blocks first:last: sum_t residual[t, y].
 
-    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; is_begun: whether the gradient has
-    a part of the sum; gradient: [K] float64, added to token by token, so that parts of the tokens
-    may come one after another, else overwritten.
+    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; is_begun: whether the gradient
+    contains the sum over earlier sections of the corpus, to which tokens are added one by one;
+    otherwise it is overwritten; gradient: [K] float64.
     """
-    row_ptr, row_labels = unigrams.row_ptr, unigrams.row_labels
+    block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
     flat = residual.reshape(-1)
     for row in range(first, last):
-        column, begin, end = columns.row_columns[row], row_ptr[row], row_ptr[row + 1]
+        column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
         if not is_begun:
             fill(gradient, begin, end, 0.0)
         if column < 0:
@@ -170,13 +174,13 @@ def gather_unigrams(
             for y in range(n_labels):
                 own[y] = total[y]
             continue
-        place = row_labels[begin]
+        place = block_labels[begin]
         for j in range(first_token, last_token):
             if j + _AHEAD < len(col_tokens):
                 prefetch(flat, col_tokens[j + _AHEAD] * padded + place)
             t = col_tokens[j]
             for k in range(begin, end):
-                gradient[k] += residual[t, row_labels[k]]
+                gradient[k] += residual[t, block_labels[k]]
 
 
 @inner
@@ -186,7 +190,7 @@ def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total:
     residual: [N, Yp]; total: [Y] float64, added to.
     """
     for j in range(first, last):
-        # Maybe of the next test.
+        # This may be a token of the next feature.
         if j + _AHEAD < len(tokens):
             prefetch_row(residual, tokens[j + _AHEAD])
         row = residual[tokens[j]]
@@ -198,7 +202,8 @@ def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total:
 def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
     """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
 
-    They are added one by one, so that sums do not depend on where tokens are cut into parts.
+    The additions are in the order of the tokens, so that sums do not depend on how tokens are cut
+    into sections.
 
     residual: [N, Yp]; total: [Yp] float64, added to.
     """
@@ -216,26 +221,26 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
 
 @inner
 def variance(residual: float, weight: float) -> float:
-    """W p (1 - p) from a residual, w p or, of the gold label, w p - w; weight: w > 0."""
+    """Return w p (1 - p) for a residual w p, or w p - w of the gold label; weight: w > 0."""
     mass = abs(residual)
-    # Rounding may leave a certain label a little more than its weight.
+    # By rounding, the mass of a certain label may exceed its weight.
     return max(mass * (1.0 - mass / weight), 0.0)
 
 
 @kernel
-def head_curvature(
+def frequent_curvature(
     first: int,
     last: int,
     sequences: Sequences,
     unigrams: Unigrams,
     residual: Floats,
     row: Floats,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
-    """Add the variances of the labels of sequences first:last to the sums of their tokens' heads.
+    """Add the variances of the labels of sequences first:last to the sums of frequent features.
 
-    Constrained copies, of negative weight, are left out. residual: [N, Yp]; row: [Yp] float64, a
-    workspace; head_sums: [H, Yp] float64, added to.
+    Clamped lattices, whose weight is negative, are left out. residual: [N, Yp]; row: [Yp] float64,
+    a workspace; frequent_sums: [H, Yp] float64, added to.
     """
     for s in range(first, last):
         weight = sequences.weights[s]
@@ -244,45 +249,45 @@ def head_curvature(
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
             for y in range(len(row)):
                 row[y] = variance(residual[t, y], weight)
-            add_to_heads(t, row, unigrams, head_sums)
+            add_to_frequent(t, row, unigrams, frequent_sums)
 
 
 @kernel
 def unigram_curvature(
     first: int, last: int, tables: Tables, columns: Columns, residual: Floats, curvature: Floats
 ) -> None:
-    """Variance of the unigram weights of rows first:last: sum_t w p(y_t = y) (1 - p(y_t = y)).
+    """Add the variance of the unigram weights of blocks first:last: sum_t w p (1 - p).
 
-    This leaves out what two tokens of a test in one sequence have in common. Tokens of negative
-    weight, of constrained copies, are left out as well.
+    With p = p(y_t = y). Covariances of two tokens of a feature in one sequence are left out, and
+    so are clamped lattices, whose weight is negative.
 
     residual: [N, Yp]; curvature: [K] float64, added to.
     """
     token_weight = tables.sequences.token_weight
-    row_ptr, row_labels = tables.unigrams.row_ptr, tables.unigrams.row_labels
+    block_ptr, block_labels = tables.unigrams.block_ptr, tables.unigrams.block_labels
     col_ptr = columns.col_ptr
     for row in range(first, last):
-        column = columns.row_columns[row]
+        column = columns.block_columns[row]
         if column < 0:
             continue
         for j in range(col_ptr[column], col_ptr[column + 1]):
             t = columns.col_tokens[j]
             weight = token_weight[t]
             if weight > 0.0:
-                for k in range(row_ptr[row], row_ptr[row + 1]):
-                    curvature[k] += variance(residual[t, row_labels[k]], weight)
+                for k in range(block_ptr[row], block_ptr[row + 1]):
+                    curvature[k] += variance(residual[t, block_labels[k]], weight)
 
 
 @kernel
 def count_gold(first: int, last: int, tables: Tables, columns: Columns, counts: Floats) -> None:
-    """Count the gold labels of rows first:last: counts[k] += weights of tokens with its label."""
+    """Count the gold labels of blocks first:last: counts[k] += weights of tokens with its label."""
     sequences, unigrams = tables.sequences, tables.unigrams
-    labels, row_ptr = sequences.labels, unigrams.row_ptr
+    labels, block_ptr = sequences.labels, unigrams.block_ptr
     for row in range(first, last):
-        column, begin = columns.row_columns[row], row_ptr[row]
+        column, begin = columns.block_columns[row], block_ptr[row]
         if column < 0:
             continue
-        own = unigrams.row_labels[begin : row_ptr[row + 1]]
+        own = unigrams.block_labels[begin : block_ptr[row + 1]]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
             t = columns.col_tokens[j]
             if labels[t] >= 0:

@@ -1,4 +1,4 @@
-"""From tokens to 64-bit hashes of their tests, and a hash table from keys to their positions."""
+"""Hash the features of tokens to 64 bits, and a hash table from keys to their positions."""
 
 from typing import TypeVar
 
@@ -7,10 +7,10 @@ import numpy as np
 from .compiled import inner, kernel
 from .layout import HashPlan, Ints, Tokens
 
-# Values that stand for tokens outside the sequence, mixed with the distance from it.
+# Values of tokens outside the sequence, mixed with the distance from it.
 _BEFORE = np.uint64(0x9E3779B97F4A7C15)
 _AFTER = np.uint64(0xC2B2AE3D27D4EB4F)
-# Instead of the hash 0, which means "no test".
+# Replaces the hash 0, which means "no feature".
 _NOT_ZERO = np.uint64(0x165667B19E3779F9)
 _ZERO = np.uint64(0)
 
@@ -19,7 +19,7 @@ Bits = TypeVar("Bits", np.uint64, np.ndarray)
 
 @inner
 def mix(x: Bits) -> Bits:
-    """Scramble 64 bits one-to-one (the finaliser of MurmurHash3), or those of each of an array."""
+    """Mix 64 bits by a bijection (the finaliser of MurmurHash3), or each element of an array."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     mixed: Bits = x ^ (x >> np.uint64(33))
@@ -28,12 +28,12 @@ def mix(x: Bits) -> Bits:
 
 @kernel
 def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
-    """Cut the concatenated tokens of Docs into sequences; tell which are glued to the next token.
+    """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
 
-    ends: [D] int64, where each Doc ends; an empty Doc gives no sequence.
-    values: [N, A] uint64, SENT_START of tokens in column 1; white space behind them in column
-    `glued`, if that is not 0, which is changed to whether the next token of the Doc follows at
-    once. sentences: whether to make sentences, where a Doc has them, or else a Doc a sequence.
+    ends: [D] int64, end of each Doc; an empty Doc gives no sequence.
+    values: [N, A] uint64, SENT_START of tokens in column 1; trailing whitespace in column `glued`,
+    if that is not 0, which is replaced by whether the next token of the Doc follows without space.
+    sentences: whether sentences of a Doc, if it has them, or Docs become sequences.
     offsets: [N + 1] int64, out: sequence s is the tokens offsets[s]:offsets[s + 1].
     RETURNS: the number of sequences.
     """
@@ -46,8 +46,7 @@ def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) ->
                 offsets[n] = t
                 n += 1
             if glued > 0:
-                # Nothing follows a Doc's last token: whether white space does is not known of all
-                # texts.
+                # No token follows the last one of a Doc, whatever its whitespace.
                 values[t, glued] = np.uint64(t + 1 < ends[d] and values[t, glued] == _ZERO)
         first = ends[d]
     offsets[n] = first
@@ -55,26 +54,26 @@ def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) ->
 
 
 def edge_values(n: int) -> np.ndarray:
-    """Values of tokens outside the sequence, at distances 1..n before and behind it: [2, n]."""
+    """Return values of tokens at distances 1..n before and after a sequence: [2, n]."""
     distances = np.arange(1, n + 1, dtype=np.uint64)
     return mix(np.stack([_BEFORE ^ distances, _AFTER ^ distances]))
 
 
 def hash_seeds(seeds: Ints) -> np.ndarray:
-    """Hash tests that read nothing, see `hash_test`. seeds: [P] uint64; RETURNS: [P] uint64."""
+    """Hash templates without attributes, see `hash_test`. seeds, RETURNS: [P] uint64."""
     hashes = mix(seeds)
     return np.where(hashes == _ZERO, _NOT_ZERO, hashes)
 
 
-# Inlined: what is read of a template is the same for all tokens.
+# Inlined: the attributes of a template are the same for all tokens.
 @inner(forceinline=True)
 def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 
-    h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the template's parts, and
-    h = mix(seed) without parts; 0 where a value is missing. A part that leaves the sequence
-    has a value by its distance, but none in the further columns of an attribute that has several:
-    a test twice at a token would count twice.
+    h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the attributes, and
+    h = mix(seed) without attributes; 0 if a value is missing. Outside the sequence, the value
+    depends on the distance; only the first column of an attribute with several values has one, as
+    a feature must not occur twice at a token.
     """
     n_lexical, farthest = tokens.lexical.shape[1], plan.part_edges.shape[2]
     h = plan.seeds[p]
@@ -104,7 +103,7 @@ def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashP
 
 @kernel
 def hash_tests(tokens: Tokens, plan: HashPlan, hashes: Ints) -> None:
-    """Hash every template at every token, see `hash_test`. hashes: [N, P] uint64, out."""
+    """Hash all templates at all tokens, see `hash_test`. hashes: [N, P] uint64, out."""
     for s in range(len(tokens.offsets) - 1):
         first, last = tokens.offsets[s], tokens.offsets[s + 1]
         for t in range(first, last):
@@ -116,7 +115,7 @@ def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:
     """Build an open-addressing table from keys to their positions, for `lookup`.
 
     keys: [K] uint64, distinct; any order, any values.
-    capacity: number of keys for which to leave room (see `insert`), if more than K.
+    capacity: number of keys to reserve space for (see `insert`), if more than K.
     RETURNS: slots [C] int32, C a power of two and at least twice as many as keys; a slot holds
         the position of a key, or -1.
     """
@@ -128,7 +127,7 @@ def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:
 
 @kernel
 def insert(slots: Ints, keys: Ints, first: int, last: int) -> None:
-    """Enter keys[first:last] into a table that keys[:first] are in, by linear probing.
+    """Insert keys[first:last] into a table of keys[:first], by linear probing.
 
     slots: [C] int32, C a power of two >= 2 * last, changed.
     keys: [>= last] uint64, distinct.
@@ -143,7 +142,7 @@ def insert(slots: Ints, keys: Ints, first: int, last: int) -> None:
 
 @inner
 def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
-    """Find one key in a table; the arguments are those of `lookup`."""
+    """Find one key in a table; arguments as `lookup`."""
     mask = np.uint64(len(slots) - 1)
     slot = mix(query) & mask
     position: int = slots[slot]
@@ -157,8 +156,8 @@ def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
 def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
     """Find keys in a table.
 
-    slots: [C] int32, of `build_table`; needs a free slot, as any table with load < 1 has.
-    keys: [>= K] uint64, those the table was built from.
+    slots: [C] int32, of `build_table`; at least one slot is free.
+    keys: [>= K] uint64, keys of the table.
     queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
     positions: [N] int32, out: position of the query among the keys, -1 where it is absent.
     RETURNS: number of queries that are absent.

@@ -1,49 +1,59 @@
 """Hessian-vector products of the loss: expected minus observed counts, along a direction.
 
-The gradient is made of residuals of tokens and of pairs, the Hessian times a direction of their
-derivatives (see `tangents`), which are gathered or scattered as residuals are.
+The gradient is a sum of residuals of tokens and of pairs. The Hessian times a direction is the same
+sum of their derivatives (see `tangents`).
 """
 
 from typing import NamedTuple
 
 from .chain import vectors_of
 from .compiled import fill, inner, kernel
-from .descent import entries_of
-from .expectations import add_to_heads
+from .expectations import add_to_frequent
 from .layout import (
     Bigrams,
     Floats,
     Ints,
     Pairs,
     Sequences,
+    SequenceWorkspace,
     Slopes,
     Tables,
     Tangents,
     Unigrams,
     Vectors,
-    Visit,
 )
-from .pairs import slope_visited
+from .pair_counts import (
+    add_correction_products,
+    add_products,
+    corrections_of,
+    settle_context_changes,
+    settle_matrix_change,
+)
+from .pairs import slope_for_tokens
 from .scores import score_token
 from .tangents import differentiate, recover_betas
 
 
-class Turn(NamedTuple):
-    """Workspaces of products along a direction, one example at a time; see `Visit`.
+class TangentWorkspace(NamedTuple):
+    """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
-    slopes: of the contexts that were visited last; tangents, copy: of the example and of its
-    constrained copy; table: [H, Yp], zeros, what heads have of a direction.
+    slopes: of the contexts that were evaluated last; tangents, copy: of the example and of its
+    clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
+    [Y + 1, Yp], correction_counts: [largest number of corrections of a context] float64, sums of
+    products of vectors.
     """
 
     slopes: Slopes
     tangents: Tangents
     copy: Tangents
     table: Floats
+    counts: Floats
+    correction_counts: Floats
 
 
 @inner
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
-    """The tangents of tokens begin:end."""
+    """Return views of the tangents of tokens begin:end."""
     return Tangents(
         tangents.beta[begin:end],
         tangents.forward_change[begin:end],
@@ -58,8 +68,8 @@ def recover_chunk(
 ) -> None:
     """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
 
-    pairs: of the weights; vectors: [N, Yp], in, with a scratch of the chunk's own; beta: [N,
-    Yp], out.
+    pairs: of the weights; vectors: [N, Yp], in, with a scratch that no other chunk uses; beta:
+    [N, Yp], out.
     """
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
@@ -79,14 +89,15 @@ def differentiate_chunk(
     vectors: Vectors,
     tangents: Tangents,
     scored: bool,
-    head_sums: Floats,
+    frequent_sums: Floats,
 ) -> None:
-    """Go through sequences first:last once, along a direction: scores, tangents, sums of heads.
+    """Process sequences first:last along a direction: scores, tangents, frequent features.
 
-    tables: with the direction's table of heads; pairs: of the weights; direction: [K] float64;
-    slopes: of the direction; vectors: [N, Yp], as `infer_chunk` left them, with a scratch
-    of the chunk's own; tangents: [N, Yp], with `beta`, else out; scored: whether `marginal_change`
-    has scores of the tokens before; head_sums: [H, Yp] float64, added to.
+    tables: with the direction's table of frequent features; pairs: of the weights; direction: [K]
+    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them, with a scratch
+    that no other chunk uses; tangents: [N, Yp], `beta` in, others out; scored: whether
+    `marginal_change` contains scores of the tokens already; frequent_sums: [H, Yp] float64, added
+    to.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     for s in range(first, last):
@@ -100,167 +111,151 @@ def differentiate_chunk(
         own, changes = vectors_of(begin, end, vectors), _tangents_of(begin, end, tangents)
         differentiate(weight, context, pairs, slopes, own, changes)
         for t in range(begin, end):
-            add_to_heads(t, tangents.marginal_change[t], unigrams, head_sums)
+            add_to_frequent(t, tangents.marginal_change[t], unigrams, frequent_sums)
 
 
 @inner
 def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
-    """The same weights, with another table of heads."""
+    """Return the same index of weights with another table of frequent features."""
     return Unigrams(
         unigrams.split,
-        unigrams.head_ptr,
-        unigrams.heads,
+        unigrams.frequent_ptr,
+        unigrams.frequent,
         table,
         unigrams.tok_ptr,
-        unigrams.tok_rows,
-        unigrams.row_ptr,
-        unigrams.row_labels,
+        unigrams.tok_blocks,
+        unigrams.block_ptr,
+        unigrams.block_labels,
     )
 
 
 @inner
 def _differentiate_part(
-    s: int, is_copy: bool, tables: Tables, direction: Floats, visit: Visit, turn: Turn
+    s: int,
+    is_copy: bool,
+    tables: Tables,
+    direction: Floats,
+    work: SequenceWorkspace,
+    changes: TangentWorkspace,
 ) -> None:
-    """Run the tangent on example s, or on its constrained copy, whose weight is -1."""
+    """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    own = vectors_of(0, end - begin, visit.copy if is_copy else visit.vectors)
-    part = _tangents_of(0, end - begin, turn.copy if is_copy else turn.tangents)
-    unigrams = _with_table(tables.unigrams, turn.table)
+    own = vectors_of(0, end - begin, work.copy if is_copy else work.vectors)
+    part = _tangents_of(0, end - begin, changes.copy if is_copy else changes.tangents)
+    unigrams = _with_table(tables.unigrams, changes.table)
     for t in range(begin, end):
         scores = part.marginal_change[t - begin]
         fill(scores, 0, len(scores), 0.0)
         score_token(t, sequences.n_labels, unigrams, direction, scores)
     context = sequences.context[begin:end]
-    recover_betas(weight, context, visit.pairs, own, part.beta)
-    differentiate(weight, context, visit.pairs, turn.slopes, own, part)
-
-
-@inner(fastmath={"contract"})
-def _add_pair_changes(
-    first: int,
-    last: int,
-    n_labels: int,
-    slope: Floats,
-    vectors: Vectors,
-    tangents: Tangents,
-    total: Floats,
-) -> None:
-    """Add to total[y', y] the derivatives of p(y', y) of tokens first:last, over Psi[y', y].
-
-    slope: [Y + 1, Yp], of the matrix that they share.
-    """
-    for t in range(first, last):
-        backward, change = vectors.backward[t], tangents.backward_change[t]
-        if t == 0:
-            # Before the first token nothing changes.
-            for y in range(total.shape[1]):
-                total[n_labels, y] += change[y] + slope[n_labels, y] * backward[y]
-            continue
-        for i in range(n_labels):
-            a, b = vectors.alpha[t - 1, i], tangents.forward_change[t - 1, i]
-            for y in range(total.shape[1]):
-                own = change[y] + slope[i, y] * backward[y]
-                total[i, y] += b * backward[y] + a * own
+    recover_betas(weight, context, work.pairs, own, part.beta)
+    differentiate(weight, context, work.pairs, changes.slopes, own, part)
 
 
 @inner
-def _add_entry_changes(
-    t: int, c: int, vectors: Vectors, tangents: Tangents, visit: Visit, slopes: Slopes
+def _change_matrix(
+    first: int, last: int, m: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
-    """Add the derivatives of the entries of context c at token t to `visit.entry_sums`.
+    """Write the derivatives of the expected pairs of tokens first:last to `pair_sums`.
 
-    Those that were taken of the pairs in its matrix are mended, in `visit.pair_sums`.
+    The tokens share matrix m; sparse corrections are not included. n_parts: 2 with a clamped
+    lattice, else 1.
     """
-    contexts, value = visit.pairs.contexts, visit.pairs.potentials.value
-    m, (begin, end) = contexts.matrix_of[c], entries_of(t, c, contexts)
-    psi, slope = visit.pairs.potentials.psi[m], slopes.psi[m]
-    backward, change = vectors.backward[t], tangents.backward_change[t]
-    for e in range(begin, end):
-        i, y = contexts.ent_previous[e], contexts.ent_label[e]
-        count, own = backward[y], change[y]
-        if t > 0:
-            a = vectors.alpha[t - 1, i]
-            own = tangents.forward_change[t - 1, i] * count + a * own
-            count *= a
-        changed = value[e] * (own + slopes.score[e] * count)
-        visit.entry_sums[e - begin] += changed
-        # Of a matrix of ones, which no weight is in, this is not used.
-        visit.pair_sums[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
-
-
-@inner
-def _change_matrix(first: int, last: int, m: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
-    """Derivatives of pair counts of tokens first:last of an example, as if there were no entries.
-
-    They share matrix m. visit: its `pair_sums` are the result.
-    """
-    total, psi, slope = visit.pair_sums, visit.pairs.potentials.psi[m], turn.slopes.psi[m]
-    n_labels = visit.pairs.n_labels
+    total, counts, middle = work.pair_sums, changes.counts, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
+    n_labels, psi, slope = work.pairs.n_labels, work.pairs.potentials.psi, changes.slopes.psi
     fill(total.reshape(-1), 0, total.size, 0.0)
-    _add_pair_changes(first, last, n_labels, slope, visit.vectors, turn.tangents, total)
-    if has_copy:
-        _add_pair_changes(first, last, n_labels, slope, visit.copy, turn.copy, total)
-    for i in range(total.shape[0]):
-        for y in range(total.shape[1]):
-            total[i, y] *= psi[i, y]
+    fill(counts.reshape(-1), 0, counts.size, 0.0)
+    for part in range(n_parts):
+        alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
+        add_products(tokens, starts, n_labels, alpha, backward, counts)
+        # Before the first token nothing changes.
+        add_products(tokens, starts[:0], n_labels, forward_change, backward, total)
+        add_products(tokens, starts, n_labels, alpha, backward_change, total)
+    settle_matrix_change(psi[m], slope[m], counts, total)
 
 
 @inner
-def _change_entries(t: int, c: int, has_copy: bool, visit: Visit, turn: Turn) -> None:
-    """Derivatives of counts of the entries of context c at an example's token t: `entry_sums`."""
-    begin, end = entries_of(t, c, visit.pairs.contexts)
-    fill(visit.entry_sums, 0, end - begin, 0.0)
-    _add_entry_changes(t, c, visit.vectors, turn.tangents, visit, turn.slopes)
-    if has_copy:
-        _add_entry_changes(t, c, visit.copy, turn.copy, visit, turn.slopes)
+def _change_corrections(
+    t: int, c: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
+) -> None:
+    """Write derivatives of the corrections of context c at token t to `correction_sums`.
+
+    The derivatives of their matrix, in `pair_sums` of the workspace, are corrected.
+    """
+    contexts, sums, counts = work.pairs.contexts, work.correction_sums, changes.correction_counts
+    e, end = corrections_of(t, c, contexts)
+    given = work.tokens[t : t + 1], t == 0, e, end, contexts
+    fill(sums, 0, end - e, 0.0)
+    fill(counts, 0, end - e, 0.0)
+    for part in range(n_parts):
+        alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
+        add_correction_products(*given, alpha, backward, counts)
+        add_correction_products(*given, alpha, backward_change, sums)
+        if t > 0:
+            add_correction_products(*given, forward_change, backward, sums)
+    settle_context_changes(
+        e, end, contexts.matrix_of[c], work.pairs, changes.slopes, counts, work.pair_sums, sums
+    )
+
+
+@inner
+def _vectors_of_part(
+    part: int, work: SequenceWorkspace, changes: TangentWorkspace
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return alpha, backward and their changes, of an example or of its clamped lattice."""
+    vectors = work.vectors if part == 0 else work.copy
+    tangents = changes.tangents if part == 0 else changes.copy
+    return vectors.alpha, vectors.backward, tangents.forward_change, tangents.backward_change
 
 
 @inner
 def _scatter(
-    rows: Ints, row_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
+    rows: Ints, block_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[place of k] for the weights k of rows."""
+    """product[k] += weight * values[position of k] for the weights k of feature blocks."""
     for row in rows:
-        for k in range(row_ptr[row], row_ptr[row + 1]):
+        for k in range(block_ptr[row], block_ptr[row + 1]):
             product[k] += weight * values[places[k]]
 
 
 @inner
-def _scatter_entries(
+def _scatter_corrections(
     begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
 ) -> None:
-    """product[k] += weight * values[e - begin] for the weights k of entries begin:end."""
+    """product[k] += weight * values[e - begin] for the weights k of corrections begin:end."""
     for e in range(begin, end):
-        for j in range(bigrams.ent_weight_ptr[e], bigrams.ent_weight_ptr[e + 1]):
-            product[bigrams.ent_weights[j]] += weight * values[e - begin]
+        for j in range(bigrams.corr_weight_ptr[e], bigrams.corr_weight_ptr[e + 1]):
+            product[bigrams.corr_weights[j]] += weight * values[e - begin]
 
 
 @inner
-def _add_pairs(s: int, tables: Tables, visit: Visit, turn: Turn, product: Floats) -> None:
-    """Add derivatives of example s's pairs, a run of tokens that share a matrix at a time.
+def _add_pairs(
+    s: int, tables: Tables, work: SequenceWorkspace, changes: TangentWorkspace, product: Floats
+) -> None:
+    """Add derivatives of the pairs of example s, a run of tokens that share a matrix at a time.
 
     product: of bigram weights.
     """
     sequences, contexts, bigrams = tables.sequences, tables.contexts, tables.bigrams
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    has_copy, weight, first = sequences.copies[s] >= 0, sequences.weights[s], 0
+    n_parts, weight, first = 1 + (sequences.copies[s] >= 0), sequences.weights[s], 0
     for t in range(len(context)):
         m = contexts.matrix_of[context[t]]
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
             continue
         if not contexts.constant[m]:
-            _change_matrix(first, t + 1, m, has_copy, visit, turn)
+            _change_matrix(first, t + 1, m, n_parts, work, changes)
         for i in range(first, t + 1):
-            begin, end = entries_of(i, context[i], contexts)
+            begin, end = corrections_of(i, context[i], contexts)
             if begin < end:
-                _change_entries(i, context[i], has_copy, visit, turn)
-                _scatter_entries(begin, end, bigrams, visit.entry_sums, weight, product)
+                _change_corrections(i, context[i], n_parts, work, changes)
+                _scatter_corrections(begin, end, bigrams, work.correction_sums, weight, product)
         if not contexts.constant[m]:
-            rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
-            values = visit.pair_sums.reshape(-1)
-            _scatter(rows, bigrams.row_ptr, bigrams.row_places, values, weight, product)
+            rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+            values = work.pair_sums.reshape(-1)
+            _scatter(rows, bigrams.block_ptr, bigrams.block_places, values, weight, product)
         first = t + 1
 
 
@@ -271,27 +266,27 @@ def add_product(
     tables: Tables,
     direction: Floats,
     product: Floats,
-    visit: Visit,
-    turn: Turn,
+    work: SequenceWorkspace,
+    changes: TangentWorkspace,
 ) -> None:
-    """Add example s's weight times the Hessian of its loss times a direction to a product.
+    """Add the weight of example s times the Hessian of its loss times a direction to a product.
 
-    The example was inferred last, on the visit of this number (see `infer_example`). direction,
+    The example was inferred last, in the step of this number (see `infer_example`). direction,
     product: [K] float64.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split
-    context, tangents, copy = sequences.context[begin:end], turn.tangents, turn.copy
-    slope_visited(number, context, visit.pairs, tables.bigrams, direction[split:], turn.slopes)
-    _differentiate_part(s, False, tables, direction, visit, turn)
+    context, tangents, copy = sequences.context[begin:end], changes.tangents, changes.copy
+    slope_for_tokens(number, context, work.pairs, tables.bigrams, direction[split:], changes.slopes)
+    _differentiate_part(s, False, tables, direction, work, changes)
     if sequences.copies[s] >= 0:
-        _differentiate_part(s, True, tables, direction, visit, turn)
+        _differentiate_part(s, True, tables, direction, work, changes)
         for t in range(end - begin):
             for y in range(sequences.n_labels):
                 tangents.marginal_change[t, y] += copy.marginal_change[t, y]
     for t in range(begin, end):
-        rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+        rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
         own = tangents.marginal_change[t - begin]
         weight = sequences.weights[s]
-        _scatter(rows, unigrams.row_ptr, unigrams.row_labels, own, weight, product)
-    _add_pairs(s, tables, visit, turn, product[split:])
+        _scatter(rows, unigrams.block_ptr, unigrams.block_labels, own, weight, product)
+    _add_pairs(s, tables, work, changes, product[split:])

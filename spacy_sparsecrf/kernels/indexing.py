@@ -1,7 +1,7 @@
-"""Indexes: distinct rows of numbers, transposes and selections of CSR tables, places of entries.
+"""Indexes: distinct rows, transposes and selections of CSR tables, sparse corrections.
 
-Growing indexes number distinct rows by the order of their arrival. Lists of numbers, one for each
-row, grow in arrays that only grow at their ends.
+A growing index numbers distinct rows by first occurrence. Linked lists of numbers, one for each
+row, grow in arrays that are only extended at their ends.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from .layout import Floats, Ints
 
 @inner
 def _hash_row(row: Ints) -> np.uint64:
-    """Scramble a row of 64-bit numbers."""
+    """Hash a row of 64-bit numbers."""
     h = np.uint64(0)
     for value in row:
         h = mix(h ^ value)
@@ -24,7 +24,7 @@ def _hash_row(row: Ints) -> np.uint64:
 
 @inner
 def _same(a: Ints, b: Ints) -> bool:
-    """Whether two rows have the same numbers."""
+    """Return whether two rows are equal."""
     for i in range(len(a)):  # noqa: SIM110 (numba has no generators in any())
         if a[i] != b[i]:
             return False
@@ -33,7 +33,7 @@ def _same(a: Ints, b: Ints) -> bool:
 
 @kernel
 def enter_all(slots: Ints, rows: Ints, n_rows: int) -> None:
-    """Enter distinct rows into an empty table, by linear probing.
+    """Insert distinct rows into an empty table, by linear probing.
 
     slots: [C] int32, all -1, C a power of two >= 2 * n_rows; rows: [>= n_rows, W] uint64.
     """
@@ -49,11 +49,11 @@ def enter_all(slots: Ints, rows: Ints, n_rows: int) -> None:
 def number_rows(
     slots: Ints, rows: Ints, counts: Ints, n_rows: int, queries: Ints, numbers: Ints
 ) -> int:
-    """Number rows; those that are not known yet get the next numbers.
+    """Number rows; new ones get the next numbers.
 
     slots: [C] int32, see `enter_all`, C >= 2 * (n_rows + Q), changed; rows: [>= n_rows + Q, W]
-    uint64, by number, added to; counts: [>= n_rows + Q] int64, how often a row came, added to;
-    queries: [Q, W] uint64; numbers: [Q] int32, out. RETURNS: how many rows are known now.
+    uint64, by number, appended to; counts: [>= n_rows + Q] int64, count of a row, added to;
+    queries: [Q, W] uint64; numbers: [Q] int32, out. RETURNS: the new number of rows.
     """
     mask = np.uint64(len(slots) - 1)
     for q in range(len(queries)):
@@ -102,7 +102,7 @@ def select(indptr: Ints, indices: Ints, number: Ints, new_indptr: Ints, new_indi
     """Renumber a CSR pattern's columns and drop those numbered -1.
 
     number [O] int32; new_indptr [R + 1] int64 and new_indices [>= kept] int32, out.
-    RETURNS: how many entries were kept.
+    RETURNS: number of entries that were kept.
     """
     kept = 0
     new_indptr[0] = 0
@@ -129,7 +129,7 @@ def sum_columns(indptr: Ints, indices: Ints, weights: Floats, totals: Floats) ->
 
 @inner
 def _low_bit(word: np.uint64) -> int:
-    """Position of the lowest bit that is set; word: not 0."""
+    """Return the position of the lowest bit that is set; word: not 0."""
     position = 0
     for shift in (32, 16, 8, 4, 2, 1):
         low = word & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
@@ -149,11 +149,11 @@ def count_places(
     n_places: Ints,
     n_weights: Ints,
 ) -> None:
-    """Count the distinct places, and the weights, of the rows of each context.
+    """Count the distinct positions, and the weights, of the feature blocks of each context.
 
-    row_ptr [C + 1] and rows: CSR, rows of a context; weight_ptr: [R + 1] int64, weights of a row;
-    places: [K] uint32, of a weight; seen: [> largest place] int32, -1, workspace;
-    n_places, n_weights: [C] int64, out.
+    row_ptr [C + 1] and rows: CSR, blocks of a context; weight_ptr: [R + 1] int64, weights of a
+    block; places: [K] uint32, position of a weight; seen: [> largest position] int32, -1,
+    workspace; n_places, n_weights: [C] int64, out.
     """
     for c in range(len(row_ptr) - 1):
         n_places[c], n_weights[c] = 0, 0
@@ -172,57 +172,57 @@ def list_places(
     rows: Ints,
     weight_ptr: Ints,
     places: Ints,
-    ent_ptr: Ints,
+    corr_ptr: Ints,
     bits: Ints,
-    entry_of: Ints,
-    ent_place: Ints,
-    entry_ptr: Ints,
-    entry_weights: Ints,
+    correction_of: Ints,
+    corr_place: Ints,
+    correction_ptr: Ints,
+    correction_weights: Ints,
 ) -> None:
-    """List the distinct places of each context, ascending, and the weights that each has.
+    """List the distinct positions of each context, ascending, and the weights of each.
 
-    row_ptr, rows, weight_ptr, places: see `count_places`; ent_ptr: [C + 1] int64, entries of a
-    context; bits: [W] uint64, 0, one for each place, and entry_of: [64 W] int64, workspaces;
-    ent_place: [E] int32, out; entry_ptr [E + 1] int64 and entry_weights int32: CSR, out, weights of
-    an entry, by row.
+    row_ptr, rows, weight_ptr, places: see `count_places`; corr_ptr: [C + 1] int64, corrections of a
+    context; bits: [W] uint64, 0, a bit for each position, and correction_of: [64 W] int64,
+    workspaces; corr_place: [E] int32, out; correction_ptr [E + 1] int64 and correction_weights
+    int32: CSR, out, weights of a correction, by block.
     """
     one = np.uint64(1)
-    fill(entry_ptr, 0, len(entry_ptr), 0)
+    fill(correction_ptr, 0, len(correction_ptr), 0)
     for c in range(len(row_ptr) - 1):
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
                 place = np.int64(places[k])
                 bits[place >> 6] |= one << np.uint64(place & 63)
-        e = int(ent_ptr[c])
-        if e == ent_ptr[c + 1]:
+        e = int(corr_ptr[c])
+        if e == corr_ptr[c + 1]:
             continue
         for w in range(len(bits)):
             word = bits[w]
             while word != np.uint64(0):
                 lowest = (w << 6) + _low_bit(word)
-                ent_place[e] = lowest
-                entry_of[lowest] = e
+                corr_place[e] = lowest
+                correction_of[lowest] = e
                 e += 1
                 word &= word - one
             bits[w] = np.uint64(0)
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                entry_ptr[entry_of[places[k]] + 1] += 1
-        begin = ent_ptr[c]
-        for e in range(begin, ent_ptr[c + 1]):
-            entry_ptr[e + 1] += entry_ptr[e]
-        # `entry_of` becomes where the next weight of the place goes.
-        for e in range(begin, ent_ptr[c + 1]):
-            entry_of[ent_place[e]] = entry_ptr[e]
+                correction_ptr[correction_of[places[k]] + 1] += 1
+        begin = corr_ptr[c]
+        for e in range(begin, corr_ptr[c + 1]):
+            correction_ptr[e + 1] += correction_ptr[e]
+        # `correction_of` becomes the index of the next weight of the position.
+        for e in range(begin, corr_ptr[c + 1]):
+            correction_of[corr_place[e]] = correction_ptr[e]
         for j in range(row_ptr[c], row_ptr[c + 1]):
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
-                entry_weights[entry_of[places[k]]] = k
-                entry_of[places[k]] += 1
+                correction_weights[correction_of[places[k]]] = k
+                correction_of[places[k]] += 1
 
 
 @kernel
 def link(rows: Ints, first: int, heads: Ints, following: Ints) -> None:
-    """Put the numbers first, first + 1, ... at the front of the lists of rows [n], in order.
+    """Prepend the numbers first, first + 1, ... to the lists of rows [n], in order.
 
     heads: [R] int64, in and out, first number of a row's list, -1 = none; following: int64, in
     and out, the number after each in its list, -1 = none.
@@ -234,7 +234,7 @@ def link(rows: Ints, first: int, heads: Ints, following: Ints) -> None:
 
 @kernel
 def follow(rows: Ints, heads: Ints, following: Ints, found: Ints) -> None:
-    """Write the numbers in the lists of rows [n], a list after the other, to found."""
+    """Write the numbers in the lists of rows [n], one list after another, to found."""
     n = 0
     for row in rows:
         number = heads[row]

@@ -1,14 +1,22 @@
-"""The notation of the kernels: every letter, and every group of arrays that travels together.
+"""The notation of the kernels: every letter, and every named tuple of arrays.
 
-Letters: S sequences; N tokens; Y labels; Yp = Y padded to a multiple of 8; O tests; R rows, a *row*
-being a test that has working weights; K weights; C contexts, a *context* being the set of a token's
-bigram tests; M matrices; E entries; H heads; W = ceil(Y / 64) words of a set of labels; T tokens of
-one sequence, or of the run of sequences that a recursion goes through together.
+    S   sequences                          C   contexts
+    N   tokens                             M   matrices of pair potentials
+    T   tokens of one sequence or batch    E   sparse corrections
+    Y   labels                             O   features
+    Yp  Y padded to a multiple of 8        R   feature blocks
+    W   ceil(Y / 64) words of a label set  H   frequent features
+    K   weights of the working set
 
-A token t has scores s_t(y), sums of unigram weights mu[o, y], and potentials of pairs, exp of sums
-of bigram weights lam[o, y', y], which depend on its context c only. The start label y' = Y comes
-before the first token of a sequence. numba takes a named tuple apart into its arrays, as if each
-were an argument, and keeps the code of a kernel that takes one in its cache on disk.
+A *feature block* is the weights of one feature that are in the working set. A *frequent feature* is
+one whose block is stored as a dense vector over labels. A *context* is the set of bigram features
+of a token. Contexts share matrices; a *sparse correction* is a label pair in which the potentials
+of a context differ from its matrix.
+
+Token t has scores s_t(y), sums of unigram weights mu[o, y], and pair potentials psi_c(y', y), exp
+of sums of bigram weights lam[o, y', y], which depend on its context c only. The start label y' = Y
+precedes the first token of a sequence. numba splits a named tuple into its arrays, as if each were
+an argument, and caches the code of kernels that take one on disk.
 """
 
 from typing import NamedTuple
@@ -22,12 +30,13 @@ Flags = np.ndarray
 
 
 class Sequences(NamedTuple):
-    """The sequences that a kernel goes through, and their labels.
+    """Sequences and their labels.
 
-    n_labels: Y; offsets: [S + 1] int64, tokens of each; copies: [>= n] int32, constrained copy of
-    each of the n sequences that are examples, -1 = none; labels: [N] int32, -1 = missing; allowed:
-    [N, W] uint64, labels that a token may have (see `scores`); weights: [S] float64, that of a copy
-    being negative; token_weight: [N] float64, of its sequence; context: [N] int32.
+    n_labels: Y; offsets: [S + 1] int64, tokens of each sequence; copies: [>= n] int32, clamped
+    lattice of each of the n sequences that are examples, -1 = none; labels: [N] int32, -1 =
+    missing; allowed: [N, W] uint64, labels that a token may have (see `scores`); weights: [S]
+    float64, negative for a clamped lattice; token_weight: [N] float64, weight of the token's
+    sequence; context: [N] int32.
     """
 
     n_labels: int
@@ -41,70 +50,71 @@ class Sequences(NamedTuple):
 
 
 class Unigrams(NamedTuple):
-    """Where the unigram weights are, the first `split` of all.
+    """Index of the unigram weights, which are the first `split` of all K.
 
-    head_ptr [N + 1] int64, heads int32: CSR, a token's rows that are heads; table: [H, Yp], weights
-    of heads for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_rows int32: CSR, a token's
-    other rows; row_ptr: [R + 1] int64, weights of a row; row_labels: [split] uint32, their labels
-    (numba tests the sign of other indices). A row with all of its Y weights is *full*: it adds as a
-    vector.
+    frequent_ptr [N + 1] int64, frequent int32: CSR, frequent features of a token; table: [H, Yp],
+    their weights for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_blocks int32: CSR, the
+    other feature blocks of a token; block_ptr: [R + 1] int64, weights of a block; block_labels:
+    [split] uint32, their labels (numba tests the sign of other indices). A block with all Y weights
+    is *full* and is added as a vector.
     """
 
     split: int
-    head_ptr: Ints
-    heads: Ints
+    frequent_ptr: Ints
+    frequent: Ints
     table: Floats
     tok_ptr: Ints
-    tok_rows: Ints
-    row_ptr: Ints
-    row_labels: Ints
+    tok_blocks: Ints
+    block_ptr: Ints
+    block_labels: Ints
 
 
 class Bigrams(NamedTuple):
-    """Where the bigram weights are: in the matrices and entries of contexts.
+    """Index of the bigram weights, which are in matrices and in sparse corrections.
 
-    n_previous: Y, or Y + 1 with a start label; mat_ptr [M + 1] int64, mat_rows int32: CSR, rows of
-    a matrix; row_ptr: [R + 1] int64, weights of a row; row_places: [K] uint32, y' * Yp + y of each;
-    ent_weight_ptr [E + 1] int64, ent_weights int32: CSR, weights of an entry; origin: [K] float64,
-    what is added to each weight, or [0] for nothing.
+    n_previous: Y, or Y + 1 with a start label; mat_ptr [M + 1] int64, mat_blocks int32: CSR,
+    feature blocks of a matrix; block_ptr: [R + 1] int64, weights of a block; block_places: [K]
+    uint32, y' * Yp + y of each weight; corr_weight_ptr [E + 1] int64, corr_weights int32: CSR,
+    weights of a correction; origin: [K] float64, added to each weight, or [0] for zero.
     """
 
     n_previous: int
     mat_ptr: Ints
-    mat_rows: Ints
-    row_ptr: Ints
-    row_places: Ints
-    ent_weight_ptr: Ints
-    ent_weights: Ints
+    mat_blocks: Ints
+    block_ptr: Ints
+    block_places: Ints
+    corr_weight_ptr: Ints
+    corr_weights: Ints
     origin: Floats
 
 
 class Contexts(NamedTuple):
-    """How contexts share matrices, and in which pairs, the *entries*, they differ from them.
+    """The matrix and the sparse corrections of each context.
 
-    matrix_of: [C] int32; constant: [M] bool, matrices of ones, which no weight is in; ent_ptr:
-    [C + 1] int64, entries of a context by place, of which ent_start[c]:ent_ptr[c + 1] are in the
-    start row; ent_previous, ent_label: [E] uint16; ent_place: [E] int32, y' * Yp + y.
+    matrix_of: [C] int32; constant: [M] bool, matrices of ones, which have no weights; corr_ptr: [C
+    + 1] int64, corrections of a context, ascending, of which corr_start[c]:corr_ptr[c + 1] are in
+    the start row; corr_previous, corr_label: [E] uint16, y' and y; corr_place: [E] int32, y' * Yp +
+    y.
     """
 
     matrix_of: Ints
     constant: Flags
-    ent_ptr: Ints
-    ent_start: Ints
-    ent_previous: Ints
-    ent_label: Ints
-    ent_place: Ints
+    corr_ptr: Ints
+    corr_start: Ints
+    corr_previous: Ints
+    corr_label: Ints
+    corr_place: Ints
 
 
 class Potentials(NamedTuple):
-    """Exponentiated potentials of pairs, by matrix and entry; see `pairs`.
+    """Exponentiated pair potentials, by matrix and by sparse correction; see `pairs`.
 
-    psi: [M, Y + 1, Yp], the start row last, padding 0; one matrix more than shifts where there is a
-    mask, the last; shift: [M] float64, log scale of a matrix; value: [E] float64, the potential in
-    place of the matrix's; change: [E] float64, by which products with the matrix are mended;
-    rewritten: [C] bool, contexts whose changes are values to write into a copy of the matrix;
-    stamp: [M + C] int64, the visit at which a matrix, or the entries of a context, were evaluated
-    last, for kernels that evaluate what an example needs.
+    psi: [M, Y + 1, Yp], the start row last, padding 0; with a mask of valid transitions one matrix
+    more, the last; shift: [M] float64, log scale of a matrix; value: [E] float64, the potential
+    that replaces that of the matrix; change: [E] float64, by which products with the matrix are
+    corrected; rewritten: [C] bool, contexts whose changes are values, to be written into a copy of
+    the matrix; stamp: [M + C] int64, step at which a matrix, or the corrections of a context, were
+    evaluated last, for kernels that evaluate only what an example needs.
     """
 
     psi: Floats
@@ -116,7 +126,7 @@ class Potentials(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """How labels follow each other: the Psi of every context. n_labels: Y."""
+    """The pair potentials Psi of every context. n_labels: Y."""
 
     n_labels: int
     contexts: Contexts
@@ -124,11 +134,11 @@ class Pairs(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """What inference writes of the T tokens of a run of sequences; see `chain`.
+    """Output of inference for T tokens; see `chain`.
 
     alpha: [T, Yp], forward vectors; backward: [T, Yp], evidence, then the factors of pair
     marginals; marginals: [T, Yp]; scales, norms: [T] float64, logarithmic and plain factors of Z;
-    scratch: [Y + 1, Yp], a workspace. The matrices have one type, float64 or float32.
+    scratch: [Y + 1, Yp], a workspace. The matrices have one dtype, float64 or float32.
     """
 
     alpha: Floats
@@ -140,11 +150,11 @@ class Vectors(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of potentials of pairs along a direction; see `pairs.slope_entries`.
+    """Derivatives of pair potentials along a direction; see `pairs.slope_corrections`.
 
-    psi: [M, Y + 1, Yp], of a matrix's log-potentials; score: [E] float64, of the log-potential of
-    an entry's pair; change: [E] float64, of the entry's potential, less what products with the
-    matrix have of it; stamp: [M + C] int64, as in `Potentials`.
+    psi: [M, Y + 1, Yp], of the log-potentials of a matrix; score: [E] float64, of the log-potential
+    of a sparse correction; change: [E] float64, of its potential, less the part that products with
+    the matrix contain; stamp: [M + C] int64, as in `Potentials`.
     """
 
     psi: Floats
@@ -154,11 +164,11 @@ class Slopes(NamedTuple):
 
 
 class Tangents(NamedTuple):
-    """Derivatives of what inference writes of T tokens, along a direction; see `tangents`.
+    """Derivatives of `Vectors` of T tokens along a direction; see `tangents`.
 
     beta: [T, Yp], backward vectors, weighted as `backward` is; forward_change, backward_change:
-    [T, Yp], out, which make up derivatives of pair marginals; marginal_change: [T, Yp], in: the
-    direction's scores, out: derivatives of marginals. All are of the type of `Vectors`.
+    [T, Yp], out, factors of the derivatives of pair marginals; marginal_change: [T, Yp], in: scores
+    of the direction, out: derivatives of marginals. All have the dtype of `Vectors`.
     """
 
     beta: Floats
@@ -167,12 +177,12 @@ class Tangents(NamedTuple):
     marginal_change: Floats
 
 
-class Walk(NamedTuple):
-    """How inference goes through the sequences of a chunk; see `chain`.
+class BatchOrder(NamedTuple):
+    """Order in which inference processes the tokens of a chunk; see `chain`.
 
-    order: [N] int32, tokens in the order of runs of sequences, counted from the first of their run,
-    ~t where t begins a sequence; together: sequences of a run; scored: whether `backward` has
-    scores of the tokens before.
+    order: [N] int32, tokens by batch, counted from the first token of their batch, ~t where t
+    begins a sequence; together: sequences of a batch; scored: whether `backward` contains scores
+    of the tokens already.
     """
 
     order: Ints
@@ -181,13 +191,13 @@ class Walk(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The tokens of each unigram row, for gradients that are gathered.
+    """The tokens of each unigram feature block, for gradients that are gathered.
 
-    row_columns: [R] int32, column of a row's test, -1 for none; col_ptr [.. + 1] int64, col_tokens
-    int32: CSC, tokens of a column.
+    block_columns: [R] int32, column of the feature of a block, -1 for none; col_ptr [.. + 1] int64,
+    col_tokens int32: CSC, tokens of a column.
     """
 
-    row_columns: Ints
+    block_columns: Ints
     col_ptr: Ints
     col_tokens: Ints
 
@@ -196,7 +206,7 @@ class TokensBy(NamedTuple):
     """The tokens of each matrix, or of each context.
 
     inner_ptr, inner_tokens: CSR, tokens that continue a sequence; start_ptr, start_tokens: CSR,
-    those that begin one.
+    tokens that begin one.
     """
 
     inner_ptr: Ints
@@ -206,17 +216,17 @@ class TokensBy(NamedTuple):
 
 
 class ContextsOf(NamedTuple):
-    """The contexts of each test, or of each matrix: ptr [.. + 1] int64, contexts int32, CSR."""
+    """The contexts of each feature, or of each matrix: ptr [.. + 1] int64, contexts int32, CSR."""
 
     ptr: Ints
     contexts: Ints
 
 
 class MatrixSums(NamedTuple):
-    """The tokens of each matrix, of which spans were summed ahead where they are many.
+    """The tokens of each matrix; where they are many, spans of them were summed before.
 
     tokens: of each matrix; mat_spans: [M + 1] int64, spans of a matrix, none where its tokens were
-    not split; sums: [P, Y + 1, Yp] float64, sums of outer products of each span, see `pair_sums`.
+    not split; sums: [P, Y + 1, Yp] float64, sum of outer products of each span, see `pair_sums`.
     """
 
     tokens: TokensBy
@@ -224,50 +234,50 @@ class MatrixSums(NamedTuple):
     sums: Floats
 
 
-class ContextRows(NamedTuple):
-    """Bigram rows of tokens.
+class ContextBlocks(NamedTuple):
+    """Bigram feature blocks of tokens.
 
-    context: [N] int32, of the corpus, where `Sequences` has those that agree in working tests as
-    one; ptr [.. + 1] int64, rows int32: CSR, rows of a context.
+    context: [N] int32, contexts of the corpus; `Sequences` merges those that agree in all features
+    with weights; ptr [.. + 1] int64, blocks int32: CSR, feature blocks of a context.
     """
 
     context: Ints
     ptr: Ints
-    rows: Ints
+    blocks: Ints
 
 
 class Tables(NamedTuple):
-    """What kernels take of a working loss: sequences, and where the weights of their tokens are."""
+    """A working loss as kernels take it: sequences, and the index of their weights."""
 
     sequences: Sequences
     unigrams: Unigrams
     contexts: Contexts
     bigrams: Bigrams
-    context_rows: ContextRows
+    context_blocks: ContextBlocks
 
 
-class Visit(NamedTuple):
-    """Workspaces of visits to one sequence at a time; they mean nothing between passes.
+class SequenceWorkspace(NamedTuple):
+    """Workspaces of kernels that process one sequence at a time; not part of any state.
 
-    pairs: potentials of the contexts that were visited last; vectors, copy: of the sequence and of
-    its constrained copy; tokens: [T] int32, 0, 1, 2, ...; entry_sums: [largest number of entries of
-    a context] float64; pair_sums: [Y + 1, Yp] float64.
+    pairs: potentials of the contexts that were evaluated last; vectors, copy: of the sequence and
+    of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; correction_sums: [largest number of
+    corrections of a context] float64; pair_sums: [Y + 1, Yp] float64.
     """
 
     pairs: Pairs
     vectors: Vectors
     copy: Vectors
     tokens: Ints
-    entry_sums: Floats
+    correction_sums: Floats
     pair_sums: Floats
 
 
 class Tokens(NamedTuple):
-    """What templates read of tokens; see `corpus.readings`.
+    """Attribute values of tokens that templates read; see `corpus.readings`.
 
     offsets: [S + 1] int64, tokens of a sequence; words: [N] int32, row of a token in `lexical`;
     lexical: [words, L] uint64, values of word attributes, 0 = missing; annotations: [N, A] uint64,
-    values of a token's annotations, 0 = missing.
+    values of token annotations, 0 = missing.
     """
 
     offsets: Ints
@@ -277,14 +287,14 @@ class Tokens(NamedTuple):
 
 
 class HashPlan(NamedTuple):
-    """Tests of tokens, P templates of K parts; see `hashing.hash_test`.
+    """P templates of K attributes, which hash the features of tokens; see `hashing.hash_test`.
 
-    seeds: [P] uint64; part_ptr: [P + 1] int64, parts of a template; part_columns: [K] int64, column
-    of `lexical` if < L, else L + column of `annotations`, ~column for all columns of an attribute
-    but its first; part_offsets: [K] int64, in tokens; part_anchors: [K] int64, from where an offset
-    counts: 0 the token, 1 the first of its sequence, 2 behind the last; part_edges: [K, 2, E]
-    uint64, values before and behind a sequence, by distance from it; E >= 1, and tokens that are
-    farther away are like those at distance E.
+    seeds: [P] uint64; part_ptr: [P + 1] int64, attributes of a template; part_columns: [K] int64,
+    column of `lexical` if < L, else L + column of `annotations`, ~column for all columns of an
+    attribute but its first; part_offsets: [K] int64, in tokens; part_anchors: [K] int64, origin of
+    the offset: 0 the token, 1 the first token of its sequence, 2 the position after the last;
+    part_edges: [K, 2, E] uint64, values before and after a sequence, by distance from it; E >= 1,
+    and tokens farther away have the value of distance E.
     """
 
     seeds: Ints
@@ -321,7 +331,7 @@ class Scored(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Where Viterbi looks for the label before another; see `decoding.legal.Transitions`.
+    """Candidates of Viterbi for the previous label; see `decoding.legal.Transitions`.
 
     group_ptr [G + 1], group_rows: int64, CSR, rows of groups; rare: [R] int64, rare columns;
     rare_ptr [R + 1], rare_rows: int64, CSR, their rows.
@@ -338,8 +348,8 @@ class SharedPairs(NamedTuple):
     """Scores of label pairs that are the same at each token, ready for Viterbi.
 
     n_labels: Y; pairs: [1, Y + 1, Yp] float64, see `Scored`; slack: [1, Yp], of
-    `decoding.legal.Transitions.finish`; closing: [Yp] float64, what it costs to end with a label, 0
-    or inf.
+    `decoding.legal.Transitions.finish`; closing: [Yp] float64, cost of ending with a label, 0 or
+    inf.
     """
 
     n_labels: int
@@ -350,10 +360,10 @@ class SharedPairs(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """A number for each label of each token, and for each pair of each group.
+    """A number for each label of each token, and for each label pair of each group.
 
-    A *group* has the tokens of a sequence, but its first, that have one context of the corpus: what
-    is stored of their pairs is a sum, from which the gradient follows whatever the weights are. The
+    A *group* is the tokens of a sequence, except its first, that have the same context of the
+    corpus. Pairs are summed over a group: the gradient follows from the sum at any weights. The
     pairs of a first token with the start label are its labels. nodes: [tokens, Yp]; pairs: [groups,
     Y, Yp]; of one sequence or of all.
     """
@@ -363,10 +373,10 @@ class Factors(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The groups of sequences, of which there are G; see `Factors`.
+    """The G groups of sequences; see `Factors`.
 
-    seq_ptr: [S + 1] int64, groups of each sequence; token_ptr [G + 1] int64, tokens int32: CSR, a
-    group's tokens, counted from the sequence's first; context: [G] int32, of the corpus.
+    seq_ptr: [S + 1] int64, groups of each sequence; token_ptr [G + 1] int64, tokens int32: CSR,
+    tokens of a group, counted from the first of the sequence; context: [G] int32, of the corpus.
     """
 
     seq_ptr: Ints
@@ -375,11 +385,11 @@ class Groups(NamedTuple):
     context: Ints
 
 
-class OwnRows(NamedTuple):
-    """The rows that each sequence has.
+class SequenceBlocks(NamedTuple):
+    """The feature blocks of each sequence.
 
-    ptr [S + 1] int64, rows int32: CSR, bigram rows being counted after all unigram rows;
-    weight_ptr: [rows + 1] int64, weights of a row, of all K.
+    ptr [S + 1] int64, rows int32: CSR; bigram blocks are counted after all unigram blocks;
+    weight_ptr: [blocks + 1] int64, weights of a block, of all K.
     """
 
     ptr: Ints
@@ -388,8 +398,8 @@ class OwnRows(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """What kernels that store factors of each sequence take of a working loss."""
+    """A working loss for kernels that store factors of each sequence."""
 
     tables: Tables
     groups: Groups
-    own_rows: OwnRows
+    sequence_blocks: SequenceBlocks

@@ -1,9 +1,9 @@
-"""Forward-backward on logarithms, for probabilities of anything in a chain.
+"""Forward-backward in log space, for probabilities of any event in a chain.
 
-Vectors are logarithms relative to their largest element; their products with matrices are sums of
-exponentials, which are done again by logarithms where they are so small that a term may have been
-lost. So each element is accurate, however improbable what it stands for. An MEMM is made a chain by
-its normaliser, the sum of one step.
+Vectors are logarithms relative to their largest element. Their products with matrices are sums of
+exponentials; a sum that is so small that a term may have underflowed is computed again in log
+space. Each element is therefore accurate, however improbable its event. An MEMM becomes a chain by
+its normaliser, the sum over one step.
 """
 
 from typing import NamedTuple
@@ -11,19 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import fill, inner, kernel
-from .exp import exp_shifted, largest
+from .exp import exp_relative, exp_shifted
 from .layout import Floats, Ints, Scored
 from .products import advance, retreat
+from .small import normalise, row_sum
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280
 
 
 class Forward(NamedTuple):
-    """What `run_forward` takes of pairs, and writes.
+    """Exponentiated pair scores, and the output of `run_forward`.
 
     psi: [C, Y, Yp], shift: [C], of `exponentiate_pairs`; alpha: [N, Yp], at most 0, padding
-    undefined, and scale: [N]: log alpha_t(y) = alpha[t, y] + scale[t]; log_z: [S], 0 of a sequence
+    undefined, and scale: [N]: log alpha_t(y) = alpha[t, y] + scale[t]; log_z: [S], 0 for a sequence
     without tokens.
     """
 
@@ -35,7 +36,7 @@ class Forward(NamedTuple):
 
 
 class Backward(NamedTuple):
-    """What `run_backward` writes: log beta_t(y) = beta[t, y] + scale[t].
+    """Output of `run_backward`: log beta_t(y) = beta[t, y] + scale[t].
 
     beta: [N, Yp], at most 0, padding undefined; scale: [N].
     """
@@ -45,10 +46,10 @@ class Backward(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Runs of labels whose probability is asked for.
+    """Label runs whose probabilities are requested.
 
-    starts: [M] int64, first token of a run; ptr [M + 1] int64, labels int32: CSR of its labels;
-    bounded: whether there are sets; after: [M, Y] bool, the sets of labels after the runs.
+    starts: [M] int64, first token of a run; ptr [M + 1] int64, labels int32: CSR, its labels;
+    bounded: whether `after` applies; after: [M, Y] bool, labels that may follow a run.
     """
 
     starts: Ints
@@ -69,7 +70,7 @@ def exponentiate_pairs(n_labels: int, pairs: Floats, psi: Floats, shift: Floats)
         for i in range(n_labels):
             for y in range(n_labels):
                 top = max(top, pairs[c, i, y])
-        # Where nothing is legal, every sum of these is tiny.
+        # If no transition is valid, every sum of these is tiny.
         shift[c] = top if top > -np.inf else 0.0
         for i in range(n_labels):
             for y in range(psi.shape[2]):
@@ -79,7 +80,7 @@ def exponentiate_pairs(n_labels: int, pairs: Floats, psi: Floats, shift: Floats)
 
 @inner
 def log_sum(row: Floats, n: int) -> float:
-    """Log of the sum of exp(row[:n]); -inf for a row of -inf."""
+    """Return the log of the sum of exp(row[:n]); -inf for a row of -inf."""
     top: float = -np.inf
     for y in range(n):
         top = max(top, row[y])
@@ -93,7 +94,7 @@ def log_sum(row: Floats, n: int) -> float:
 
 @inner
 def _level(row: Floats, n: int) -> float:
-    """Make the largest element of row[:n] 0. RETURNS: what it was."""
+    """Subtract the largest element from row[:n], and return it."""
     top = -np.inf
     for y in range(n):
         top = max(top, row[y])
@@ -116,10 +117,10 @@ def _exponentials(row: Floats, n: int, out: Floats) -> None:
 def _sum_of_products(
     products: Floats, shift: float, vector: Floats, matrix: Floats, forward: bool, terms: Floats
 ) -> None:
-    """Take logarithms of products [Y] of exponentials, summing those anew that are tiny.
+    """Take logarithms of products [Y] of exponentials; compute tiny ones again in log space.
 
-    shift: of the matrix; vector, matrix: the logarithms that were multiplied, [Yp] and [Y + 1, Yp];
-    forward: whether by the matrix's rows or by its columns; terms: [Yp], workspace.
+    shift: of the matrix; vector, matrix: logarithms of the factors, [Yp] and [Y + 1, Yp]; forward:
+    whether the sums are over rows of the matrix, or over columns; terms: [Yp], workspace.
     """
     n_labels = len(products)
     for y in range(n_labels):
@@ -192,7 +193,7 @@ def run_backward(scored: Scored, forward: Forward, backward: Backward, space: Fl
 
 @kernel
 def find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
-    """Compute p(y_t = y | x), alpha_t(y) beta_t(y) / Z.
+    """Compute p(y_t = y | x) = alpha_t(y) beta_t(y) / Z.
 
     alpha, beta: [N, Yp], of `run_forward` and `run_backward`; marginals: [N, Y], out.
     """
@@ -201,12 +202,9 @@ def find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
         for y in range(len(row)):
             row[y] = alpha[t, y] + beta[t, y]
         _level(row, len(row))
-        total = 0.0
         for y in range(len(row)):
             row[y] = np.exp(row[y])
-            total += row[y]
-        for y in range(len(row)):
-            row[y] /= total
+        normalise(len(row), row)
 
 
 @kernel
@@ -225,11 +223,11 @@ def score_paths(scored: Scored, labels: Ints, found: Floats) -> None:
 
 @kernel(allocates=True)
 def normalise_steps(scored: Scored) -> None:
-    """Subtract from a label's score how the step from it is normalised, in an MEMM.
+    """Subtract the log normaliser of the next step from the scores of an MEMM, in place.
 
-    With s = scores and log p(y | y', x, t) = s[t, y] + pairs[c_t, y', y] - log Z_t(y') a path has
-    the log-probability sum_t (s[t, y_t] - log Z_{t+1}(y_t)) + pairs[c_t, y_{t-1}, y_t], less that
-    of the first step, the same for all paths: with these scores, it is that of a chain.
+    With s = scores and log p(y | y', x, t) = s[t, y] + pairs[c_t, y', y] - log Z_t(y'), a path has
+    the log-probability sum_t (s[t, y_t] - log Z_{t+1}(y_t)) + pairs[c_t, y_{t-1}, y_t], minus the
+    normaliser of the first step, which is the same for all paths: the score of a chain.
 
     scored: its scores are changed; padding is not read.
     """
@@ -242,13 +240,8 @@ def normalise_steps(scored: Scored) -> None:
             for i in range(n_labels):
                 for y in range(padded):
                     row[y] = scores[t, y] + matrix[i, y]
-                fill(row, n_labels, padded, row[0])
-                top = largest(row)
-                exp_shifted(row, padded, top)
-                total = 0.0
-                for y in range(n_labels):
-                    total += row[y]
-                scores[t - 1, i] -= top + np.log(total)
+                top = exp_relative(row, n_labels)
+                scores[t - 1, i] -= top + np.log(row_sum(row, n_labels))
 
 
 @kernel(allocates=True)
@@ -257,10 +250,10 @@ def score_spans(
 ) -> None:
     """Compute log p(y_i .. y_j = the labels of a run, y_{j+1} in a set | x) of many runs.
 
-    With alpha, beta and the factors psi of a chain that is alpha_i(y_i) psi_{i+1}(y_i, y_{i+1}) ..
+    With alpha, beta and the factors psi of a chain, p is alpha_i(y_i) psi_{i+1}(y_i, y_{i+1}) ..
     psi_j(y_{j-1}, y_j) sum_{y in set} psi_{j+1}(y_j, y) beta_{j+1}(y) / Z. Sequences are
-    independent: a run may go over their boundaries, and after the last token of a sequence the
-    set does not matter.
+    independent: a run may cross their boundaries, and the set is ignored after the last token of a
+    sequence.
 
     sequence: [N] int32, of a token; forward, backward: of all sequences; found: [M], out.
     """

@@ -1,6 +1,6 @@
 """Stochastic solvers, a minibatch at a time: SGD, AdaGrad, and stochastic meta-descent.
 
-A weight without a gradient still shrinks at each step. It is caught up when it is needed next.
+Steps that weights have missed are done lazily (see `lazy`).
 """
 
 from typing import NamedTuple
@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiled import inner, kernel
-from .descent import Summed, add_gradient, collect_rows, forget
-from .hessian import Turn, add_product
-from .layout import Floats, Ints, Tables, Visit
+from .hessian import TangentWorkspace, add_product
+from .layout import Floats, Ints, SequenceWorkspace, Tables
+from .lazy import advance
+from .sgd import Summed, add_gradient, collect_blocks, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
 _SMALL = 1e-5
@@ -21,7 +22,7 @@ ADAGRAD = 1
 NO_SUMS = np.zeros(0)
 
 
-class Rule(NamedTuple):
+class StepRule(NamedTuple):
     """How weights move.
 
     kind: SGD or ADAGRAD; delta: of AdaGrad; l1, l2: penalties of one step. Of SGD: shrinkage: [n +
@@ -38,10 +39,11 @@ class Rule(NamedTuple):
     averaging: bool = False
 
 
-class RowMarks(NamedTuple):
-    """Which rows a minibatch has: weights_of [rows + 1] int64, weights of each row.
+class BlockMarks(NamedTuple):
+    """Which feature blocks a minibatch has: weights_of [blocks + 1] int64, weights of each.
 
-    Workspaces: marks [rows] int64, all -1 first; touched, done [rows] int64, done all zero first.
+    Workspaces: marks [blocks] int64, all -1 first; touched, done [blocks] int64, done all zero
+    first.
     """
 
     weights_of: Ints
@@ -50,29 +52,37 @@ class RowMarks(NamedTuple):
     done: Ints
 
 
-@inner
-def catch_up_sgd(
-    begin: int, end: int, done: int, step: int, rule: Rule, theta: Floats, total: Floats
-) -> None:
-    """Shrink theta[begin:end], which are as after `done` steps, by those up to `step`.
+class Moving(NamedTuple):
+    """What moves weights by a step eta, or by steps that they have missed.
 
-    total: [K], sum of the iterates after each step.
+    gradient, theta: [K]; extra: [K], the sum of SGD's iterates or AdaGrad's sum of squares.
     """
-    if done == step:
+
+    rule: StepRule
+    eta: float
+    gradient: Floats
+    theta: Floats
+    extra: Floats
+
+
+@inner
+def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
+    """Shrink theta[begin:end] by the steps past:now, and add the iterates to their sum."""
+    if past == now:
         return
-    shrinkage, averaged = rule.shrinkage, rule.averaged
-    factor = np.exp(shrinkage[done] - shrinkage[step])
-    share = np.exp(shrinkage[done]) * (averaged[step] - averaged[done])
+    shrinkage, averaged = moving.rule.shrinkage, moving.rule.averaged
+    theta, total = moving.theta, moving.extra
+    factor = np.exp(shrinkage[past] - shrinkage[now])
+    share = np.exp(shrinkage[past]) * (averaged[now] - averaged[past])
     for k in range(begin, end):
         total[k] += share * theta[k]
         theta[k] *= factor
 
 
 @inner
-def step_sgd(
-    begin: int, end: int, eta: float, rule: Rule, gradient: Floats, theta: Floats, total: Floats
-) -> None:
+def step_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Step to (theta - eta g) / (1 + eta l2), and clear g."""
+    rule, eta, gradient, theta, total = moving
     factor = 1.0 / (1.0 + eta * rule.l2)
     for k in range(begin, end):
         theta[k] = factor * (theta[k] - eta * gradient[k])
@@ -101,29 +111,20 @@ def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
 
 
 @inner
-def catch_up_adagrad(
-    begin: int, end: int, missed: int, eta: float, rule: Rule, theta: Floats, squares: Floats
-) -> None:
-    """Shrink theta[begin:end] by the steps missed, at the rates eta / (delta + sqrt(squares))."""
-    if missed == 0:
+def shrink_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
+    """Shrink theta[begin:end] by the steps past:now, at the rates eta / (delta + sqrt(squares))."""
+    if past == now:
         return
+    rule, eta, _, theta, squares = moving
     for k in range(begin, end):
         rate = eta / (rule.delta + np.sqrt(squares[k]))
-        theta[k] = _shrink(theta[k], missed, rate, rule.l1, rule.l2)
-
-
-@kernel
-def catch_up_each(missed: Ints, eta: float, rule: Rule, theta: Floats, squares: Floats) -> None:
-    """`catch_up_adagrad` where each weight has missed a number of its own, [K] int64."""
-    for k in range(len(theta)):
-        catch_up_adagrad(k, k + 1, missed[k], eta, rule, theta, squares)
+        theta[k] = _shrink(theta[k], now - past, rate, rule.l1, rule.l2)
 
 
 @inner
-def step_adagrad(
-    begin: int, end: int, eta: float, rule: Rule, gradient: Floats, theta: Floats, squares: Floats
-) -> None:
+def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Proximal step at the rate of each weight, its square of g included, and clear g."""
+    rule, eta, gradient, theta, squares = moving
     for k in range(begin, end):
         g = gradient[k]
         gradient[k] = 0.0
@@ -133,46 +134,34 @@ def step_adagrad(
 
 
 @kernel
-def step_all(eta: float, rule: Rule, gradient: Floats, theta: Floats, extra: Floats) -> None:
-    """Step along the gradient [K] on all weights, and clear it; extra: see `minibatch_pass`."""
-    if rule.kind == SGD:
-        step_sgd(0, len(theta), eta, rule, gradient, theta, extra)
+def shrink_each(now: int, reached: Ints, block_ptr: Ints, moving: Moving) -> None:
+    """Do the steps of AdaGrad that weights have missed; see `lazy.advance`."""
+    advance(range(len(reached)), now, reached, block_ptr, shrink_adagrad, moving)
+
+
+@kernel
+def step_all(moving: Moving) -> None:
+    """Step along the gradient [K] on all weights, and clear it."""
+    if moving.rule.kind == SGD:
+        step_sgd(0, len(moving.theta), 0, 1, moving)
     else:
-        step_adagrad(0, len(theta), eta, rule, gradient, theta, extra)
+        step_adagrad(0, len(moving.theta), 0, 1, moving)
 
 
 @inner
-def _catch_up(
-    rows: Ints, step: int, eta: float, rule: Rule, marks: RowMarks, theta: Floats, extra: Floats
-) -> None:
-    """Bring rows up to a step; arguments as in `minibatch_pass`."""
-    done = marks.done
-    for row in rows:
-        begin, end = marks.weights_of[row], marks.weights_of[row + 1]
-        if rule.kind == SGD:
-            catch_up_sgd(begin, end, done[row], step, rule, theta, extra)
-        else:
-            catch_up_adagrad(begin, end, step - done[row], eta, rule, theta, extra)
-        done[row] = step
+def _shrink_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
+    if moving.rule.kind == SGD:
+        advance(rows, now, marks.done, marks.weights_of, shrink_sgd, moving)
+    else:
+        advance(rows, now, marks.done, marks.weights_of, shrink_adagrad, moving)
 
 
 @inner
-def _step(
-    rows: Ints,
-    eta: float,
-    rule: Rule,
-    marks: RowMarks,
-    gradient: Floats,
-    theta: Floats,
-    extra: Floats,
-) -> None:
-    """Step along the gradient [K] on the weights of rows, and clear it."""
-    for row in rows:
-        begin, end = marks.weights_of[row], marks.weights_of[row + 1]
-        if rule.kind == SGD:
-            step_sgd(begin, end, eta, rule, gradient, theta, extra)
-        else:
-            step_adagrad(begin, end, eta, rule, gradient, theta, extra)
+def _step_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
+    if moving.rule.kind == SGD:
+        advance(rows, now, marks.done, marks.weights_of, step_sgd, moving)
+    else:
+        advance(rows, now, marks.done, marks.weights_of, step_adagrad, moving)
 
 
 @kernel
@@ -180,37 +169,36 @@ def minibatch_pass(
     order: Ints,
     batch: int,
     etas: Floats,
-    rule: Rule,
+    rule: StepRule,
     tables: Tables,
-    marks: RowMarks,
+    marks: BlockMarks,
     theta: Floats,
     extra: Floats,
     summed: Summed,
-    visit: Visit,
+    work: SequenceWorkspace,
 ) -> float:
     """One pass over examples, a minibatch at a time, with a step along each one's gradient.
 
     order: [n] int64 examples; batch: how many make up a minibatch; etas: [minibatches], the steps,
-    of which a 0 only measures; theta: [K], in and out; extra: [K], in and out, the sum of SGD's
-    iterates or AdaGrad's sum of squares; summed: zeros.
+    of which a 0 only measures; theta: [K], in and out; extra: [K], in and out, see `Moving`;
+    summed: zeros.
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
-    loss = 0.0
-    forget(visit)
+    loss, n_blocks = 0.0, len(marks.done)
+    forget(work)
     for number in range(len(etas)):
-        eta = etas[number]
+        moving = Moving(rule, etas[number], summed.gradient, theta, extra)
         members = order[number * batch : (number + 1) * batch]
-        found = collect_rows(members, number, tables, marks.marks, marks.touched)
+        found = collect_blocks(members, number, tables, marks.marks, marks.touched)
         rows = marks.touched[:found]
-        _catch_up(rows, number, eta, rule, marks, theta, extra)
+        _shrink_rows(rows, number, marks, moving)
         for s in members:
-            loss += add_gradient(s, number, tables, theta, summed, visit)
-        _step(rows, eta, rule, marks, summed.gradient, theta, extra)
-        for row in rows:
-            marks.done[row] = number + 1
-    for row in range(len(marks.done)):
+            loss += add_gradient(s, number, tables, theta, summed, work)
+        _step_rows(rows, number + 1, marks, moving)
+    for row in range(n_blocks):
         marks.touched[row] = row
-    _catch_up(marks.touched, len(etas), etas[-1], rule, marks, theta, extra)
+    last = Moving(rule, etas[-1], summed.gradient, theta, extra)
+    _shrink_rows(marks.touched, len(etas), marks, last)
     return loss
 
 
@@ -223,8 +211,8 @@ def add_gradient_and_product(
     direction: Floats,
     summed: Summed,
     product: Floats,
-    visit: Visit,
-    turn: Turn,
+    work: SequenceWorkspace,
+    changes: TangentWorkspace,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
@@ -234,13 +222,13 @@ def add_gradient_and_product(
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, visit)
-        add_product(s, number, tables, direction, product, visit, turn)
+        loss += add_gradient(s, number, tables, theta, summed, work)
+        add_product(s, number, tables, direction, product, work, changes)
     return loss
 
 
 class Meta(NamedTuple):
-    """How SMD adapts gains. mu: meta-gain; decay: lambda; l2: the penalty of a minibatch."""
+    """Settings of SMD. mu: meta-gain; decay: lambda; l2: the penalty of a minibatch."""
 
     mu: float
     decay: float
@@ -282,7 +270,7 @@ def step_smd(meta: Meta, gradient: Floats, product: Floats, weights: Gained) -> 
 
 @kernel
 def catch_up_smd(missed: Ints, meta: Meta, weights: Gained) -> None:
-    """Do the steps that weights have missed, [K] int64, as no example had them: g = H v = 0."""
+    """Do the steps that weights have missed, [K] int64, with g = H v = 0."""
     for k in range(len(missed)):
         # Where both are zero they stay so, and the gain as it is.
         if weights.theta[k] != 0.0 or weights.v[k] != 0.0:

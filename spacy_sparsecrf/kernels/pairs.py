@@ -1,11 +1,11 @@
-"""Potentials of pairs, by context: a matrix that contexts share, and the entries that differ.
+"""Pair potentials by context: a matrix that contexts share, and sparse corrections.
 
     psi_c(y', y) = exp(sum_{o in c} lam[o, y', y])                      (Lavergne 2010, section 4.1)
 
-Their *slopes* are the derivatives of log psi along a direction: the same sums of its weights.
-Section 4.1 has a matrix of ones and entries where weights are; here matrices may hold weights too.
-Where some labels may not follow others, a *mask* comes after the last matrix: 1 for pairs that may,
-0 for others; its start row is 1.
+The *slopes* are the derivatives of log psi along a direction: the same sums over its weights.
+Section 4.1 has a matrix of ones, and corrections where weights are; here matrices can contain
+weights too. If some transitions are invalid, a *mask* follows the last matrix: 1 for valid
+transitions, 0 for others; its start row is 1.
 """
 
 from typing import Any
@@ -16,16 +16,16 @@ from .compiled import fill, inner, kernel, position, prefetch
 from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
 
-# Where a product is mended by differences to a matrix, this factor loses three of sixteen digits.
+# Below this factor, the difference from the matrix loses more than three of sixteen digits.
 _LEAST_FACTOR = 1e-3
 
 
 @inner
 def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, theta: Floats) -> None:
-    """Add to a matrix [Y + 1, Yp] of log-potentials the weights of its rows."""
-    flat, row_ptr = matrix.reshape(-1), bigrams.row_ptr
+    """Add the weights of feature blocks to a matrix [Y + 1, Yp] of log-potentials."""
+    flat, block_ptr = matrix.reshape(-1), bigrams.block_ptr
     for row in rows:
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         if end - begin == bigrams.n_previous * n_labels:
             full = theta[begin:end].reshape(-1, n_labels)
             for i in range(len(full)):
@@ -33,7 +33,7 @@ def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, the
                     matrix[i, y] += full[i, y]
         else:
             for k in range(begin, end):
-                flat[bigrams.row_places[k]] += theta[k]
+                flat[bigrams.block_places[k]] += theta[k]
 
 
 @inner
@@ -45,22 +45,22 @@ def _pad(matrix: Floats, n_previous: int, n_labels: int, value: float) -> None:
 
 @kernel
 def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Build and exponentiate matrices first:last, relative to their largest log-potential.
+    """Evaluate matrices first:last, relative to their largest log-potential.
 
-    theta: [K] float64, bigram weights; pairs: psi and shift are written. Without pairs with a start
-    label the start row is 1.
+    theta: [K] float64, bigram weights; pairs: psi and shift are written. Without a start label the
+    start row is 1.
     """
     n_previous, n_labels = bigrams.n_previous, pairs.n_labels
     psi, shift = pairs.potentials.psi, pairs.potentials.shift
     for m in range(first, last):
         matrix = psi[m]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
-        rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+        rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
         score_pairs(matrix, rows, n_labels, bigrams, theta)
         if len(bigrams.origin) > 0:
             score_pairs(matrix, rows, n_labels, bigrams, bigrams.origin)
         used = matrix[:n_previous].reshape(-1)
-        # The padding, which may lie above all potentials, is not to be the largest.
+        # The padding must not be the maximum.
         _pad(matrix, n_previous, n_labels, matrix[0, 0])
         shift[m] = largest(used)
         exp_shifted(used, len(used), shift[m])
@@ -75,20 +75,20 @@ def build_matrices(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta:
 
 
 @kernel
-def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Evaluate the entries in which contexts first:last differ from their matrices.
+def build_corrections(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
+    """Evaluate the sparse corrections of contexts first:last.
 
-    value[e] = psi[m, y', y] exp(sum of theta over the entry's weights), m the context's matrix.
-    Products with the matrix are mended by change[e] = value[e] - psi[m, y', y], which cancels where
-    value is much smaller: such a context is *rewritten*, with change[e] = value[e]. In the start
-    row change[e] is always value[e].
+    value[e] = psi[m, y', y] exp(sum of theta over the weights of e), m the matrix of the context.
+    Products with the matrix are corrected by change[e] = value[e] - psi[m, y', y]. The difference
+    cancels where value is much smaller: such a context is *rewritten*, with change[e] = value[e].
+    In the start row, change[e] is always value[e].
     """
-    weight_ptr, weights, origin = bigrams.ent_weight_ptr, bigrams.ent_weights, bigrams.origin
+    weight_ptr, weights, origin = bigrams.corr_weight_ptr, bigrams.corr_weights, bigrams.origin
     contexts, potentials = pairs.contexts, pairs.potentials
     value, change, rewritten = potentials.value, potentials.change, potentials.rewritten
     for c in range(first, last):
         matrix = potentials.psi[contexts.matrix_of[c]]
-        begin, start, end = contexts.ent_ptr[c], contexts.ent_start[c], contexts.ent_ptr[c + 1]
+        begin, start, end = contexts.corr_ptr[c], contexts.corr_start[c], contexts.corr_ptr[c + 1]
         for e in range(begin, end):
             score = 0.0
             for j in range(weight_ptr[e], weight_ptr[e + 1]):
@@ -100,7 +100,7 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
         least = 1.0
         for e in range(begin, end):
             factor = value[e]
-            base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
+            base = float(matrix[contexts.corr_previous[e], contexts.corr_label[e]])
             value[e] = base * factor
             change[e] = value[e] - base
             if e < start:
@@ -111,50 +111,52 @@ def build_entries(first: int, last: int, pairs: Pairs, bigrams: Bigrams, theta: 
 
 
 @inner
-def _ask_for_entries(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
-    """Ask for the entries of a context, which is visited next."""
+def _prefetch_corrections(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
+    """Prefetch the corrections of a context that is evaluated next."""
     contexts, potentials = pairs.contexts, pairs.potentials
-    first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
+    first, last = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
     for e in range(first, last, 8):
-        prefetch(bigrams.ent_weight_ptr, e)
+        prefetch(bigrams.corr_weight_ptr, e)
         prefetch(potentials.value, e)
         prefetch(potentials.change, e)
     for e in range(first, last, 32):
-        prefetch(contexts.ent_previous, e)
-        prefetch(contexts.ent_label, e)
+        prefetch(contexts.corr_previous, e)
+        prefetch(contexts.corr_label, e)
 
 
 @inner
-def build_visited(visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats) -> None:
-    """Evaluate the matrices and entries of the contexts of some tokens, once each.
+def build_for_tokens(
+    step: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats
+) -> None:
+    """Evaluate the matrices and corrections of the contexts of some tokens, once each.
 
-    visit: number of this visit, or of a run of visits at the same weights; context: [T], of the
+    step: number of this step, or of several steps at the same weights; context: [T], of the
     tokens; theta: [K] float64, bigram weights.
     """
     contexts, stamp = pairs.contexts, pairs.potentials.stamp
     n_matrices = len(contexts.constant)
     for i in range(len(context)):
         if i + 1 < len(context):
-            _ask_for_entries(context[i + 1], pairs, bigrams)
-        # Of the type that these kernels are called with elsewhere.
+            _prefetch_corrections(context[i + 1], pairs, bigrams)
+        # The type of the other calls, so that one specialisation is compiled.
         c: Any = np.int64(context[i])
         m: Any = np.int64(contexts.matrix_of[c])
-        # Matrices of ones were built before, and stay.
-        if stamp[m] != visit and not contexts.constant[m]:
-            stamp[m] = visit
+        # Matrices of ones do not change.
+        if stamp[m] != step and not contexts.constant[m]:
+            stamp[m] = step
             build_matrices(m, m + 1, pairs, bigrams, theta)
-        if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
-            stamp[n_matrices + c] = visit
-            build_entries(c, c + 1, pairs, bigrams, theta)
+        if stamp[n_matrices + c] != step and contexts.corr_ptr[c] < contexts.corr_ptr[c + 1]:
+            stamp[n_matrices + c] = step
+            build_corrections(c, c + 1, pairs, bigrams, theta)
 
 
 @inner
 def potential(c: int, place: int, pairs: Pairs) -> float:
-    """Potential of the pair at a place y' * Yp + y in context c."""
+    """Return the potential of the pair at position y' * Yp + y in context c."""
     contexts, potentials = pairs.contexts, pairs.potentials
-    first, last = contexts.ent_ptr[c], contexts.ent_ptr[c + 1]
-    e = first + position(contexts.ent_place[first:last], place)
-    if e < last and contexts.ent_place[e] == place:
+    first, last = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+    e = first + position(contexts.corr_place[first:last], place)
+    if e < last and contexts.corr_place[e] == place:
         return float(potentials.value[e])
     return float(potentials.psi[contexts.matrix_of[c]].reshape(-1)[place])
 
@@ -163,55 +165,55 @@ def potential(c: int, place: int, pairs: Pairs) -> float:
 def slope_matrices(
     first: int, last: int, n_labels: int, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Slopes of matrices first:last: slope[m, y', y] = sum of the weights of a direction.
+    """Evaluate the slopes of matrices first:last: sums of the weights of a direction.
 
     direction: [K] float64, of the bigram weights; slopes: psi is written.
     """
     for m in range(first, last):
         matrix = slopes.psi[m]
         fill(matrix.reshape(-1), 0, matrix.size, 0.0)
-        rows = bigrams.mat_rows[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
+        rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
         score_pairs(matrix, rows, n_labels, bigrams, direction)
 
 
 @kernel
-def slope_entries(
+def slope_corrections(
     first: int, last: int, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Slopes of the entries of contexts first:last, whose matrices have theirs.
+    """Evaluate the slopes of the corrections of contexts first:last, after those of matrices.
 
-    score[e]: the direction's score of the pair, the matrix's part included; change[e]: the
-    derivative of the potential less what products with the matrix as it is used have of it (the
-    matrix itself, or rewritten, with its slope; nothing in the start row).
+    score[e]: score of the pair along the direction, including the part of the matrix; change[e]:
+    derivative of the potential, minus the part that products with the matrix contain: that of the
+    matrix, or of the rewritten matrix with its slope; nothing in the start row.
     """
-    weight_ptr, weights = bigrams.ent_weight_ptr, bigrams.ent_weights
+    weight_ptr, weights = bigrams.corr_weight_ptr, bigrams.corr_weights
     contexts, potentials = pairs.contexts, pairs.potentials
     for c in range(first, last):
         matrix = slopes.psi[contexts.matrix_of[c]]
-        for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
+        for e in range(contexts.corr_ptr[c], contexts.corr_ptr[c + 1]):
             own = 0.0
             for j in range(weight_ptr[e], weight_ptr[e + 1]):
                 own += direction[weights[j]]
-            base = float(matrix[contexts.ent_previous[e], contexts.ent_label[e]])
+            base = float(matrix[contexts.corr_previous[e], contexts.corr_label[e]])
             slopes.score[e] = base + own
             slopes.change[e] = potentials.value[e] * own
-            if e >= contexts.ent_start[c] or not potentials.rewritten[c]:
+            if e >= contexts.corr_start[c] or not potentials.rewritten[c]:
                 slopes.change[e] += potentials.change[e] * base
 
 
 @inner
-def slope_visited(
-    visit: int, context: Ints, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
+def slope_for_tokens(
+    step: int, context: Ints, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Evaluate the slopes of the contexts of tokens, once each; see `build_visited`."""
+    """Evaluate the slopes of the contexts of tokens, once each; see `build_for_tokens`."""
     contexts, stamp, n_matrices = pairs.contexts, slopes.stamp, len(pairs.contexts.constant)
     for token_context in context:
         c: Any = np.int64(token_context)
         m: Any = np.int64(contexts.matrix_of[c])
-        # Of matrices of ones they are zeros, and stay.
-        if stamp[m] != visit and not contexts.constant[m]:
-            stamp[m] = visit
+        # Slopes of matrices of ones are zero.
+        if stamp[m] != step and not contexts.constant[m]:
+            stamp[m] = step
             slope_matrices(m, m + 1, pairs.n_labels, bigrams, direction, slopes)
-        if stamp[n_matrices + c] != visit and contexts.ent_ptr[c] < contexts.ent_ptr[c + 1]:
-            stamp[n_matrices + c] = visit
-            slope_entries(c, c + 1, pairs, bigrams, direction, slopes)
+        if stamp[n_matrices + c] != step and contexts.corr_ptr[c] < contexts.corr_ptr[c + 1]:
+            stamp[n_matrices + c] = step
+            slope_corrections(c, c + 1, pairs, bigrams, direction, slopes)

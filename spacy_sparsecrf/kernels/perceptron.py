@@ -33,20 +33,20 @@ class Averaged(NamedTuple):
 @inner
 def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -> None:
     """Find the best labels of the tokens begin:end."""
-    unigrams, context_rows, scored = tables.unigrams, tables.context_rows, guess.scored
+    unigrams, context_blocks, scored = tables.unigrams, tables.context_blocks, guess.scored
     n_labels, split = tables.sequences.n_labels, unigrams.split
     loaded, n = -1, 0
     for t in range(begin, end):
         scores = scored.scores[t - begin]
         fill(scores, 0, len(scores), 0.0)
         score_token(t, n_labels, unigrams, theta, scores)
-        c = context_rows.context[t]
+        c = context_blocks.context[t]
         # Successive tokens most often have one context.
         if c != loaded:
             loaded = c
             pairs = scored.pairs[n]
             n += 1
-            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
+            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
             fill(pairs.reshape(-1), 0, pairs.size, 0.0)
             score_pairs(pairs, rows, n_labels, tables.bigrams, theta[split:])
         scored.context[t - begin] = n - 1
@@ -59,14 +59,14 @@ def _move(
     step: float,
     count: float,
     rows: Ints,
-    row_ptr: Ints,
+    block_ptr: Ints,
     places: Ints,
     place: int,
     weights: Averaged,
 ) -> None:
     """Add a step to the weights of rows that are at a place, and count * step to their moves."""
     for row in rows:
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         k = begin + position(places[begin:end], place)
         if k < end and places[k] == place:
             weights.theta[k] += step
@@ -80,7 +80,7 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
     count: of visits before. RETURNS: tokens whose label was guessed wrong.
     """
     sequences, unigrams, bigrams = tables.sequences, tables.unigrams, tables.bigrams
-    context_rows, n_wrong = tables.context_rows, 0
+    context_blocks, n_wrong = tables.context_blocks, 0
     begin, end, step = sequences.offsets[s], sequences.offsets[s + 1], sequences.weights[s]
     n_labels, labels, padded = sequences.n_labels, sequences.labels, len(guess.best)
     pairs = Averaged(weights.theta[unigrams.split :], weights.moves[unigrams.split :])
@@ -90,14 +90,14 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
         before = n_labels if t == begin else guess.labels[t - begin - 1]
         if gold != mine:
             n_wrong += 1
-            rows = unigrams.tok_rows[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
-            own = unigrams.row_ptr, unigrams.row_labels
+            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            own = unigrams.block_ptr, unigrams.block_labels
             _move(step, count, rows, *own, gold, weights)
             _move(-step, count, rows, *own, mine, weights)
         if gold != mine or gold_before != before:
-            c = context_rows.context[t]
-            rows = context_rows.rows[context_rows.ptr[c] : context_rows.ptr[c + 1]]
-            own = bigrams.row_ptr, bigrams.row_places
+            c = context_blocks.context[t]
+            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
+            own = bigrams.block_ptr, bigrams.block_places
             _move(step, count, rows, *own, gold_before * padded + gold, pairs)
             _move(-step, count, rows, *own, before * padded + mine, pairs)
     return n_wrong

@@ -2,6 +2,7 @@
 
 from .compiled import inner, kernel
 from .layout import Flags, Floats
+from .small import dot
 
 # Pairs with less curvature than this share of a change's square would spoil the model.
 _LEAST_CURVATURE = 1e-10
@@ -20,14 +21,6 @@ def _measure(
         scaled += metric[k] * y * y
         sq += step[k] * q[k]
     return sy, yy, scaled, sq
-
-
-@inner(fastmath={"reassoc", "contract"})
-def _inner_product(a: Floats, b: Floats) -> float:
-    total = 0.0
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total
 
 
 @inner
@@ -72,5 +65,5 @@ def two_loops(
     for i in range(first, n_pairs):
         row = i % m
         if rho[row] > 0.0:
-            factor = factors[row] - rho[row] * _inner_product(changes[row], q)
+            factor = factors[row] - rho[row] * dot(changes[row], q)
             _add(factor, steps[row], free, q)

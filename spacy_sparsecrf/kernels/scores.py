@@ -1,24 +1,24 @@
-"""Evidence of tokens from weights: the only place that knows tests, rows and heads.
+"""Evidence of tokens, from the weights of their features.
 
 The labels that a token may have are a set of W words of bits: label y is bit y % 64 of word
-y // 64. A set without labels makes no sense, so that no bits stand for all labels.
+y // 64. An empty set cannot occur, so that zero bits stand for all labels.
 """
 
 import numpy as np
 
 from .compiled import fill, inner, prefetch
-from .exp import exp_shifted, largest
+from .exp import exp_relative
 from .layout import Floats, Ints, Unigrams
 from .products import add_weights
 
-# How many rows ahead their position, and their weights, are asked for.
+# So many feature blocks ahead, the position of their weights, and the weights, are prefetched.
 _FAR = 24
 _NEAR = 12
 
 
 @inner
 def is_restricted(words: Ints) -> bool:
-    """Whether a set is not that of all labels. words: [W] uint64."""
+    """Return whether a set excludes any label. words: [W] uint64."""
     bits = np.uint64(0)
     for word in words:
         bits |= word
@@ -27,14 +27,14 @@ def is_restricted(words: Ints) -> bool:
 
 @inner
 def has_label(words: Ints, label: int) -> bool:
-    """Whether a label is in a set that has bits. words: [W] uint64."""
+    """Return whether a label is in a restricted set. words: [W] uint64."""
     bit = words[label >> 6] >> np.uint64(label & 63)
     return bool(bit & np.uint64(1))
 
 
 @inner
 def _level(scores: Floats, n_labels: int, words: Ints) -> None:
-    """Give labels outside a set the score of one inside, so that they do not count as largest."""
+    """Replace the scores of labels outside a set, so that none of them is the maximum."""
     inside = 0
     while not has_label(words, inside):
         inside += 1
@@ -44,62 +44,65 @@ def _level(scores: Floats, n_labels: int, words: Ints) -> None:
 
 
 @inner
-def _add_heads(scores: Floats, heads: Ints, table: Floats) -> None:
-    """Add to a token's scores [Yp] the rows `heads` of a table, four at a time."""
-    last = len(heads)
+def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
+    """Add the rows `frequent` of a table to the scores [Yp] of a token, four at a time."""
+    last = len(frequent)
     unrolled = last - last % 4
     for j in range(0, unrolled, 4):
-        a, b, c, d = table[heads[j]], table[heads[j + 1]], table[heads[j + 2]], table[heads[j + 3]]
+        a, b, c, d = (
+            table[frequent[j]],
+            table[frequent[j + 1]],
+            table[frequent[j + 2]],
+            table[frequent[j + 3]],
+        )
         for y in range(len(scores)):
             scores[y] += (a[y] + b[y]) + (c[y] + d[y])
     for j in range(unrolled, last):
-        a = table[heads[j]]
+        a = table[frequent[j]]
         for y in range(len(scores)):
             scores[y] += a[y]
 
 
 @inner
 def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
-    """Add to the scores [Yp] of token t the weights of its tests: scores[y] += sum_o mu[o, y].
+    """Add the weights of the features of token t: scores[y] += sum_o mu[o, y].
 
-    theta: [K] float64, of which the first `split` are used. The padding of the scores is 0 then.
+    theta: [K] float64, of which the first `split` are used; scores: [Yp], the padding becomes 0.
     """
-    _add_heads(
-        scores, unigrams.heads[unigrams.head_ptr[t] : unigrams.head_ptr[t + 1]], unigrams.table
+    _add_frequent(
+        scores,
+        unigrams.frequent[unigrams.frequent_ptr[t] : unigrams.frequent_ptr[t + 1]],
+        unigrams.table,
     )
-    rows, row_ptr, row_labels = unigrams.tok_rows, unigrams.row_ptr, unigrams.row_labels
+    rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
     for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _FAR < len(rows):
-            prefetch(row_ptr, rows[j + _FAR])
+            prefetch(block_ptr, rows[j + _FAR])
             ahead = rows[j + _NEAR]
-            prefetch(row_labels, row_ptr[ahead])
-            for k in range(row_ptr[ahead], row_ptr[ahead + 1], 8):
+            prefetch(block_labels, block_ptr[ahead])
+            for k in range(block_ptr[ahead], block_ptr[ahead + 1], 8):
                 prefetch(theta, k)
         row = rows[j]
-        begin, end = row_ptr[row], row_ptr[row + 1]
+        begin, end = block_ptr[row], block_ptr[row + 1]
         if end - begin == n_labels:
             add_weights(theta, begin, n_labels, scores)
         else:
             for k in range(begin, end):
-                scores[row_labels[k]] += theta[k]
+                scores[block_labels[k]] += theta[k]
     fill(scores, n_labels, len(scores), 0.0)
 
 
 @inner
 def evidence_of(scores: Floats, n_labels: int, allowed: Ints) -> float:
-    """Exponentiate a token's scores [Yp] in place, relative to their maximum, which is returned.
+    """Exponentiate the scores [Yp] of a token in place, relative to their maximum.
 
-    allowed: [W] uint64, the labels that it may have; the maximum is theirs, and other results and
-    the padding are 0.
+    allowed: [W] uint64, labels that the token may have; the results of others, and the padding,
+    are 0. RETURNS: the maximum, of the allowed labels.
     """
     restricted = is_restricted(allowed)
     if restricted:
         _level(scores, n_labels, allowed)
-    # The padding, whatever was in it, is not to be the largest.
-    fill(scores, n_labels, len(scores), scores[0])
-    top: float = largest(scores)
-    exp_shifted(scores, len(scores), top)
-    fill(scores, n_labels, len(scores), 0.0)
+    top: float = exp_relative(scores, n_labels)
     if restricted:
         for y in range(n_labels):
             if not has_label(allowed, y):

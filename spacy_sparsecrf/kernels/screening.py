@@ -1,6 +1,6 @@
-"""Screening: the gradient of *all* potential weights, of which only violators are kept.
+"""Screening: gradients of all inactive weights; those beyond a threshold are returned.
 
-Of bigram weights only those pairs of labels are computed that can have a large gradient.
+For bigram weights, only label pairs that can have a large gradient are computed.
 """
 
 from typing import NamedTuple
@@ -12,18 +12,18 @@ from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 
 
-class Gold(NamedTuple):
-    """Of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
+class GoldTokens(NamedTuple):
+    """Gold labels of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
 
     labels: Ints
     token_weight: Floats
 
 
 class Chosen(NamedTuple):
-    """The pairs of each test that are computed: all of a label of `rows` and one of `columns`.
+    """The pairs of each feature that are computed: a label of `rows` with one of `columns`.
 
-    row_ptr [tests + 1] int64, rows uint16, column_ptr, columns: CSR, labels chosen before and at
-    the tokens of a test, ascending; area_ptr: [tests + 1] int64, where a test's pairs lie.
+    row_ptr [features + 1] int64, rows uint16, column_ptr, columns: CSR, previous labels and labels
+    of a feature, ascending; area_ptr: [features + 1] int64, position of the pairs of a feature.
     """
 
     row_ptr: Ints
@@ -43,10 +43,10 @@ def add_residuals(
     residual: Floats,
     sums: Floats,
 ) -> None:
-    """Add the residuals of a part of the tokens to the sums of tests from `first` on.
+    """Add the residuals of a section of the corpus to the sums of features from `first` on.
 
-    tests: [n] int32, ascending, whose tokens are in the lines from `line` on of col_ptr,
-    col_tokens: CSC; residual: [N, Yp]; sums: [tests, Yp] float64, added to.
+    tests: [n] int32, ascending, features whose tokens are in the columns from `line` on of col_ptr,
+    col_tokens: CSC; residual: [N, Yp]; sums: [features, Yp] float64, added to.
     """
     for i in range(len(tests)):
         begin, end = col_ptr[line + i], col_ptr[line + i + 1]
@@ -57,10 +57,10 @@ def add_residuals(
 def collect_labels(
     first: int, n_labels: int, sums: Floats, threshold: float, coordinates: Ints, gradients: Floats
 ) -> int:
-    """Collect the unigram weights of tests from `first` on whose |gradient| exceeds a threshold.
+    """Collect the unigram weights of features from `first` on with |gradient| > threshold.
 
-    sums: [n, Yp], their gradients; coordinates (int64, test * Y + y) and gradients (float64):
-    [n * Y], out. RETURNS: how many.
+    sums: [n, Yp], their gradients; coordinates (int64, feature * Y + y) and gradients (float64):
+    [n * Y], out. RETURNS: their number.
     """
     found = 0
     for i in range(len(sums)):
@@ -76,10 +76,10 @@ def collect_labels(
 def _add_mass(
     t: int, residual: Floats, labels: Ints, weight: float, up: Floats, down: Floats
 ) -> None:
-    """Add a token's expected and observed counts of labels to bounds of either sign.
+    """Add the expected and observed label counts of a token to bounds of either sign.
 
-    A residual is the weighted marginal less the gold label's weight; that of a constrained copy
-    is negative, and it has no gold label.
+    A residual is the weighted marginal minus the weight of the gold label. That of a clamped
+    lattice is negative, without a gold label.
     """
     if weight > 0.0:
         for y in range(residual.shape[1]):
@@ -94,7 +94,7 @@ def _add_mass(
 
 @inner
 def _choose(up: Floats, down: Floats, n: int, slack: float, threshold: float, chosen: Ints) -> int:
-    """List the labels of which either bound, with room for rounding, exceeds a threshold."""
+    """List the labels with a bound that, up to rounding, exceeds a threshold."""
     found = 0
     for y in range(n):
         if max(up[y], down[y]) + slack * (up[y] + down[y]) > threshold:
@@ -110,15 +110,15 @@ def add_counts(
     n_labels: int,
     tests: ContextsOf,
     tokens: TokensBy,
-    gold: Gold,
+    gold: GoldTokens,
     residual: Floats,
     counts: Floats,
 ) -> None:
-    """Add a block's expected and observed counts of labels before and at the tokens of tests.
+    """Add expected and observed counts of labels before and at the tokens of features first:last.
 
-    first, last: the tests; tokens: of contexts, in the block; residual: [n, Yp]; counts:
-    [last - first, 4, Yp + 1] float64, added to: expected and observed before (start last), expected
-    and observed at tokens. With copies of sequences, what these expect is observed.
+    Of one shard. tokens: of contexts; residual: [n, Yp]; counts: [last - first, 4, Yp + 1] float64,
+    added to: expected and observed before tokens (start label last), expected and observed at
+    tokens. Expectations of clamped lattices count as observed.
     """
     inner_ptr, inner_tokens, start_ptr, start_tokens = tokens
     labels, token_weight = gold
@@ -137,7 +137,7 @@ def add_counts(
                 _add_mass(t, residual, labels, weight, sums[2], sums[3])
                 if weight > 0.0:
                     sums[0, n_labels] += weight
-                    # Of a sequence without a gold label too, whose copy says the same.
+                    # Also for sequences without a gold label: their clamped lattice agrees.
                     sums[1, n_labels] += weight
 
 
@@ -152,15 +152,15 @@ def choose_labels(
     n_columns: Ints,
     columns: Ints,
 ) -> None:
-    """Choose the labels, of some tests, whose pairs can have |gradient| > a threshold.
+    """Choose the labels of some features whose pairs can have |gradient| > threshold.
 
-    The gradient of (o, y', y) is E - O, expected less observed counts, none of which is negative
-    or more than those of y' before tokens with o, or than those of y at them: |gradient| <=
+    The gradient of (o, y', y) is E - O, expected minus observed counts. Neither count is negative,
+    nor larger than that of y' before tokens with o, or of y at them: |gradient| <=
     max(min(E[y'], E[y]), min(O[y'], O[y])).
 
-    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative room for rounding; n_rows, n_columns:
-    [n] int64, out, how many labels before and at tokens; rows, columns: [n * (Y + 1)] uint16, out,
-    these labels, ascending, without gaps.
+    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative tolerance for rounding; n_rows,
+    n_columns: [n] int64, out, number of labels before and at tokens; rows, columns: [n * (Y + 1)]
+    uint16, out, these labels, ascending, without gaps.
     """
     row_end, column_end = 0, 0
     for i in range(len(counts)):
@@ -174,10 +174,11 @@ def choose_labels(
 
 
 class Area(NamedTuple):
-    """The chosen pairs of one test, and where a label is among them.
+    """The chosen pairs of one feature, and the position of each label among them.
 
-    before, at: labels before and at its tokens; row_place: [Y + 1], column_place: [Y] int32, place
-    of a label there, -1 = none; products, total: [before, at] float64; packed: [4, Y], workspace.
+    before, at: labels before and at its tokens; row_place: [Y + 1], column_place: [Y] int32,
+    position of a label there, -1 = none; products, total: [before, at] float64; packed: [4, Y],
+    workspace.
     """
 
     before: Ints
@@ -193,7 +194,7 @@ class Area(NamedTuple):
 def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> None:
     """products[i, k] += sum over tokens of alpha[t - 1, rows[i]] backward[t, at[k]].
 
-    rows: the labels before the tokens of an area, but the start label.
+    rows: the labels before the tokens of an area, without the start label.
     """
     alpha, backward, columns = vectors.alpha, vectors.backward, area.at
     packed, total, n = area.packed, area.products, len(area.at)
@@ -223,11 +224,11 @@ def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> Non
 
 @inner
 def _weigh(c: int, pairs: Pairs, area: Area) -> None:
-    """Add the Psi of context c times products to the total of an area, and clear these."""
+    """Add Psi of context c times the products to the total of an area, and clear the products."""
     contexts, potentials = pairs.contexts, pairs.potentials
     psi, products, total = potentials.psi[contexts.matrix_of[c]], area.products, area.total
-    for e in range(contexts.ent_ptr[c], contexts.ent_ptr[c + 1]):
-        previous, label = contexts.ent_previous[e], contexts.ent_label[e]
+    for e in range(contexts.corr_ptr[c], contexts.corr_ptr[c + 1]):
+        previous, label = contexts.corr_previous[e], contexts.corr_label[e]
         i, k = area.row_place[previous], area.column_place[label]
         if i >= 0 and k >= 0:
             change = potentials.value[e] - psi[previous, label]
@@ -239,7 +240,7 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
 
 
 @inner
-def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: Gold, area: Area) -> None:
+def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: GoldTokens, area: Area) -> None:
     """Subtract the weights of tokens from the total of an area at their gold pairs."""
     for t in tokens:
         if gold.labels[t] >= 0:
@@ -251,7 +252,7 @@ def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: Gold, area: 
 
 @inner
 def _add_context(
-    c: int, n_labels: int, tokens: TokensBy, gold: Gold, vectors: Vectors, area: Area
+    c: int, n_labels: int, tokens: TokensBy, gold: GoldTokens, vectors: Vectors, area: Area
 ) -> None:
     """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
     before, at, has_start = area.before, area.at, area.row_place[n_labels] >= 0
@@ -276,15 +277,15 @@ def add_chosen_pairs(
     active: Ints,
     pairs: Pairs,
     tokens: TokensBy,
-    gold: Gold,
+    gold: GoldTokens,
     vectors: Vectors,
     totals: Floats,
 ) -> None:
-    """Add expected less observed counts of chosen pairs at a block's tokens, of tests first:last.
+    """Add expected minus observed counts of the chosen pairs of features first:last, of one shard.
 
-    tests: contexts of a test, those with one active context together; active: [C] int32, of each
-    context, the active one, which `pairs` has; tokens: of a context, in the block; vectors: of
-    the block; totals: float64, from where areas count, added to.
+    tests: contexts of a feature, sorted by active context; active: [C] int32, context in `pairs` of
+    each context; tokens: of a context, in the shard; vectors: of the shard; totals: float64, all
+    areas, added to.
     """
     n_labels = pairs.n_labels
     row_place = np.full(n_labels + 1, -1, np.int32)
@@ -328,11 +329,11 @@ def screen_pairs(
     coordinates: Ints,
     gradients: Floats,
 ) -> int:
-    """Collect the chosen bigram weights of tests first:last whose |gradient| exceeds a threshold.
+    """Collect the chosen bigram weights of features first:last with |gradient| > threshold.
 
-    n_previous: Y, or Y + 1 with a start label; totals: of `add_chosen_pairs`; coordinates
-    (int64, (test * n_previous + y') * Y + y) and gradients (float64): as long as the pairs, out.
-    RETURNS: how many.
+    n_previous: Y, or Y + 1 with a start label; totals: of `add_chosen_pairs`; coordinates (int64,
+    (feature * n_previous + y') * Y + y) and gradients (float64): as long as the pairs, out.
+    RETURNS: their number.
     """
     row_ptr, rows, column_ptr, columns, area_ptr = chosen
     found = 0

@@ -6,25 +6,26 @@ direction's score of label j at a token and V_t(i, j) that of a pair,
     A_t(j) = u_t(j) + sum_i P(i | j) (V_t(i, j) + A_{t-1}(i)),            A_0 = 0,
     B_{t-1}(i) = sum_j P(j | i) (V_t(i, j) + u_t(j) + B_t(j)),            B_T = 0,
 
-each less its mean over the marginals, so that A + B is what the paper has less E(Phi).v, and its
+each minus its mean over the marginals, so that A + B is that of the paper minus E(Phi).v, and its
 size does not grow with the sequence. The conditional probabilities are products of vectors,
 P(i | j) = alpha_{t-1}(i) Psi_t(i, j) q_t(j) / alpha_t(j) and P(j | i) = Psi_t(i, j) q_t(j)
-beta_t(j) / beta_{t-1}(i), with q_t the evidence over n_t: A comes multiplied by alpha, B by beta,
-and nothing is divided by a probability, which may be 0. The recursion knows no test, weight or row.
+beta_t(j) / beta_{t-1}(i), with q_t the evidence over n_t. The recursions compute alpha A and beta B
+and never divide by a probability, which may be 0. They do not depend on features and weights.
 """
 
 from .chain import backward_product, rewrite
 from .compiled import fill, inner
 from .layout import Floats, Ints, Pairs, Slopes, Tangents, Vectors
+from .small import row_sum
 
 
 @inner
 def recover_betas(
     weight: float, context: Ints, pairs: Pairs, vectors: Vectors, beta: Floats
 ) -> None:
-    """Recover weight * beta_t of one sequence from what inference has left in `backward`.
+    """Recover weight * beta_t of one sequence from `backward`, as inference wrote it.
 
-    weight: what `backward` was multiplied by; context: [T]; beta: [T, Yp], out, padding 0.
+    weight: factor of `backward`; context: [T]; beta: [T, Yp], out, padding 0.
     """
     last, backward, n_labels = len(context) - 1, vectors.backward, pairs.n_labels
     for t in range(last + 1):
@@ -80,15 +81,6 @@ def _retreat(
 
 
 @inner
-def _sum(row: Floats, n: int) -> float:
-    """Sum of row[:n]."""
-    total = 0.0
-    for i in range(n):
-        total += row[i]
-    return total
-
-
-@inner
 def _forward_change(
     c: int,
     alpha: Floats,
@@ -98,10 +90,10 @@ def _forward_change(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """The derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
+    """Write the derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
-    previous, label = contexts.ent_previous, contexts.ent_label
+    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    previous, label = contexts.corr_previous, contexts.corr_label
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
         _advance(alpha, change, scratch, slopes.psi[m], n_labels, out)
@@ -109,7 +101,7 @@ def _forward_change(
             out[label[e]] += alpha[previous[e]] * slopes.change[e]
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(change, n_labels))
+        fill(out, 0, n_labels, row_sum(change, n_labels))
         fill(out, n_labels, len(out), 0.0)
     else:
         _advance(alpha, change, potentials.psi[m], slopes.psi[m], n_labels, out)
@@ -122,10 +114,10 @@ def _forward_change(
 def _backward_change(
     c: int, v: Floats, change: Floats, pairs: Pairs, slopes: Slopes, scratch: Floats, out: Floats
 ) -> None:
-    """The derivative of Psi v, Psi of context c, where v changes by `change`; out: padding 0."""
+    """Write the derivative of Psi v, Psi of context c, where v changes by `change`; padding 0."""
     n_labels, contexts, potentials = pairs
-    m, first, last = contexts.matrix_of[c], contexts.ent_ptr[c], contexts.ent_start[c]
-    previous, label = contexts.ent_previous, contexts.ent_label
+    m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
+    previous, label = contexts.corr_previous, contexts.corr_label
     fill(out, n_labels, len(out), 0.0)
     if potentials.rewritten[c]:
         rewrite(c, contexts, potentials, scratch)
@@ -134,7 +126,7 @@ def _backward_change(
             out[previous[e]] += v[label[e]] * slopes.change[e]
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, _sum(change, n_labels))
+        fill(out, 0, n_labels, row_sum(change, n_labels))
     else:
         _retreat(potentials.psi[m], slopes.psi[m], v, change, n_labels, out)
     for e in range(first, last):
@@ -144,19 +136,19 @@ def _backward_change(
 
 @inner
 def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
-    """The derivative of the vector that stands for a forward product at a first token."""
+    """Write the derivative of `chain.start_vector`."""
     n_labels, contexts, potentials = pairs
     m = contexts.matrix_of[c]
     start, slope = potentials.psi[m, n_labels], slopes.psi[m, n_labels]
     for y in range(len(out)):
         out[y] = start[y] * slope[y]
-    for e in range(contexts.ent_start[c], contexts.ent_ptr[c + 1]):
-        out[contexts.ent_label[e]] = slopes.change[e]
+    for e in range(contexts.corr_start[c], contexts.corr_ptr[c + 1]):
+        out[contexts.corr_label[e]] = slopes.change[e]
 
 
 @inner(fastmath={"contract", "reassoc"})
 def _centre(row: Floats, mass: Floats, inverse: float, shape: Floats) -> float:
-    """Row -= k shape, for k = sum_y mass[y] row[y] * inverse, which is returned."""
+    """Subtract k shape from a row, for k = sum_y mass[y] row[y] * inverse, and return k."""
     total = 0.0
     for y in range(len(row)):
         total += mass[y] * row[y]
@@ -173,7 +165,7 @@ def _add_evidence(
 ) -> None:
     """row[y] := q[y] row[y] + whole[y] score[y], with q = backward / beta.
 
-    Where beta is 0, so is the label's marginal, and q does not matter.
+    If beta is 0, the marginal of the label is 0 too, and q is irrelevant.
     """
     zero = row.dtype.type(0)
     for y in range(len(row)):
@@ -190,7 +182,7 @@ def _change_forward(
     vectors: Vectors,
     tangents: Tangents,
 ) -> float:
-    """Leave alpha_t A_t in `forward_change`, and return the mean that was taken off A_1."""
+    """Write alpha_t A_t to `forward_change`, and return the mean that was subtracted from A_1."""
     alpha, beta, rows = vectors.alpha, tangents.beta, tangents.forward_change
     start_mean = 0.0
     for t in range(len(context)):
@@ -212,23 +204,23 @@ def differentiate(
 ) -> None:
     """Run the recursions A and B over one sequence, without exp.
 
-    Written are forward_change[t] = alpha_t A_t, marginal_change[t] = weight p(y_t) (A_t + B_t) and
-    backward_change[t] = backward_t (u_t + B_t - k), k the mean of V + u_t + B_t, such that the
-    derivative of weight p(i, j) is forward_change_{t-1}[i] Psi[i, j] backward_t[j] +
+    Writes forward_change[t] = alpha_t A_t, marginal_change[t] = weight p(y_t) (A_t + B_t) and
+    backward_change[t] = backward_t (u_t + B_t - k), k the mean of V + u_t + B_t. The derivative of
+    weight p(i, j) is then forward_change_{t-1}[i] Psi[i, j] backward_t[j] +
     alpha_{t-1}[i] Psi[i, j] (backward_change_t[j] + V[i, j] backward_t[j]).
 
-    weight: what `backward` and `beta` were multiplied by; context: [T]; vectors: as inference left
-    them; tangents: with `beta`, and with u in `marginal_change`.
+    weight: factor of `backward` and `beta`; context: [T]; vectors: as inference wrote them;
+    tangents: with `beta`, and with u in `marginal_change`.
     """
     inverse = 1.0 / weight if weight != 0.0 else 0.0
     start_mean = _change_forward(inverse, context, pairs, slopes, vectors, tangents)
     alpha, backward, beta = vectors.alpha, vectors.backward, tangents.beta
     rows, scratch, last = tangents.backward_change, vectors.scratch, len(context) - 1
-    # Of a matrix that is written there, the start row is not read.
+    # The start row of a matrix that is rewritten there is not read.
     whole = scratch[pairs.n_labels]
     fill(rows[last], 0, rows.shape[1], 0.0)
     for t in range(last, -1, -1):
-        # Until here a row is beta_t B_t, and `marginal_change` has u_t.
+        # Here a row is beta_t B_t, and `marginal_change` contains u_t.
         row, scores, forward = rows[t], tangents.marginal_change[t], tangents.forward_change[t]
         for y in range(len(row)):
             whole[y] = forward[y] * beta[t, y] + alpha[t, y] * row[y]

@@ -1,17 +1,19 @@
 """Dense products of real-valued features: scores of tokens, and sums of residuals.
 
-Of N tokens with values x [M, V] (`rows` tells which row is a token's), columns `columns` [R] and
+For N tokens with values x [M, V] (`rows` contains the row of each token), columns `columns` [R] and
 weights W [R, Yp]: scores += x W, and the gradient of W is the sum over tokens of x times residuals.
-Sums are float64 whatever the arrays are, and a token's scores do not depend on other tokens.
+Sums are float64 whatever the dtype of the arrays, and the scores of a token do not depend on other
+tokens.
 """
 
 import numpy as np
 
 from .compiled import fill, inner, kernel, lent
+from .expectations import variance
 from .layout import Flags, Floats, Ints, Values
 
-# Tokens that are scored together, and elements of W, in whole rows, that the nearest cache keeps
-# for them; tokens whose residuals it keeps.
+# Tokens that are scored together; elements of W, in whole rows, that stay in the nearest cache
+# meanwhile; tokens whose residuals stay there.
 _SCORED = 16
 _HELD = 3072
 _SUMMED = 64
@@ -104,43 +106,35 @@ def value_counts(features: Values, labels: Ints, token_weight: Floats, sums: Flo
 
 @kernel(allocates=True)
 def value_curvatures(
-    first: int,
-    last: int,
-    features: Values,
-    labels: Ints,
-    token_weight: Floats,
-    residual: Floats,
-    sums: Floats,
+    first: int, last: int, features: Values, token_weight: Floats, residual: Floats, sums: Floats
 ) -> None:
     """Add the variances of tokens first:last: sums[r, y] += sum_t w x² p(y_t) (1 - p(y_t)).
 
-    As `expectations.unigram_curvature`, whose arguments labels [N], token_weight [N] and residual
-    [N, Yp] are; sums: [R, Yp] float64, added to.
+    See `expectations.unigram_curvature`. token_weight: [N]; residual: [N, Yp]; sums: [R, Yp]
+    float64, added to.
     """
     residual, sums = lent(residual), lent(sums)
     values, rows, columns = features
-    variance = np.empty(residual.shape[1])
+    variances = np.empty(residual.shape[1])
     for t in range(first, last):
         weight = token_weight[t]
         if weight <= 0.0:
             continue
-        for y in range(len(variance)):
-            mass = residual[t, y] + (weight if labels[t] == y else 0.0)
-            # Rounding may leave a certain label a little more than its weight.
-            variance[y] = max(mass * (1.0 - mass / weight), 0.0)
+        for y in range(len(variances)):
+            variances[y] = variance(residual[t, y], weight)
         x = values[rows[t]]
         for r in range(len(columns)):
             square = np.float64(x[columns[r]]) ** 2
-            for y in range(len(variance)):
-                sums[r, y] += square * variance[y]
+            for y in range(len(variances)):
+                sums[r, y] += square * variances[y]
 
 
 @kernel
 def value_supports(values: Floats, rows: Ints, numbers: Ints, found: Flags) -> None:
-    """Note which values are not zero at any token of a set of labels.
+    """Find which values are not zero at any token of a set of labels.
 
-    values: [M, V] float32; rows, numbers: [N] int64, the row of a token and its set of gold
-    labels; found: [sets, V] bool, set where it is so.
+    values: [M, V] float32; rows, numbers: [N] int64, row of a token and its set of gold labels;
+    found: [sets, V] bool, out.
     """
     for t in range(len(rows)):
         x, row = values[rows[t]], found[numbers[t]]

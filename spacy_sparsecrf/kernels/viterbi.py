@@ -1,10 +1,10 @@
-"""Best paths: Viterbi decoding, whether sequences have a path at all, and the n best paths.
+"""Best paths: Viterbi decoding, existence of valid paths, and the n best paths.
 
-The n best are found by recursive enumeration (Jiménez & Marzal 1999). A *node* is a token with a
-label, and one more for the end of the sequence. A *path* there leads from the beginning to a node;
-it is a path to a node before, and that node. The next best path to a node takes the next best path
-to the node before its last one, which is looked for when it is needed, or the best that was not
-taken yet to another node.
+The n best paths are found by recursive enumeration (Jiménez & Marzal 1999). A *node* is a token
+with a label; one more node is the end of the sequence. A *path* leads from the beginning to a node:
+it is a path to a previous node, and that node. The next best path to a node extends either the next
+best path to the previous node of its last path, which is computed on demand, or the best unused
+path to another previous node.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from .compiled import fill, inner, kernel
 from .layout import Flags, Floats, Ints, Scored, Search
 
-_UNKNOWN = -1  # the next best path has not been looked for
+_UNKNOWN = -1  # the next best path has not been computed
 _NONE = -2  # there is none
 
 
@@ -22,7 +22,7 @@ _NONE = -2  # there is none
 def _advance_all(
     n_labels: int, previous: Floats, matrix: Floats, slack: Floats, best: Floats
 ) -> None:
-    """Max-plus product best[y] = max_i previous[i] + matrix[i, y], of those i that can win."""
+    """Compute best[y] = max_i previous[i] + matrix[i, y] over the i that can attain the maximum."""
     top = previous[0]
     for i in range(1, n_labels):
         top = max(top, previous[i])
@@ -39,7 +39,7 @@ def _advance_all(
 def _advance_groups(
     previous: Floats, matrix: Floats, slack: Floats, search: Search, best: Floats
 ) -> None:
-    """As `_advance_all`, of the rows of groups, each of which knows what can win in it."""
+    """Do what `_advance_all` does for groups of rows, each with its own bound."""
     group_ptr, group_rows = search.group_ptr, search.group_rows
     fill(best, 0, len(best), -np.inf)
     for g in range(len(group_ptr) - 1):
@@ -57,7 +57,7 @@ def _advance_groups(
 
 @inner
 def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) -> None:
-    """Let best[y] of rare labels y be at least that of each row in their lists."""
+    """Raise best[y] of rare labels y to the maximum over the rows of their lists."""
     rare_ptr, rare_rows = search.rare_ptr, search.rare_rows
     for k in range(len(search.rare)):
         y = search.rare[k]
@@ -68,7 +68,7 @@ def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) ->
 
 @inner
 def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
-    """The lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
+    """Return the lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
     label = 0
     best = previous[0] + matrix[0, y]
     for i in range(1, n_labels):
@@ -81,7 +81,7 @@ def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
 
 @inner
 def _lowest_best(n_labels: int, scores: Floats) -> int:
-    """The lowest label with the highest score; numpy's argmax would take longer to load."""
+    """Return the lowest label with the highest score; numpy's argmax takes longer to load."""
     label = 0
     for y in range(1, n_labels):
         if scores[y] > scores[label]:
@@ -91,13 +91,7 @@ def _lowest_best(n_labels: int, scores: Floats) -> int:
 
 @inner
 def best_path(
-    begin: int,
-    end: int,
-    scored: Scored,
-    slack: Floats,
-    search: Search,
-    best: Floats,
-    labels: Ints,
+    begin: int, end: int, scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints
 ) -> None:
     """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
@@ -130,8 +124,8 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
     scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
     `decoding.legal.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32, out.
-    The lowest label wins a tie. There are no back pointers: to find the label before each label of
-    one path again is cheaper than to note it for every label.
+    The lowest label wins a tie. There are no back pointers: computing the previous labels of one
+    path again is cheaper than storing them for every label.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -141,16 +135,13 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
 @kernel(allocates=True)
 def find_possible(
-    offsets: Ints,
-    permitted: Flags,
-    legal: Flags,
-    ends: Flags,
-    possible: Flags,
+    offsets: Ints, permitted: Flags, legal: Flags, ends: Flags, possible: Flags
 ) -> None:
-    """Tell which sequences have a path of permitted labels and legal transitions.
+    """Find which sequences have a path of permitted labels and valid transitions.
 
-    offsets [S + 1]; permitted [N, Y] bool; legal [Y + 1, >= Y] bool, row Y = may begin; ends [Y]
-    bool, may end; possible: [S] bool, out; a sequence without tokens is possible.
+    offsets [S + 1]; permitted [N, Y] bool; legal [Y + 1, >= Y] bool, valid transitions, row Y: from
+    the start; ends [Y] bool, labels that may be last; possible: [S] bool, out, true for a sequence
+    without tokens.
     """
     n_labels = len(ends)
     reached = np.empty(n_labels, dtype=np.bool_)
@@ -176,10 +167,10 @@ def find_possible(
 
 
 class Paths(NamedTuple):
-    """Paths that were found, of which path v < nodes is the best to node v.
+    """Paths found so far; path v < nodes is the best to node v.
 
-    value: float64, score; before: int64, path to the node before, _NONE for a first token; node:
-    int64, that it leads to; following: int64, next best path to it, _UNKNOWN or _NONE.
+    value: float64, score; before: int64, path to the previous node, _NONE for a first token; node:
+    int64, last node; following: int64, next best path to it, _UNKNOWN or _NONE.
     """
 
     value: Floats
@@ -189,11 +180,11 @@ class Paths(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes, and what was found of paths to them.
+    """Nodes, and the paths found to them.
 
     tail: [nodes] int64, last path found; place: [nodes] int64, row in `candidates` or -1;
-    candidates: [rows, Y] int64, of each label before, the best path that was not taken yet,
-    negative for none; counts: [2] int64, of paths, and of rows in use.
+    candidates: [rows, Y] int64, best unused path to each previous label, negative for none; counts:
+    [2] int64, of paths, and of rows in use.
     """
 
     tail: Ints
@@ -231,9 +222,9 @@ def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Int
 
 @inner
 def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints) -> int:
-    """Note the nodes whose next best path is to be looked for, from the end on.
+    """List the nodes whose next best path is needed, from the end backwards.
 
-    RETURNS: how many they are.
+    RETURNS: their number.
     """
     depth = 0
     v = end_node
@@ -251,10 +242,10 @@ def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints
 
 @inner
 def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, float]:
-    """Choose the best of a node's candidates, paths to the nodes before, negative for none.
+    """Choose the best candidate of a node, a path to a previous node, negative for none.
 
-    steps: [Y + 1, Yp], pair scores, without rows where there are none; y: label of the node.
-    RETURNS: the candidate, -1 where there is none, and its score with the step to the node.
+    steps: [Y + 1, Yp], pair scores, no rows at the end node; y: label of the node.
+    RETURNS: the candidate, or -1, and its score with the step to the node.
     """
     best, chosen = -np.inf, -1
     for i in range(len(candidates)):
@@ -271,9 +262,9 @@ def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, 
 def _extend(
     v: int, t: int, begin: int, end: int, scored: Scored, paths: Paths, nodes: Nodes
 ) -> None:
-    """Find the next best path to node v of token t, or note that there is none.
+    """Find the next best path to node v of token t, or record that there is none.
 
-    What follows its last path's path to the node before must be known.
+    The next best path to the previous node of its last path must be known.
     """
     n_labels, tail, place, counts = scored.n_labels, nodes.tail, nodes.place, nodes.counts
     first = (t - 1 - begin) * n_labels
@@ -305,8 +296,8 @@ def _extend(
 def find_paths(begin: int, end: int, scored: Scored, labels: Ints, totals: Floats) -> int:
     """Find the n best paths of the sequence begin:end, at least one token; the first is Viterbi's.
 
-    labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, which descend. Paths of
-    -inf are none. RETURNS: how many there are, at most n.
+    labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, descending. Paths of
+    score -inf do not count. RETURNS: the number of paths, at most n.
     """
     n, length, n_labels = len(labels), labels.shape[1], scored.n_labels
     end_node = length * n_labels

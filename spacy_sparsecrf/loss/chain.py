@@ -2,9 +2,9 @@
 
     l(theta) = sum_i w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i))        (Lavergne 2010, eq. 3)
 
-A weight is named by its *coordinate*, an int64: test * Y + y for a unigram weight mu[o, y], then,
-after all of those, (test * P + y') * Y + y for a bigram weight lam[o, y', y], where P = Y + 1 with
-a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
+A weight is identified by its *coordinate*, an int64: feature * Y + y for a unigram weight mu[o, y];
+after all of these, (feature * P + y') * Y + y for a bigram weight lam[o, y', y], where P = Y + 1
+with a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
 import sys
@@ -35,27 +35,27 @@ from .weights import screen_values
 from .working import WorkingLoss
 from .workspace import LIMITS, Limits, Workspace
 
-# A test with this share of its weights costs less with all of them, being added as a vector.
+# A feature with this share of its weights is cheaper with all of them: it is added as a vector.
 _WORTH_ALL = 0.25
-# Gradients that are a smaller share of the tokens are rounding.
+# Gradients below this share of the number of tokens are rounding errors.
 _NO_GRADIENT = 1e-12
 
 
 class ChainLoss:
-    """The full problem: makes working losses, and screens all potential weights.
+    """The full problem: restricts the loss to working sets, and screens all potential weights.
 
-    corpus: encoded sequences; n_labels: Y; workers: threads to use; precision: "float64", or
-    "float32" to store potentials, forward and backward vectors and marginals in half the memory;
-    sums over tokens, weights and the objective are float64 in any case; observed_only: whether
-    only pairs of a test and a gold label (or gold label pair) that occur may have weights (see
-    `observed`); legal: which label may follow which (see `build_lattice`): log Z is over such
-    sequences only, and gold labels must be such; permits: tells which coordinates [n] screening may
-    find: [n] bool, None = all; also: coordinates [n] that count as observed for `observed_only`;
-    limits: on which no result depends but by rounding; ratio: a term of the loss, or None. With
-    one, sequences without gold labels count too, and vectors of all tokens are held at once; prior:
-    coordinates [n], ascending, and weights [n], none of them 0, of what solvers' weights are added
-    to; None for nothing. Weights are then asked for together with these coordinates.
-    RAISES: SparseCRFError where no token has a gold label, and where files cannot be written.
+    corpus: encoded sequences; n_labels: Y; workers: threads; precision: "float64", or "float32" to
+    store potentials, forward and backward vectors and marginals in half the memory; sums over
+    tokens, weights and the objective are always float64; observed_only: whether only features that
+    occur with a gold label (or gold label pair) may have weights for it (see
+    `observed_coordinates`); legal: valid transitions (see `build_lattice`): log Z is over valid
+    sequences only, and gold labels must be valid; permits: returns for coordinates [n] which of
+    them screening may find, [n] bool, None = all; also: coordinates [n] that count as observed for
+    `observed_only`; limits: change results by rounding only; ratio: an additional term of the loss,
+    or None; with it, sequences without gold labels count too, and the vectors of all tokens are in
+    memory at once; prior: coordinates [n], ascending, and weights [n], not 0, to which the weights
+    of solvers are added, or None; every working set must then contain these coordinates.
+    RAISES: SparseCRFError if no token has a gold label, and if files cannot be written.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ChainLoss:
         self._lattice = build_lattice(corpus, n_labels, legal, ratio is not None)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        # Nothing in it takes memory before it is written to.
+        # Its arrays take no memory before they are written.
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
@@ -98,10 +98,10 @@ class ChainLoss:
         return self._lattice.n_examples
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
-        """The loss as a function of some weights, all others being zero.
+        """Return the loss as a function of some weights; all others are zero.
 
-        coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic
-        solver, which visits a sequence at a time, and sees no term but those of sequences.
+        coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic solver,
+        which processes one sequence at a time, without the entity ratio.
         """
         given, origin = (self.space, coordinates, self.n_unigram), None
         if self._prior is not None:
@@ -112,27 +112,27 @@ class ChainLoss:
         return WorkingLoss(*given, stochastic, origin)
 
     def with_prior(self, coordinates: Longs) -> Longs:
-        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        """Return the union of coordinates [n] int64 and those of the prior, ascending."""
         if self._prior is None:
             return coordinates
         return distinct(np.concatenate((coordinates, self._prior[0])))
 
     def all_coordinates(self) -> Longs:
-        """Every potential coordinate: for problems without l1, whose solution is dense."""
+        """Return all potential coordinates, for problems without l1, whose solution is dense."""
         if self._candidates is not None:
             return self._candidates
         return np.arange(self.n_potential, dtype=np.int64)
 
     def observed_coordinates(self) -> Longs:
-        """The coordinates of all pairs of a test with a gold label, or gold label pair.
+        """Return the coordinates of all features with the gold labels (or pairs) of their tokens.
 
-        A real value counts where it is not 0.
+        A real-valued feature counts where its value is not 0.
         """
         return self._observed
 
     @cached_property
     def _observed(self) -> Longs:
-        # Kept, as both the estimate of memory and the warm start ask for them.
+        # Cached: the estimate of memory and the warm start both need them.
         merged = self.space.limits.merged
         unigram = observed_unigrams(self._lattice, self.n_labels, merged)
         values = observed_values(self._lattice, self.n_labels)
@@ -142,10 +142,10 @@ class ChainLoss:
         return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:
-        """The observed coordinates, completed where that makes stochastic descent faster.
+        """Return the observed coordinates, completed where that makes stochastic descent faster.
 
-        A test seen with many labels gets the weights of all: they add as a vector.
-        known: [n] int64, coordinates that count as observed, too; default: none.
+        A feature observed with many labels gets weights for all: they are added as a vector.
+        known: [n] int64, coordinates that also count as observed; default: none.
         """
         if self._candidates is not None:
             return self._candidates
@@ -164,8 +164,8 @@ class ChainLoss:
     ) -> tuple[Longs, Floats]:
         """Find the potential weights whose loss gradient exceeds a threshold in magnitude.
 
-        working, theta: where the gradient is taken; limit: how many to return at most, the
-        largest in magnitude first to be kept (ties: the lower coordinate).
+        working, theta: point of the gradient; limit: maximum number of results, of which the
+        largest in magnitude are kept (ties: the lower coordinate).
         RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.marginals(theta)
@@ -176,13 +176,13 @@ class ChainLoss:
         return largest([self._permitted(*each) for each in found], limit)
 
     def largest_gradient(self) -> float:
-        """Largest gradient in magnitude of a potential weight, where all weights are zero.
+        """Return the largest gradient in magnitude of a potential weight at zero.
 
-        At this l1, and at any above, the minimiser is zero.
+        For this l1, and any larger one, the minimiser is zero.
         """
         working = self.restrict(self.with_prior(np.empty(0, np.int64)))
         nothing = np.zeros(len(working.coordinates))
-        # From above, so that few are found at once: a gradient has at most 1 of each token.
+        # From above, so that few are found at once: each token adds at most 1 to a gradient.
         highest = threshold = float(self._lattice.token_weight.sum())
         while threshold > _NO_GRADIENT * highest:
             threshold *= 0.25
@@ -192,7 +192,7 @@ class ChainLoss:
         return 0.0
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
-        """Those coordinates that may have weights, and their gradients."""
+        """Return the coordinates that may have weights, and their gradients."""
         if self._candidates is not None:
             place = np.searchsorted(self._candidates, coordinates)
             kept = np.append(self._candidates, -1)[place] == coordinates
@@ -204,7 +204,7 @@ class ChainLoss:
 
 
 def _completed(coordinates: Longs, width: int) -> Longs:
-    """Add all coordinates of tests that have at least _WORTH_ALL of their `width` already."""
+    """Add all coordinates of features that have at least _WORTH_ALL of their `width` already."""
     tests, counts = np.unique(coordinates // width, return_counts=True)
     full = tests[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
@@ -212,7 +212,7 @@ def _completed(coordinates: Longs, width: int) -> Longs:
 
 
 def largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
-    """The `limit` entries of largest magnitude, in ascending order of coordinate."""
+    """Return the `limit` results of largest magnitude, in ascending order of coordinate."""
     coordinates = np.concatenate([each[0] for each in found])
     gradients = np.concatenate([each[1] for each in found])
     if len(coordinates) > limit:
@@ -223,15 +223,15 @@ def largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Float
 
 
 def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
-    """Coordinates test * Y + y of tests and the gold labels of their tokens, ascending.
+    """Return coordinates feature * Y + y of features and gold labels of their tokens, ascending.
 
-    A token that may have several labels counts for each; one whose label is missing for none.
+    A token with several possible labels counts for each of them, one with a missing label for none.
     merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
 
     def seen(first: int, last: int) -> Longs:
-        """Tests with the sets of tokens."""
+        """Return keys of features with the label sets of their tokens."""
         numbers = set_numbers(lattice.gold[first:last], n_labels)
         indptr = lattice.tests.indptr[first : last + 1]
         keys = lattice.tests.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
@@ -245,7 +245,7 @@ def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
 
 
 def observed_values(lattice: Lattice, n_labels: int) -> Longs:
-    """Coordinates test * Y + y of real values that are not 0 at a token with that gold label.
+    """Return coordinates feature * Y + y of real values that are not 0 at a token with that label.
 
     Ascending; labels as in `observed_unigrams`.
     """
@@ -255,14 +255,14 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
     table = set_table(lattice.sets, n_labels)
     found = np.zeros((len(table), len(tests)), np.bool_)
     value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
-    # A missing label speaks for none.
+    # A missing label counts for no label.
     seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
     value, label = np.nonzero(seen)
     return tests[value] * n_labels + label
 
 
 def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
-    """Coordinates (test * P + y') * Y + y of tests and the pairs of their tokens, ascending.
+    """Return coordinates (feature * P + y') * Y + y of features and observed pairs, ascending.
 
     A pair is of two tokens whose labels are not missing, or of the start label and the first.
     merged: see `Limits`.
@@ -271,9 +271,9 @@ def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     members = _members(table, start=n_labels)
 
     def seen(first: int, last: int) -> Longs:
-        """Contexts with the sets of the tokens before, and of tokens."""
+        """Return keys of contexts with the label sets of the previous tokens and of the tokens."""
         numbers = set_numbers(lattice.gold[max(first - 1, 0) : last], n_labels)
-        # What is before the first token of all does not matter: it begins a sequence.
+        # The token before the first of all is irrelevant: the first begins a sequence.
         before, numbers = np.append(0, numbers)[:-1][-(last - first) :], numbers[-(last - first) :]
         before = np.where(lattice.begins[first:last], len(table), before)
         known = (numbers > 0) & (before > 0)
@@ -293,7 +293,7 @@ def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
 
 
 def _members(table: Mask, start: int | None = None) -> Csr:
-    """The labels of each set of a table [R, Y]; with `start`, a last set of that label alone."""
+    """Return the labels of each set of a table [R, Y], and of a last set of `start` alone."""
     labels = np.nonzero(table)[1]
     sizes = table.sum(axis=1)
     if start is not None:
@@ -303,7 +303,7 @@ def _members(table: Mask, start: int | None = None) -> Csr:
 
 
 def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
-    """For each label of each set: its place in numbers [n], and the label."""
+    """Return, for each label of each set, the index in numbers [n], and the label."""
     lengths = np.diff(members.indptr)[numbers]
     entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
     row = np.repeat(np.arange(len(numbers)), lengths)
@@ -311,12 +311,12 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
 
 
 def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
-    """The distinct ones of keys of all tokens, ascending; keys: of tokens first:last."""
+    """Return the distinct keys of all tokens, ascending; keys: of tokens first:last."""
     found: list[Longs] = []
     for first, last in lattice.store.ranges(lattice.n_tokens):
         found.append(distinct(keys(first, last)))
         lattice.store.release()
-        # So that each is merged a few times only, and memory goes with what is distinct.
+        # Each key is merged a few times only, and memory grows with the distinct keys.
         if sum(map(len, found[1:])) > max(len(found[0]), merged):
             found = [distinct(np.concatenate(found))]
     return found[0] if len(found) == 1 else distinct(np.concatenate(found))

@@ -1,29 +1,95 @@
-"""A loss an example at a time: gradients of some, and passes of stochastic descent."""
+"""A loss by example: gradients of some examples, and passes of stochastic descent over them."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from ..kernels.descent import Paid, Summed, add_gradients, penalise, sgd_pass
-from ..kernels.hessian import Turn
-from ..kernels.layout import Tangents, Vectors, Visit
-from ..kernels.minibatch import RowMarks, Rule, add_gradient_and_product, minibatch_pass
+from ..kernels.hessian import TangentWorkspace
+from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
+from ..kernels.minibatch import (
+    BlockMarks,
+    Moving,
+    StepRule,
+    add_gradient_and_product,
+    minibatch_pass,
+    step_all,
+)
+from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
-if TYPE_CHECKING:
-    from .graph import GraphLoss
-    from .graph_examples import GraphExamples
+
+class ExampleLoss:
+    """A loss that is a sum over examples, which can be visited one by one.
+
+    sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
+    block_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
+    of the weights behind these shrinks by itself; n_weights: K. Passes are here those of a loss
+    whose weights are all unigram weights, and all have a gradient at each step.
+    """
+
+    sequences: Longs
+    complete: Mask
+    block_ptr: Longs
+    n_weights: int
+
+    def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
+        """Add the weighted gradients of examples.
+
+        members: [b] int64; theta: [K]; gradient: [K], added to.
+        RETURNS: the weighted sum of their losses.
+        """
+        raise NotImplementedError
+
+    def add_product(
+        self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
+    ) -> float:
+        """Add the gradient of examples, and their Hessian times direction, at theta.
+
+        members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
+        RETURNS: the weighted sum of the examples' losses.
+        """
+        raise NotImplementedError
+
+    def descend(
+        self,
+        order: Longs,
+        paid: tuple[Paid, Paid],
+        rates: tuple[float, float],
+        eta: float,
+        decay: float,
+    ) -> float:
+        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
+        own, loss = paid[0], 0.0
+        for s in order:
+            gradient = np.zeros_like(own.theta)
+            loss += self.add(np.array([s]), own.theta, gradient)
+            own.due[:] += eta * np.array(rates)
+            own.theta[:] -= eta * gradient
+            penalise(self.block_ptr, own)
+            eta *= decay
+        return loss
+
+    def descend_in_batches(
+        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
+    ) -> float:
+        """Pass over examples once; see `MinibatchDescent.run`."""
+        gradient, loss = np.zeros_like(theta), 0.0
+        for number, eta in enumerate(etas):
+            members = order[number * batch : (number + 1) * batch]
+            loss += self.add(members, theta, gradient)
+            step_all(Moving(rule, eta, gradient, theta, extra))
+        return loss
 
 
-def new_visit(working: WorkingLoss) -> Visit:
-    """Workspaces of visits to any sequence of the corpus, in float64."""
+def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
+    """Allocate workspaces for any sequence of the corpus, in float64."""
     space, pairs = working.space, working.pairs
     longest = int(np.diff(space.lattice.offsets).max())
     arrays = pairs.new_arrays()
-    most_entries = int(np.diff(pairs.contexts.arrays.ent_ptr).max(initial=0))
+    most_entries = int(np.diff(pairs.contexts.arrays.corr_ptr).max(initial=0))
     matrix = arrays.potentials.psi.shape[1:]
 
     def new_vectors() -> Vectors:
@@ -32,17 +98,15 @@ def new_visit(working: WorkingLoss) -> Visit:
         return Vectors(alpha, backward, marginals, scales, norms, np.zeros(matrix))
 
     tokens, sums = np.arange(longest, dtype=np.int32), np.zeros(most_entries)
-    return Visit(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
+    return SequenceWorkspace(arrays, new_vectors(), new_vectors(), tokens, sums, np.zeros(matrix))
 
 
-class Examples:
-    """The examples of a working loss, and what kernels take to visit them.
+class ChainExamples(ExampleLoss):
+    """The loss of chains by example; see `ExampleLoss`.
 
     working: the loss on the weights to learn, [K], laid out for a stochastic solver. An *example*
-    is a sequence with gold labels, or one with missing labels and its constrained copy.
-    sequences: [S] int64, those that are examples; complete: [S] bool, whether all gold labels are
-    known; tables: the corpus and the weights; visit: workspaces, which a pass writes to and which
-    mean nothing between passes; split: how many unigram weights there are.
+    is a sequence with gold labels, or one with missing labels and its clamped lattice.
+    tables: the corpus and the weights; split: number of unigram weights.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -50,8 +114,9 @@ class Examples:
         self.sequences: Longs = np.arange(lattice.n_examples)
         self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
         self.tables = working.tables
-        self.visit = new_visit(working)
-        self.split = working.split
+        self._work = new_workspace(working)
+        self.split, self.block_ptr = working.split, working.unigram.ptr
+        self.n_weights = len(working.coordinates)
         self._working = working
         self._n_calls = 0
 
@@ -64,33 +129,27 @@ class Examples:
         return Summed(gradient, unigram, bigram)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
-        """Add the weighted gradients of examples.
-
-        members: [b] int64; theta: [K]; gradient: [K], added to.
-        RETURNS: the weighted sum of their losses.
-        """
+        """Add the weighted gradients of examples; see `ExampleLoss.add`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, self.summed(gradient)
-        return float(add_gradients(*call, self.visit))
+        return float(add_gradients(*call, self._work))
 
     @cached_property
-    def _turn(self) -> Turn:
-        shape = self.visit.vectors.alpha.shape
+    def _changes(self) -> TangentWorkspace:
+        shape = self._work.vectors.alpha.shape
         own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
-        table = np.zeros_like(self._working.heads.table)
-        return Turn(self._working.pairs.new_slopes(np.float64), own, copy, table)
+        table = np.zeros_like(self._working.frequent.table)
+        slopes, work = self._working.pairs.new_slopes(np.float64), self._work
+        counts = np.zeros_like(work.pair_sums), np.zeros_like(work.correction_sums)
+        return TangentWorkspace(slopes, own, copy, table, *counts)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
     ) -> float:
-        """Add the gradient of examples, and their Hessian times direction, at theta.
-
-        members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
-        RETURNS: the weighted sum of the examples' losses.
-        """
+        """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
         call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
-        return float(add_gradient_and_product(*call, product, self.visit, self._turn))
+        return float(add_gradient_and_product(*call, product, self._work, self._changes))
 
     def descend(
         self,
@@ -100,42 +159,42 @@ class Examples:
         eta: float,
         decay: float,
     ) -> float:
-        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
-        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self.visit))
+        """Pass over examples once; see `ExampleLoss.descend`."""
+        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self._work))
 
     def descend_in_batches(
-        self, order: Longs, batch: int, etas: Floats, rule: Rule, theta: Floats, extra: Floats
+        self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
-        """Pass over examples once; see `Minibatches.run`."""
+        """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
         pass_of = order, batch, etas, rule, self.tables, self._new_marks()
         summed = self.summed(self._gradient)
-        return float(minibatch_pass(*pass_of, theta, extra, summed, self.visit))
+        return float(minibatch_pass(*pass_of, theta, extra, summed, self._work))
 
     @cached_property
     def _gradient(self) -> Floats:
-        """Of a minibatch, [K]: zeros between passes."""
-        return np.zeros(len(self._working.coordinates))
+        """The gradient of a minibatch, [K]: zeros between passes."""
+        return np.zeros(self.n_weights)
 
     @cached_property
     def _weights_of(self) -> Longs:
-        """Where the weights of each row begin, those of pairs behind the others."""
+        """Where the weights of each feature block begin, those of pairs behind the others."""
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
-    def _new_marks(self) -> RowMarks:
-        """Marks of rows, of which none was visited."""
+    def _new_marks(self) -> BlockMarks:
+        """Return marks of feature blocks, none of which has been listed."""
         n = len(self._weights_of) - 1
         unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        return RowMarks(self._weights_of, unseen, nothing, nothing.copy())
+        return BlockMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
-def examples_of(loss: "WorkingLoss | GraphLoss") -> "Examples | GraphExamples":
-    """The examples of a loss, which are visited one by one."""
-    if isinstance(loss, WorkingLoss):
-        return Examples(loss)
-    from .graph_examples import GraphExamples
+def examples_of(loss: Any) -> ExampleLoss:
+    """Return the view of a loss by example, which losses other than those of chains are themselves.
 
-    return GraphExamples(loss)
+    loss: a `WorkingLoss`, or an `ExampleLoss`.
+    """
+    view: ExampleLoss = ChainExamples(loss) if isinstance(loss, WorkingLoss) else loss
+    return view
 
 
 class Sample:
@@ -145,7 +204,7 @@ class Sample:
     scale: N / b.
     """
 
-    def __init__(self, examples: "Examples | GraphExamples", members: Longs) -> None:
+    def __init__(self, examples: ExampleLoss, members: Longs) -> None:
         self._examples = examples
         self._members = members
         self.scale = len(examples.sequences) / len(members)
@@ -168,19 +227,14 @@ class SequenceDescent:
     """
 
     def __init__(
-        self,
-        working: "WorkingLoss | GraphLoss",
-        penalty: ElasticNet,
-        missing: bool = False,
-        n_examples: int = 0,
+        self, working: Any, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
     ) -> None:
-        self._working = working
         self._examples = examples_of(working)
         known = self._examples.complete
         self.sequences: Longs = self._examples.sequences[known | missing]
         share = 1.0 / max(1, n_examples or len(self.sequences))
         self._rates = (share * penalty.l1, share * penalty.l2)
-        n = len(working.coordinates)
+        n = self._examples.n_weights
         self.resume(np.zeros(n), np.zeros(n), 0.0)
 
     def resume(self, theta: Floats, received: Floats, due: float) -> None:
@@ -188,8 +242,8 @@ class SequenceDescent:
         self.theta = theta.copy()
         self.received = received.copy()
         # Settled weights have been shrunk by all that was due.
-        self._row_shrunk = np.zeros(len(self._working.unigram))
-        self._pair_shrunk = np.zeros(len(theta) - self._working.split)
+        self._row_shrunk = np.zeros(len(self._examples.block_ptr) - 1)
+        self._pair_shrunk = np.zeros(len(theta) - self._examples.block_ptr[-1])
         self.due = np.array([due, 0.0])
 
     def run(self, order: Longs, eta: float, decay: float) -> float:
@@ -202,7 +256,7 @@ class SequenceDescent:
 
     def _paid(self) -> tuple[Paid, Paid]:
         """The weights of each kind, and what they have received."""
-        split = self._working.split
+        split = self._examples.block_ptr[-1]
         return (
             Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
             Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
@@ -220,53 +274,50 @@ class SequenceDescent:
     def settle(self) -> Floats:
         """Apply the penalties that are due to all weights, and return the weights [K]."""
         unigram, bigram = self._paid()
-        penalise(self._working.unigram.ptr, unigram)
+        penalise(self._examples.block_ptr, unigram)
         # Each bigram weight shrinks by itself.
         penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
         return self.theta
 
 
-class Minibatches:
-    """Passes of a stochastic solver over minibatches of examples.
+class MinibatchDescent:
+    """Weights under SGD or AdaGrad, a minibatch of examples at a time.
 
     working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
-    time; batch: examples of a minibatch; n_examples: among how many the penalty is shared, 0 for
-    those of the loss.
+    time; batch: examples of a minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K]
+    float64, weights, in and out; extra: [K] float64, in and out, what the rule keeps of each (see
+    `kernels.minibatch.Moving`); n_examples: among how many the penalty is shared, 0 for those of
+    the loss; delta: of AdaGrad.
     sequences: [S] int64, the examples; share: the penalty of a minibatch.
     """
 
     def __init__(
         self,
-        working: "WorkingLoss | GraphLoss",
+        working: Any,
         penalty: ElasticNet,
         batch: int,
+        rule: int,
+        theta: Floats,
+        extra: Floats,
         n_examples: int = 0,
+        delta: float = 1.0,
     ) -> None:
         self._examples = examples_of(working)
         self.sequences: Longs = self._examples.sequences
-        self.batch = batch
+        self._batch, self._rule, self._delta = batch, rule, delta
+        self._theta, self._extra = theta, extra
         share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
-    def n_steps(self, order: Longs) -> int:
-        """How many minibatches an order [n] of examples is cut into."""
-        return -(-len(order) // self.batch)
+    def visited_before(self, order: Longs) -> Longs:
+        """The number of examples of an order [n] before each minibatch."""
+        return np.arange(0, len(order), self._batch)
 
-    def run(
-        self,
-        order: Longs,
-        rule: int,
-        etas: Floats,
-        theta: Floats,
-        extra: Floats,
-        averaging: bool = False,
-        delta: float = 1.0,
-    ) -> float:
+    def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
 
-        order: [n] int64; rule: see `kernels.minibatch`; etas: [n_steps], a step for each
-        minibatch, 0 to measure; theta: [K], in and out; extra: [K], in and out, what the rule
-        keeps of each weight; averaging: whether SGD sums its iterates there; delta: of AdaGrad.
+        order: [n] int64; etas: a step for each minibatch, 0 to measure; averaging: whether SGD
+        sums its iterates.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
         l2 = self.share.l2
@@ -274,5 +325,17 @@ class Minibatches:
         averaged = np.zeros(len(etas) + 1)
         if averaging:
             averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
-        numbers = Rule(rule, delta, self.share.l1, l2, shrinkage, averaged, averaging)
-        return self._examples.descend_in_batches(order, self.batch, etas, numbers, theta, extra)
+        sums = shrinkage, averaged, averaging
+        rule = StepRule(self._rule, self._delta, self.share.l1, l2, *sums)
+        batches = order, self._batch, etas
+        return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
+
+    def loss_after(self, sample: Longs, eta: float) -> float:
+        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        before = self._theta, self._extra
+        self._theta, self._extra = self._theta.copy(), self._extra.copy()
+        etas = np.full(len(self.visited_before(sample)), eta)
+        self.run(sample, etas)
+        loss = self.run(sample, 0.0 * etas)
+        self._theta, self._extra = before
+        return loss

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..kernels.hessian import differentiate_chunk, recover_chunk
 from ..kernels.layout import Tangents, TokensBy, Vectors
-from ..kernels.pair_expectations import matrix_products, settle_changes
-from ..kernels.pairs import slope_entries, slope_matrices
+from ..kernels.pair_counts import matrix_products, settle_changes
+from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks
 from .lattice import Floats
 from .pairs import PairPotentials
@@ -17,51 +17,54 @@ from .workspace import Contents
 
 
 class _PairSlopes:
-    """Derivatives of pair potentials along a direction, and of the pairs' expected counts.
+    """Derivatives of pair potentials and of expected pair counts along a direction.
 
-    pairs: the potentials. slopes: of the direction that was turned to last, of the workspace's
-    precision.
+    pairs: the potentials. slopes: of the direction that was set last, in the precision of the
+    workspace.
     """
 
     def __init__(self, pairs: PairPotentials) -> None:
         self._pairs = pairs
         self.slopes = pairs.new_slopes(pairs.space.dtype)
-        shape, n_entries = pairs.potentials.psi.shape, pairs.contexts.n_entries
+        shape, n_corrections = pairs.potentials.psi.shape, pairs.contexts.n_corrections
         self._counts, self._changes = np.zeros(shape), np.zeros(shape)
-        self._entry_counts, self._entry_changes = np.zeros(n_entries), np.zeros(n_entries)
+        self._correction_counts, self._correction_changes = (
+            np.zeros(n_corrections),
+            np.zeros(n_corrections),
+        )
 
-    def turn(self, direction: Floats) -> None:
-        """Evaluate the slopes along a direction [K], of the bigram weights, and clear the sums."""
+    def set_direction(self, direction: Floats) -> None:
+        """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
         given = pairs.bigrams, direction, self.slopes
         workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
-        workers.map(slope_entries, pairs.context_chunks, pairs.arrays, *given)
+        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *given)
         self._changes[:, :, :] = 0.0
-        self._entry_changes[:] = 0.0
+        self._correction_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
-        """Add the products of shard i's vectors to what is multiplied by slopes.
+        """Add the products of the vectors of shard i to the sums that are multiplied by slopes.
 
-        The first shard clears what was counted at another point.
+        The first shard clears the sums of another point.
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
-            self._entry_counts[:] = 0.0
+            self._correction_counts[:] = 0.0
         tokens = self._pairs.tokens[i]
         self._add(i, tokens.by_matrix, vectors, self._counts)
-        self._pairs.sum_entries(tokens.by_context, vectors, self._entry_counts)
+        self._pairs.sum_corrections(tokens.by_context, vectors, self._correction_counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
-        """Add the products of shard i's vectors with their changes."""
+        """Add the products of the vectors of shard i with their changes."""
         tokens = self._pairs.tokens[i]
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
         # Before the first token nothing changes.
         self._add(i, without_starts(tokens.by_matrix), forward, self._changes)
         self._add(i, tokens.by_matrix, backward, self._changes)
-        by_context, changes = tokens.by_context, self._entry_changes
-        self._pairs.sum_entries(without_starts(by_context), forward, changes)
-        self._pairs.sum_entries(by_context, backward, changes)
+        by_context, changes = tokens.by_context, self._correction_changes
+        self._pairs.sum_corrections(without_starts(by_context), forward, changes)
+        self._pairs.sum_corrections(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
@@ -70,23 +73,25 @@ class _PairSlopes:
         pairs.space.workers.map(matrix_products, chunks, *given)
 
     def finish(self, product: Floats) -> None:
-        """Gather the product [K] of the bigram weights from what was summed."""
+        """Gather the product [K] of the bigram weights from the sums."""
         pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
-        counts, changes = (self._counts, self._entry_counts), (self._changes, self._entry_changes)
+        counts, changes = (
+            (self._counts, self._correction_counts),
+            (self._changes, self._correction_changes),
+        )
         pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
         pairs.gather(*changes, product)
 
 
 class HessianProduct:
-    """The Hessian of a working loss, without a penalty, times vectors (Tsuboi 2011, section 3).
+    """Multiply the Hessian of a working loss, without penalty, by vectors (Tsuboi 2011, section 3).
 
     (H v)_k = sum over tokens and pairs of f_k(i, j) P(i, j) (A + V + u + B - E(Phi).v), see
-    `kernels.tangents`; a product takes no exp where the marginals are stored. What is stored are
-    three vectors a token, from which pair marginals are products: alpha, backward and beta.
+    `kernels.tangents`. Three vectors a token are stored, of which pair marginals are products:
+    alpha, backward and beta. A product of stored sequences needs no exp.
 
-    working: the loss (not stochastic); stored: of how many sequences the vectors are
-        kept, the first in the lattice's order, -1 for all; the others run forward-backward again
-        for each product.
+    working: the loss (not stochastic); stored: number of sequences whose vectors are stored, in the
+        order of the lattice, -1 for all; the others run forward-backward again for each product.
     passes: evaluations and products so far.
     """
 
@@ -96,9 +101,9 @@ class HessianProduct:
         n = len(space.lattice.weights)
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
-        # The same heads, with a table of the direction's weights.
-        self._heads = copy(working.heads)
-        self._heads.table = np.zeros_like(working.heads.table)
+        # The same frequent features, with a table for the weights of directions.
+        self._frequent = copy(working.frequent)
+        self._frequent.table = np.zeros_like(working.frequent.table)
         self._values = working.values.with_table_of_its_own()
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
@@ -109,20 +114,20 @@ class HessianProduct:
         self.passes = 0.0
 
     def prepare(self, theta: Floats, *, evaluated: bool = False) -> None:
-        """Take the Hessian at theta [K] float64, where the loss is finite.
+        """Set the point theta [K] float64 of the Hessian, where the loss is finite.
 
-        evaluated: whether that is the point where the loss was evaluated last; otherwise it
-            is evaluated there, as one more pass. Residuals of theta are left in the workspace.
+        evaluated: whether the loss was evaluated there last; otherwise it is evaluated, as one more
+            pass. The workspace then contains the residuals of theta.
         """
         working, space = self._working, self._working.space
         self.passes += 0.0 if evaluated else 1.0
-        # A run that was resumed holds nothing yet.
+        # The workspace of a resumed run is empty.
         contents = space.contents
         if not evaluated or contents is None or contents.owner is not working:
             working.marginals(theta)
         for i in range(len(space.shards)):
             if len(space.shards) > 1:
-                # The workspace holds one shard at a time.
+                # The workspace contains one shard at a time.
                 working.infer(theta, i)
             self._recover_betas(i, space.chunks[i])
             vectors = working.vectors(i)
@@ -130,29 +135,29 @@ class HessianProduct:
             self._keep(i, vectors)
             space.lattice.store.release()
         self._theta = theta.copy()
-        # What is evaluated from now on overwrites potentials.
+        # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
 
     @property
     def changes(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """How forward and backward vectors change along the last direction, in the last shard."""
+        """Changes of forward and backward vectors along the last direction, of the last shard."""
         return self._forward_change, self._backward_change
 
     def product(self, vector: Floats, scores: Floats | None = None) -> Floats:
-        """H v of a vector [K] float64, [K]; prepares again where the loss was evaluated since.
+        """Return H v [K] of a vector [K] float64; prepares again if the loss was evaluated since.
 
-        scores: [Yp], by which scores of labels change besides, at all tokens but those of
-        constrained copies; None for zeros.
+        scores: [Yp], additional changes of the label scores of all tokens, except in clamped
+        lattices; None for zeros.
         """
         working, space = self._working, self._working.space
         self.passes += 1.0
         contents = space.contents
         if contents is None or not contents.are_of(self, self._theta):
             self.prepare(self._theta)
-        self._heads.fill(vector)
+        self._frequent.fill(vector)
         self._values.fill(vector)
-        self._pairs.turn(vector[working.split :])
-        result, sums = np.zeros(len(vector)), np.zeros(self._heads.table.shape)
+        self._pairs.set_direction(vector[working.split :])
+        result, sums = np.zeros(len(vector)), np.zeros(self._frequent.table.shape)
         for i in range(len(space.shards)):
             vectors, beta = self._vectors(i)
             tangents = Tangents(
@@ -166,13 +171,13 @@ class HessianProduct:
             space.lattice.store.release()
         if not space.by_shard:
             working.gather(0, result)
-        result[: self._heads.n_weights] = self._heads.gradient(sums)
+        result[: self._frequent.n_weights] = self._frequent.gradient(sums)
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])
         return result
 
     def _keep(self, i: int, vectors: Vectors) -> None:
-        """Keep what is to be stored of the vectors of shard i, which are in the workspace."""
+        """Store the vectors of shard i, which are in the workspace, as far as required."""
         shard = self._working.space.shards[i]
         written = vectors.alpha, vectors.backward, self._beta
         for kept, vector in zip(self._kept, written, strict=True):
@@ -180,7 +185,7 @@ class HessianProduct:
             own[:, :] = vector[: len(own)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
-        """The vectors of shard i, and beta, [tokens, Yp]: stored, or run again."""
+        """Return the vectors of shard i, and beta [tokens, Yp]: stored, or computed again."""
         working, space = self._working, self._working.space
         shard, vectors = space.shards[i], working.vectors(i)
         alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
@@ -194,7 +199,7 @@ class HessianProduct:
         return vectors, self._beta
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
-        """Fill beta of chunks of sequences of shard i from what the workspace has."""
+        """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
         working, vectors = self._working, self._working.vectors(i)
         given = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
@@ -203,20 +208,15 @@ class HessianProduct:
         )
 
     def _differentiate(
-        self,
-        i: int,
-        vector: Floats,
-        scores: Floats | None,
-        vectors: Vectors,
-        tangents: Tangents,
+        self, i: int, vector: Floats, scores: Floats | None, vectors: Vectors, tangents: Tangents
     ) -> list[Floats]:
-        """Run the recursions over shard i; `marginal_change` is in the place of its residuals.
+        """Run the recursions over shard i; `marginal_change` replaces its residuals.
 
-        RETURNS: of each chunk the sums of the marginals' derivatives of the heads, [H, Yp].
+        RETURNS: for each chunk, the derivatives of marginals summed by frequent feature, [H, Yp].
         """
         working, space = self._working, self._working.space
         tables, offsets = working.shard(i), space.shards[i].offsets
-        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._heads.table))
+        tables = tables._replace(unigrams=tables.unigrams._replace(table=self._frequent.table))
         pairs, slopes, begin = working.pairs.arrays, self._pairs.slopes, space.shards[i].begin
 
         def run(first: int, last: int) -> Floats:
@@ -227,7 +227,7 @@ class HessianProduct:
                 extra = (tables.sequences.token_weight[slice(*tokens), None] > 0.0) * scores
                 own[:] = own + extra if scored else extra
                 scored = True
-            sums = np.zeros(self._heads.table.shape)
+            sums = np.zeros(self._frequent.table.shape)
             given = first, last, tables, pairs, vector, slopes
             differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
             return sums
@@ -236,12 +236,12 @@ class HessianProduct:
 
 
 def _own(vectors: Vectors) -> Vectors:
-    """The same vectors with a scratch of a chunk's own, as chunks run beside each other."""
+    """Return the vectors with a new scratch, as chunks run in parallel."""
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
 
 
 def without_starts(tokens: TokensBy) -> TokensBy:
-    """The same, without tokens that begin a sequence."""
+    """Return the tokens without those that begin a sequence."""
     return tokens._replace(
         start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
     )

@@ -1,9 +1,7 @@
-"""Gold labels as sets of labels, and the sets of labels that tokens may have, as bits.
+"""The corpus as the loss processes it: token arrays, transposes and clamped lattices.
 
-A set has a number: 0 is that of all labels, 1 + y that of label y alone, and 1 + Y + q is set q of
-the corpus.
-
-The corpus as the loss walks over it: token arrays, transposes, constrained copies.
+Gold labels are sets of labels, and so are the labels that a token may have, as bits. A set has a
+number: 0 for all labels, 1 + y for label y alone, and 1 + Y + q for set q of the corpus.
 """
 
 from dataclasses import dataclass
@@ -29,18 +27,18 @@ _SORTED_BY = 4
 
 
 def n_words(n_labels: int) -> int:
-    """How many words the bits of a set take."""
+    """Return the number of words of a set."""
     return -(-n_labels // _WORD)
 
 
 def set_numbers(labels: Ints, n_labels: int) -> Longs:
-    """Number [N] of the set of each token's gold labels. labels: [N], see `EncodedCorpus`."""
+    """Return the set [N] of gold labels of each token. labels: see `EncodedCorpus`."""
     wide = labels.astype(np.int64)
     return np.where(wide >= MISSING, wide + 1, n_labels - 1 - wide)
 
 
 def set_table(sets: Mask, n_labels: int) -> Mask:
-    """The sets by number, [1 + Y + Q, Y]. sets: [Q, Y], of the corpus."""
+    """Return the sets by number, [1 + Y + Q, Y]. sets: [Q, Y], of the corpus."""
     everything = np.ones((1, n_labels), np.bool_)
     own = sets.reshape(-1, n_labels)
     return np.concatenate((everything, np.eye(n_labels, dtype=np.bool_), own))
@@ -49,10 +47,10 @@ def set_table(sets: Mask, n_labels: int) -> Mask:
 def allowed_labels(
     numbers: Longs, table: Mask, begins: Mask, ends: Mask, legal: Mask | None
 ) -> Words:
-    """The labels that tokens may have: [N, W] uint64, see `kernels.scores`.
+    """Return the labels that tokens may have: [N, W] uint64, see `kernels.scores`.
 
-    numbers: [N], of sets; table: of `set_table`; begins, ends: [N], tokens that begin or end a
-    sequence; legal: see `build_lattice`; here it restricts only those.
+    numbers: [N], of sets; table: of `set_table`; begins, ends: [N], whether a token begins or ends
+    a sequence; legal: see `build_lattice`; it restricts these tokens only.
     """
     if legal is None:
         return np.take(_bits(table), numbers, axis=0)
@@ -63,7 +61,7 @@ def allowed_labels(
 
 
 def _bits(table: Mask) -> Words:
-    """Sets [R, Y] as words [R, W] uint64; that of all labels has no bits."""
+    """Return sets [R, Y] as words [R, W] uint64; the set of all labels has zero bits."""
     width = n_words(table.shape[1]) * _WORD
     padded = np.zeros((len(table), width), np.bool_)
     padded[:, : table.shape[1]] = table & ~table.all(axis=1, keepdims=True)
@@ -86,7 +84,7 @@ class Csr:
         return len(self.indptr) - 1
 
     def take(self, rows: Longs) -> "Csr":
-        """Some rows, in the given order; all rows in their own order are not copied."""
+        """Return some rows, in the given order; all rows in their order are not copied."""
         if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
             return self
         lengths = np.diff(self.indptr)[rows]
@@ -95,7 +93,7 @@ class Csr:
         return Csr(indptr, self.indices[entries])
 
     def selected(self, number: Ints, store: Memory = MEMORY) -> "Csr":
-        """Some of the columns, numbered anew; number: [O], -1 for others; store: where it goes."""
+        """Select and renumber columns; number: [O], -1 to drop; store: of the result."""
         indptr = store.zeros(len(self) + 1, np.int64)
 
         def selected(first: int, last: int) -> Ints:
@@ -109,7 +107,7 @@ class Csr:
         return Csr(indptr, store.joined(found, np.int32))
 
     def padded(self) -> Ints:
-        """The rows as a matrix, with 1 added to each number and 0 where a row has ended."""
+        """Return the rows as a matrix of numbers plus 1, padded with 0."""
         lengths = np.diff(self.indptr)
         matrix = np.zeros((len(self), int(lengths.max(initial=0))), dtype=np.int32)
         row = np.repeat(np.arange(len(self)), lengths)
@@ -117,7 +115,7 @@ class Csr:
         return matrix
 
     def transposed(self, n_columns: int) -> "Csr":
-        """The rows of each column, ascending."""
+        """Return the rows of each column, ascending."""
         col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
         col_rows = np.empty(len(self.indices), dtype=np.int32)
         transpose(self.indptr, self.indices, col_ptr, col_rows)
@@ -126,10 +124,10 @@ class Csr:
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of sequences whose forward and backward vectors are in memory at once.
+    """Consecutive sequences whose forward and backward vectors are in memory at once.
 
-    Sequences first:last, which are the tokens begin:end; offsets: [last - first + 1] int64,
-    counted from `begin`, as are all tokens that `tokens_by` returns.
+    Sequences first:last, tokens begin:end; offsets: [last - first + 1] int64, counted from
+    `begin`, as are all tokens that `tokens_by` returns.
     """
 
     first: int
@@ -140,7 +138,7 @@ class Shard:
     begins: Mask
 
     def tokens_by(self, key: Ints, n_keys: int) -> tuple[Csr, Csr]:
-        """List the shard's tokens by a key [n]: those that continue a sequence, and begin one."""
+        """List the tokens that continue, and those that begin, a sequence by a key [n]."""
         tokens = np.arange(self.end - self.begin, dtype=np.int32)
         inner, starts = tokens[~self.begins], tokens[self.begins]
         return _by_key(key[inner], inner, n_keys), _by_key(key[starts], starts, n_keys)
@@ -155,21 +153,20 @@ def _by_key(keys: Ints, members: Ints, n_keys: int) -> Csr:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Token arrays of a corpus, with a copy of each sequence whose gold labels are incomplete.
+    """Token arrays of a corpus, with a clamped lattice for each sequence with incomplete labels.
 
-    The loss of such a sequence is log Z minus the log Z over the paths that agree with what is
-    known of its labels; the copy stands for the second term: it has weight -w, and `allowed`
-    restricts it.
+    The loss of such a sequence is log Z minus log Z over the paths that agree with its known
+    labels. The clamped lattice is the second term: a copy of the sequence with weight -w and
+    restricted `allowed` labels.
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
-    sets [Q, Y]: gold labels as the corpus has them; legal: see `build_lattice`; copies [S] int64,
-    the copy of a sequence, -1 = it has none, which all come last; tests: unigram tests of a token;
-    values [M, V] float32, value_rows [N] int64, value_tests [V] int64: real values, the row of each
-    token there, and the unigram test that a column counts as; context [N];
-    ctx_tests: bigram tests of a context; test_contexts: its transpose; tokens_of: that of tests,
-    None where arrays are in files; n_tests: unigram tests O; store: where arrays are that are as
-    long as the corpus.
+    sets [Q, Y]: gold labels of the corpus; legal: see `build_lattice`; copies [S] int64, clamped
+    lattice of a sequence, -1 = none; these come last; tests: unigram features of a token; values
+    [M, V] float32, value_rows [N] int64, value_tests [V] int64: real values, row of each token, and
+    the unigram feature of each column; context [N]; ctx_tests: bigram features of a context;
+    test_contexts: its transpose; tokens_of: the transpose of `tests`, None if arrays are in files;
+    n_tests: number of unigram features O; store: of arrays that are as long as the corpus.
     """
 
     offsets: Longs
@@ -196,23 +193,23 @@ class Lattice:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens N, copies included."""
+        """Number of tokens N, including clamped lattices."""
         return len(self.labels)
 
     @property
     def n_examples(self) -> int:
-        """Number of sequences that are no copies, which come first."""
+        """Number of sequences that are not clamped lattices; they come first."""
         return len(self.copies) - int(np.count_nonzero(self.copies >= 0))
 
     @property
     def test_tokens(self) -> Csr:
-        """The tokens of a test. RAISES: SparseCRFError where the corpus is in files."""
+        """The tokens of each feature. RAISES: SparseCRFError if the corpus is in files."""
         if self.tokens_of is None:
             raise SparseCRFError(Errors.SC347.format(solver="in use"))
         return self.tokens_of
 
     def shards(self, n_tokens: int) -> list[Shard]:
-        """Cut the sequences into shards of at most so many tokens, longer sequences apart."""
+        """Cut the sequences into shards of at most so many tokens; longer sequences are alone."""
         shards = []
         for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
@@ -224,12 +221,12 @@ class Lattice:
 def build_lattice(
     corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None, unlabelled: bool = False
 ) -> Lattice:
-    """Lay a corpus out for the loss; sequences without tokens, gold labels or weight drop out.
+    """Build the lattice of a corpus, without sequences that have no tokens, gold labels or weight.
 
-    unlabelled: whether those without gold labels are kept, with a copy that takes their loss away.
-
-    The order of sequences is the lattice's own. legal: [Y + 1, Y + 1], whether label b may follow
-    label a; row Y: may begin a sequence; column Y: may end one; None = all. Gold labels are legal.
+    The lattice reorders sequences. legal: [Y + 1, Y + 1], valid transitions from label a to label
+    b; row Y: from the start; column Y: to the end; None = all; gold labels must be valid.
+    unlabelled: whether to keep sequences without gold labels; their clamped lattice cancels their
+    loss.
     """
     known, sure = corpus.with_labels()
     if unlabelled:
@@ -281,10 +278,10 @@ def _token_arrays(
     n_labels: int,
     legal: Mask | None,
 ) -> dict[str, NDArray[Any]]:
-    """The arrays [N] of a lattice by name.
+    """Return the arrays [N] of a lattice by name.
 
-    order, offsets, weights: of its sequences, copies having weights below 0; sure: whether a
-    sequence of the corpus has all of its labels; n_labels, legal: see `build_lattice`.
+    order, offsets, weights: of its sequences; clamped lattices have negative weights; sure: whether
+    all labels of a sequence of the corpus are known; n_labels, legal: see `build_lattice`.
     """
     store, n, lengths = corpus.store, int(offsets[-1]), np.diff(offsets)
     labels, gold, context = (store.zeros(n, np.int32) for _ in range(3))
@@ -315,14 +312,14 @@ def _token_arrays(
 
 
 def _edges(offsets: Longs) -> tuple[Mask, Mask]:
-    """Which tokens begin and which end a sequence: [N] bool; no sequence is empty."""
+    """Return which tokens begin, and which end, a sequence: [N] bool; no sequence is empty."""
     begins, ends = (np.zeros(int(offsets[-1]), np.bool_) for _ in range(2))
     begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
     return begins, ends
 
 
 def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
-    """The unigram tests of the tokens of sequences in the given order, whose offsets these are."""
+    """Return the unigram features of the tokens of sequences in the given order, with offsets."""
     table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
     if not store.on_disk:
         return table.take(concatenated_ranges(corpus.offsets[order], np.diff(offsets)))
@@ -330,7 +327,7 @@ def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
     runs = store.runs(offsets)
 
     def rows(first: int, last: int) -> tuple[Longs, Longs]:
-        """Where the tests of tokens begin, and how many they are."""
+        """Return the first feature of each token, and the number of its features."""
         lengths = np.diff(offsets[first : last + 1])
         tokens = concatenated_ranges(corpus.offsets[order[first:last]], lengths)
         return table.indptr[tokens], table.indptr[tokens + 1] - table.indptr[tokens]
@@ -344,7 +341,7 @@ def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:
-    """Sort sequences by their first contexts, whose matrices a cache then keeps for the next."""
+    """Sort sequences by their first contexts, so that their matrices stay in a cache."""
     lengths = np.diff(corpus.offsets)[sequences]
     keys = np.full((_SORTED_BY, len(sequences)), -1, dtype=np.int32)
     for i, key in enumerate(keys):

@@ -1,14 +1,14 @@
-"""The expected entity ratio: a penalty on how many tokens are expected to be in entities.
+"""The expected entity ratio: a penalty on the expected share of tokens in entities.
 
-Where only some entities are annotated, and nothing says what is none, the likelihood is highest if
-everything is an entity. With rho_hat the share of all N tokens that are expected to have a label of
-entities, in sequences without any gold label too, the loss has a term more,
+If only some entities are annotated, and no token is annotated as outside, the likelihood is highest
+if everything is an entity. Let rho_hat be the share of all N tokens that are expected to have an
+entity label, including sequences without any gold label. The loss has an additional term
 
     strength / 2 * N * max(0, |rho_hat - rho| - margin)^2
 
-(Effland & Collins 2021, who do not square: at their kink, where minima lie, there is no gradient to
-be certain by). Its gradient is strength * excess times the covariance of features with the number
-of such labels, which is how expectations change as all scores of these labels grow: a Hessian
+(Effland & Collins 2021, without the square: minima then lie at a kink, where the gradient proves
+nothing). Its gradient is strength * excess times the covariance of features with the number of
+entity labels: the change of expectations as all scores of these labels grow. That is a Hessian
 product along scores of tokens instead of weights (see `kernels.tangents`).
 """
 
@@ -27,10 +27,10 @@ from .workspace import Contents, Workspace
 
 @dataclass(frozen=True, eq=False)
 class EntityRatio:
-    """The term, see above.
+    """The additional term of the loss, see above.
 
-    labels: [Y] bool, those of entities; rho: the share that is aimed at, from 0 to 1; margin: how
-    far it may be missed, >= 0; strength: > 0, in nats: an entity token costs strength * excess.
+    labels: [Y] bool, entity labels; rho: target share, from 0 to 1; margin: tolerated deviation,
+    >= 0; strength: > 0, in nats: an entity token costs strength * excess.
     """
 
     labels: Mask
@@ -40,11 +40,11 @@ class EntityRatio:
 
     @property
     def identity(self) -> str:
-        """What tells it from others."""
+        """A string that identifies the term."""
         return repr((self.labels.tolist(), self.rho, self.margin, self.strength))
 
     def evaluate(self, expected: float, n_tokens: float) -> tuple[float, float]:
-        """The term, and its derivative by the expected number of entity tokens."""
+        """Return the term, and its derivative by the expected number of entity tokens."""
         difference = expected / n_tokens - self.rho
         excess = max(0.0, abs(difference) - self.margin)
         slope = math.copysign(self.strength * excess, difference)
@@ -52,10 +52,10 @@ class EntityRatio:
 
 
 class RatioLoss(WorkingLoss):
-    """The chain loss with the expected entity ratio, as a function of working weights.
+    """The chain loss with the expected entity ratio, on a working set of weights.
 
     workspace: of one shard, with all sequences; coordinates, n_unigram, origin: see `WorkingLoss`.
-    Residuals that are left in the workspace are those of the whole loss.
+    The residuals in the workspace are those of the whole loss.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RatioLoss(WorkingLoss):
         self._ratio, lattice = ratio, workspace.lattice
         self._scores = np.zeros(workspace.padded)
         self._scores[: workspace.n_labels] = ratio.labels
-        # Constrained copies come last.
+        # Clamped lattices come last.
         self._n_own = int(lattice.offsets[lattice.n_examples])
         labels, weight = lattice.labels[: self._n_own], lattice.token_weight[: self._n_own]
         self._n_tokens = float(weight.sum())
@@ -97,7 +97,7 @@ class RatioLoss(WorkingLoss):
         return value + term, gradient
 
     def _covariance(self, theta: Floats) -> Floats:
-        """Covariance [K] of features and entity labels; leaves residuals of the whole loss."""
+        """Return the covariance [K] of features and entity labels; add its residuals."""
         space, product = self.space, self.derived(HessianProduct)
         residual = space.residual.copy()
         product.prepare(theta, evaluated=True)
@@ -108,7 +108,7 @@ class RatioLoss(WorkingLoss):
         return covariance
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
-        """See `WorkingLoss.pair_terms`; besides, how the products change, times the slope."""
+        """See `WorkingLoss.pair_terms`; adds the changes of the products, times the slope."""
         yield from super().pair_terms(i, tokens)
         if self._slope != 0.0:
             vectors, product = self.vectors(i), self.derived(HessianProduct)

@@ -1,7 +1,7 @@
-"""Gradients of all potential weights, of which only violators are kept.
+"""Screening of inactive weights: gradients beyond a threshold.
 
-They are sums of residuals over the tokens of each test. Those of pairs are computed of those alone
-that can be violators, by what the marginals of single tokens tell.
+The gradients are sums of residuals over the tokens of each feature. Those of label pairs are
+computed only where the marginals of single tokens allow a violation.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ..corpus.encoded import MISSING
 from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
-    Gold,
+    GoldTokens,
     add_chosen_pairs,
     add_counts,
     add_residuals,
@@ -33,7 +33,7 @@ Found = tuple[Longs, Floats]
 
 # Potential weights whose gradients one call may write: 16 MB a thread.
 _SCREENED = 1 << 20
-# Sums of marginals agree with sums of pair marginals but for this many roots of the precision.
+# Sums of marginals and of pair marginals agree up to this many square roots of the precision.
 _SLACK = 8.0
 
 
@@ -46,13 +46,13 @@ def from_sums(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum over the sections of the corpus for all tests of chunks, and collect from the sums.
+    """Sum over the sections of the corpus for all features of chunks, and collect from the sums.
 
-    working, theta: whose residuals are in the workspace, or are put there a shard at a time where
-    the corpus is in files; chunks: of tests, few enough that a chunk's sums fit in memory;
-    n_sections: of the corpus, where it is in memory; otherwise its shards are the sections; add(i,
-    first, last, sums): adds section i to the sums [last - first, *shape] of tests; collect(first,
-    last, sums): tells what is found. RETURNS: what is found in each chunk.
+    working, theta: their residuals are in the workspace, or are computed by shard if the corpus is
+    in files; chunks: of features, so small that the sums of a chunk fit in memory; n_sections: of a
+    corpus in memory; otherwise its shards are the sections; add(i, first, last, sums): adds section
+    i to the sums [last - first, *shape] of features; collect(first, last, sums): returns the
+    results of a chunk. RETURNS: the results of each chunk.
     """
     space = working.space
 
@@ -79,7 +79,7 @@ def _from_shards(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum for consecutive chunks at once, so that each shard is evaluated once; see `from_sums`."""
+    """Do what `from_sums` does for consecutive chunks at once: each shard is evaluated once."""
     origin, workers = chunks[0][0], working.space.workers
     sums = np.zeros((chunks[-1][1] - origin, *shape))
 
@@ -95,9 +95,9 @@ def _from_shards(
 
 
 def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[Chunks]:
-    """Group consecutive chunks of tests whose sums can be held at once.
+    """Group consecutive chunks of features whose sums fit in memory at once.
 
-    sums_before(test): how many numbers the sums of all tests before it are.
+    sums_before(feature): size of the sums of all previous features.
     """
     found: list[Chunks] = []
     for chunk in chunks:
@@ -111,8 +111,8 @@ def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[
 def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
     """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
-    working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS: lists
-    of coordinates [n] int64, ascending, and gradients [n] float64.
+    working, theta: point of the gradient, after `WorkingLoss.marginals`. RETURNS: lists of
+    coordinates [n] int64, ascending, and gradients [n] float64.
     """
     space = working.space
 
@@ -133,17 +133,17 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 
 
 def _chunks(space: Workspace) -> Chunks:
-    """Cut the tests into runs of about equal work whose potential weights fit a buffer."""
+    """Cut the features into chunks of about equal work whose potential weights fit a buffer."""
     sizes = space.test_counts
-    # The mean in each test's cost keeps runs of rare tests from growing beyond twice a buffer.
+    # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
     return cut(cost, max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED)))
 
 
 class PairScreening:
-    """Finds violators among the bigram weights.
+    """Screening of bigram weights.
 
-    space: of the losses; n_unigram: what coordinates of bigram weights begin with.
+    space: of the losses; n_unigram: first coordinate of bigram weights.
     """
 
     def __init__(self, space: Workspace, n_unigram: int) -> None:
@@ -163,8 +163,8 @@ class PairScreening:
     def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
         """Find the weights whose loss gradient exceeds a threshold in magnitude.
 
-        working, theta: where it is taken, as `WorkingLoss.marginals` left it. RETURNS:
-        lists of coordinates [n] int64, ascending, and gradients [n] float64.
+        working, theta: point of the gradient, after `WorkingLoss.marginals`. RETURNS: lists of
+        coordinates [n] int64, ascending, and gradients [n] float64.
         """
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
@@ -178,11 +178,11 @@ class PairScreening:
         return found
 
     def _choose(self, working: WorkingLoss, theta: Floats, threshold: float) -> Chosen:
-        """Which pairs can have a gradient beyond a threshold."""
+        """Choose the pairs that can have a gradient beyond a threshold."""
         space, n_labels = self._space, self._space.n_labels
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
         if not working.is_bounded:
-            # Any pair can.
+            # Any pair can have a large gradient.
             threshold = -1.0
 
         def choose(first: int, last: int, counts: Floats) -> tuple[NDArray[Any], ...]:
@@ -206,17 +206,17 @@ class PairScreening:
         return Chosen(ends[0], rows, ends[1], columns, ends[2])
 
     def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
-        """Add shard i to the counts of labels of tests first:last."""
+        """Add shard i to the counts of labels of features first:last."""
         space, contexts = self._space, self._space.lattice.test_contexts
         tests = first, last, space.n_labels, ContextsOf(contexts.indptr, contexts.indices)
         residual = space.residual_of(space.shards[i])
         add_counts(*tests, self._of_shard[i], self._gold(i), residual, counts)
 
-    def _gold(self, i: int) -> Gold:
+    def _gold(self, i: int) -> GoldTokens:
         """The gold labels of shard i."""
         lattice, shard = self._space.lattice, self._space.shards[i]
         tokens = slice(shard.begin, shard.end)
-        return Gold(lattice.labels[tokens], lattice.token_weight[tokens])
+        return GoldTokens(lattice.labels[tokens], lattice.token_weight[tokens])
 
     def _screen_run(
         self,
@@ -227,7 +227,7 @@ class PairScreening:
         threshold: float,
         chunks: Chunks,
     ) -> list[Found]:
-        """Screen the chosen pairs of chunks of tests, whose contexts are given."""
+        """Screen the chosen pairs of chunks of features, given their contexts."""
         space, ptr = self._space, chosen.area_ptr
         totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
         # Areas count from the first of these totals.
@@ -245,7 +245,7 @@ class PairScreening:
     def _collect(
         self, first: int, last: int, chosen: Chosen, threshold: float, totals: Floats
     ) -> Found:
-        """The violators among the chosen pairs of tests first:last, given their gradients."""
+        """Return the violators among the chosen pairs of features first:last."""
         most = int(chosen.area_ptr[last] - chosen.area_ptr[first])
         coordinates, gradients = np.empty(most, np.int64), np.empty(most)
         n_labels, n_previous = self._space.n_labels, self._space.lattice.n_previous
@@ -259,6 +259,6 @@ def _pointers(sizes: Longs) -> Longs:
 
 
 def _sorted_by(table: Csr, key: Ints) -> Csr:
-    """Order the entries of each row of a ragged table by a key of the entry."""
+    """Sort each row of a ragged table by a key of its elements."""
     row = np.repeat(np.arange(len(table)), np.diff(table.indptr))
     return Csr(table.indptr, table.indices[np.lexsort((key[table.indices], row))])

@@ -1,7 +1,4 @@
-"""How large a problem is, and about how much memory it takes to train on it.
-
-How much memory this process may still use, where the system tells.
-"""
+"""Size of a problem, an estimate of the memory for training, and the memory that is available."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -10,18 +7,18 @@ from pathlib import Path
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .pairs import bytes_of_pairs
-from .weights import Rows
+from .weights import FeatureBlocks
 from .workspace import Workspace
 
-# Bytes for each test of a token: tests by token and tokens by test, rows, and lists made of them.
+# Bytes for each feature of a token: features by token and tokens by feature, blocks, and lists.
 _PER_OCCURRENCE = 32
 _PER_TOKEN = 80
-# Bytes for each sequence, and each test, where the rest is in files.
+# Bytes for each sequence, and each feature, if the rest is in files.
 _PER_SEQUENCE = 64
 _PER_TEST = 64
-# Weights of the working set that a sparse solver ends with, for each that is observed.
+# Size of the final working set of a sparse solver, per observed weight.
 _WORKING_SHARE = 0.4
-# Vectors of float64 that a batch solver and its loss hold, those of its history besides.
+# Vectors of float64 of a batch solver and its loss, without its history.
 _N_VECTORS = 16
 
 
@@ -29,9 +26,9 @@ _N_VECTORS = 16
 class Size:
     """The size of a problem.
 
-    n_tests, n_potential, n_observed: tests, weights, and weights of a test and a gold label or
-    label pair that occur, None where nobody has counted them; n_bytes: about what training takes at
-    its peak, besides the corpus.
+    n_tests, n_potential, n_observed: features, weights, and weights of features with gold labels or
+    pairs that occur, None if they were not counted; n_bytes: estimate of the peak memory of
+    training, without the corpus.
     """
 
     n_tests: int
@@ -40,7 +37,7 @@ class Size:
     n_bytes: int
 
     def __str__(self) -> str:
-        """All of it in words."""
+        """Return a description."""
         observed = "" if self.n_observed is None else f" and {self.n_observed} observed"
         return (
             f"{self.n_tests} tests, {self.n_potential} potential{observed} weights; "
@@ -49,14 +46,14 @@ class Size:
 
 
 def total(sizes: Sequence[Size]) -> Size:
-    """The size of problems all of whose arrays stay."""
+    """Return the total size of problems that are in memory at the same time."""
     return Size(*map(sum, zip(*map(astuple, sizes), strict=True)))
 
 
 def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> None:
-    """Refuse a problem that cannot be held in memory, and tell what to change.
+    """Check that a problem fits in memory; the message says what to change.
 
-    available: bytes, or None where it is not known.
+    available: bytes, or None if unknown.
     RAISES: SparseCRFError.
     """
     if available is None or size.n_bytes <= available:
@@ -75,15 +72,15 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
 
 
 def as_text(n_bytes: int) -> str:
-    """A number of bytes, to read."""
+    """Format a number of bytes."""
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
 
 
 def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
-    """Count, and estimate, before anything large is filled.
+    """Measure a problem, before large arrays are written.
 
-    loss: whose arrays have not been used; l1: without it all weights work; history: pairs of
-    vectors that the solver keeps.
+    loss: with unused arrays; l1: if 0, the working set is complete; history: pairs of vectors of
+    the solver.
     """
     space, lattice = loss.space, loss.space.lattice
     observed = loss.observed_coordinates()
@@ -99,13 +96,13 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
         shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
-        n_bytes += bytes_of_pairs(space, Rows(pairs, *shape))
+        n_bytes += bytes_of_pairs(space, FeatureBlocks(pairs, *shape))
     n_tests = lattice.n_tests + len(lattice.test_contexts)
     return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
 
 
 def _bytes_of_tokens(space: Workspace) -> int:
-    """What tokens and their unigram tests take: little of it where the corpus is in files."""
+    """Return the bytes of tokens and unigram features: few if the corpus is in files."""
     lattice = space.lattice
     if lattice.store.on_disk:
         sums = 8 * min(space.limits.held_sums, lattice.n_tests * space.padded)
@@ -118,9 +115,9 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
-    """Bytes that may still be used without swapping, or a limit of a container being hit.
+    """Return the bytes available without swapping or reaching a container limit.
 
-    proc, cgroups: where the system tells. RETURNS: None where it does not.
+    proc, cgroups: file systems of Linux. RETURNS: None if unknown.
     """
     found = [_of_machine(proc), *_of_groups(proc, cgroups)]
     known = [n for n in found if n is not None]
@@ -128,13 +125,13 @@ def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None
 
 
 def _of_machine(proc: Path) -> int | None:
-    """What the machine has left."""
+    """Return the available memory of the machine."""
     values = _fields(proc / "meminfo")
     return values["MemAvailable:"] * 1024 if "MemAvailable:" in values else None
 
 
 def _of_groups(proc: Path, cgroups: Path) -> list[int | None]:
-    """What control groups leave: the process's own and those around it, of either version."""
+    """Return the available memory of the control groups of the process, of either version."""
     left = []
     for line in _lines(proc / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
@@ -150,7 +147,7 @@ def _of_groups(proc: Path, cgroups: Path) -> list[int | None]:
 
 
 def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
-    """What the limit of a group leaves; pages of files that nobody reads do not count."""
+    """Return the available memory of a group; inactive file pages count as free."""
     limit, usage = (_number(group / name) for name in (limit_name, usage_name))
     if limit is None or usage is None:
         return None

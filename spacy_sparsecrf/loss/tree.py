@@ -1,9 +1,9 @@
-"""Sums over a corpus by a fixed binary tree, so that they can be divided among machines.
+"""Sums over a corpus by a fixed binary tree, so that they can be distributed among machines.
 
 The sequences are cut into a power of two of *leaves* of about equal cost, whatever the number of
 threads or machines. A leaf is summed in the order of its tokens, and leaves over the binary tree
-whose nodes are aligned ranges of 2^k leaves; a node without anything to sum contributes nothing,
-not even a zero. Who has some of the leaves tells one sum for each node of which it has all.
+whose nodes are aligned ranges of 2^k leaves. An empty node contributes nothing, not even a zero. A
+machine with some of the leaves returns one sum for each maximal node that it owns completely.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ LEAST_LEAVES = 8
 
 
 def count_leaves(n_tokens: int, leaf_tokens: int = LEAF_TOKENS) -> int:
-    """How many leaves a corpus has, a power of two; leaf_tokens: of a leaf, at most, on average."""
+    """Return the number of leaves, a power of two; leaf_tokens: average maximum of a leaf."""
     return max(LEAST_LEAVES, 1 << max(0, -(-n_tokens // leaf_tokens) - 1).bit_length())
 
 
@@ -30,7 +30,7 @@ def cut_leaves(lengths: Longs, n: int) -> Longs:
     lengths: [S] int64, tokens of each sequence of the whole corpus.
     RETURNS: [n + 1] int64: leaf i is the sequences ptr[i]:ptr[i + 1].
     """
-    # A sequence without tokens counts too.
+    # A sequence without tokens has a cost too.
     ends = np.cumsum(lengths + 1, dtype=np.int64)
     goals = np.arange(1, n, dtype=np.int64) * (int(ends[-1]) if len(ends) else 0)
     # A sequence belongs to the leaf in which its middle is, and numbers stay integers.
@@ -40,7 +40,7 @@ def cut_leaves(lengths: Longs, n: int) -> Longs:
 
 
 def maximal_subtrees(first: int, last: int) -> list[tuple[int, int]]:
-    """The nodes, as ranges of leaves in order, that make up leaves first:last and no more."""
+    """Return the largest nodes, as ranges of leaves in order, that make up leaves first:last."""
     found = []
     while first < last:
         size = 1 << ((last - first).bit_length() - 1)
@@ -51,10 +51,9 @@ def maximal_subtrees(first: int, last: int) -> list[tuple[int, int]]:
 
 
 class TreeSum:
-    """Sums arrays of one shape over the tree, as they come; it holds few of them at once.
+    """Sum arrays of one shape over the tree as they arrive, holding few of them at once.
 
-    They are added to each other in place, where they can be written to: not what came from another
-    process.
+    Writable arrays are added in place; arrays of another process are not writable.
     """
 
     def __init__(self) -> None:
@@ -62,16 +61,16 @@ class TreeSum:
         self._sums: list[Floats] = []
 
     def add(self, leaf: int, partial: Floats) -> None:
-        """Add the sum of a node, given its first leaf, which is behind all before."""
+        """Add the sum of a node, given its first leaf; leaves must ascend."""
         self._close(leaf)
         self._leaves.append(leaf)
         self._sums.append(partial)
 
     def _close(self, leaf: int | None) -> None:
-        """Add up the nodes that a leaf is behind; None: all of them."""
+        """Sum the nodes that end before a leaf; None: all of them."""
         leaves, sums = self._leaves, self._sums
         while len(sums) > 1:
-            # The higher the bit in which two leaves differ, the higher is the node they share.
+            # The higher the bit in which two leaves differ, the higher their common node.
             if leaf is not None and leaves[-2] ^ leaves[-1] > leaves[-1] ^ leaf:
                 return
             leaves.pop()
@@ -82,7 +81,7 @@ class TreeSum:
                 sums[-1] = sums[-1] + added
 
     def total(self) -> Floats | None:
-        """The sum of all that was added; None where nothing was."""
+        """Return the sum of all arrays; None if there were none."""
         self._close(None)
         return self._sums[0] if self._sums else None
 

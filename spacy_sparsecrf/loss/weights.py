@@ -1,8 +1,8 @@
-"""Working weights by test: of frequent tests as vectors, and of real-valued features.
+"""Weights of the working set by feature: feature blocks, frequent features, real-valued features.
 
-The score of a label is sum_v x_t[v] W[v, y] more for real values x, which a dense matrix has, and
-the gradient of W[v, y] is the sum over tokens of x_t[v] (p(y_t = y) - [gold]). A feature is a
-unigram test without tokens in the tables of tests: only what sums over tokens comes from that.
+Real values x, a dense matrix, add sum_v x_t[v] W[v, y] to the score of a label, and the gradient of
+W[v, y] is the sum over tokens of x_t[v] (p(y_t = y) - [gold]). A real-valued feature is numbered as
+a unigram feature without tokens.
 """
 
 from copy import copy
@@ -17,16 +17,17 @@ from ..parallel import Chunks, cut
 from .lattice import Csr, Floats, Longs, concatenated_ranges
 from .workspace import Workspace
 
-# What a weight of its own, and a row of them, cost in elements of a vector.
+# Cost of a single weight, and of a feature block, in elements of a vector.
 _WEIGHT_COST = 8
 _ROW_COST = 16
 
 
-class Rows:
-    """Working weights of one kind, grouped by test: a *row* is a test that has any.
+class FeatureBlocks:
+    """Unigram or bigram weights of the working set, by feature.
 
-    tests: [R] int32; ptr: [R + 1] int64; places: [K] uint32 (numba tests the sign of
-    other indices), y, or y' * Yp + y for pairs: a weight's place in a row or matrix of scores.
+    tests: [R] int32, features with weights; ptr: [R + 1] int64, weights of a block; places: [K]
+    uint32 (numba tests the sign of other indices), y, or y' * Yp + y for pairs: position of a
+    weight in a row or matrix of scores.
     """
 
     def __init__(
@@ -46,56 +47,56 @@ class Rows:
     def of(
         self, table: Csr, first: int = 0, last: int | None = None, store: Memory = MEMORY
     ) -> Csr:
-        """The rows first:last in each line of a table of tests; store: where these go."""
+        """Return the blocks first:last in each row of a table of features; store: of the result."""
         last = len(self) if last is None else last
         number = np.where((self.number >= first) & (self.number < last), self.number, -1)
         return table.selected(number.astype(np.int32), store)
 
     def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
-        """Runs of the rows from `first` of about equal cost; sizes: [R], items each row sums."""
+        """Cut the blocks from `first` on by cost; sizes: [R], items that each block sums."""
         cost = (sizes * np.diff(self.ptr))[first:]
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
 
-class Heads:
-    """The *heads*: the first rows, whose weights a table holds for all labels, mostly zeros.
+class FrequentFeatures:
+    """Frequent features: the first blocks, stored as dense vectors over labels, mostly zeros.
 
-    Most of a token's weights are of few tests, as tests are numbered by descending frequency.
+    Features are numbered by descending frequency: few features have most occurrences.
 
-    space: for its lattice and type; rows: the unigram weights; n_tokens: [R], tokens of each
-    row.
-    table: [H, Yp] of the workspace's precision; tokens: heads of each token; n_rows: how many rows
-    are heads; n_weights: how many weights these have, which come first.
+    space: for its lattice and dtype; rows: unigram feature blocks; n_tokens: [R], tokens of each
+    block.
+    table: [H, Yp], in the precision of the workspace; tokens: frequent features of each token;
+    n_rows: H; n_weights: number of their weights, which come first.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, n_tokens: Longs) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks, n_tokens: Longs) -> None:
         gains = n_tokens * (_WEIGHT_COST * np.diff(rows.ptr) + _ROW_COST - space.padded)
         most = space.limits.table_bytes // (8 * space.padded)
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
-        self.n_rows = n_heads = int(np.argmax(saved))
-        self.n_weights = int(rows.ptr[n_heads])
-        self.tokens = rows.of(space.lattice.tests, 0, n_heads, space.lattice.store)
-        self.table = np.zeros((n_heads, space.padded), space.dtype)
-        row = np.repeat(np.arange(n_heads), np.diff(rows.ptr[: n_heads + 1]))
+        self.n_rows = n_frequent = int(np.argmax(saved))
+        self.n_weights = int(rows.ptr[n_frequent])
+        self.tokens = rows.of(space.lattice.tests, 0, n_frequent, space.lattice.store)
+        self.table = np.zeros((n_frequent, space.padded), space.dtype)
+        row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
 
     def fill(self, theta: Floats) -> None:
-        """Write the heads' weights, the first of theta [K], into the table."""
+        """Write the weights, the first of theta [K], into the table."""
         self.table.reshape(-1)[self._places] = theta[: self.n_weights]
 
     def gradient(self, sums: Floats) -> Floats:
-        """The gradient [n_weights] from residuals that were summed by label, [H, Yp]."""
+        """Return the gradient [n_weights] from sums of residuals, [H, Yp]."""
         gradient: Floats = sums.reshape(-1)[self._places]
         return gradient
 
 
-class OriginHeads(Heads):
-    """Heads beside all rows, with what is added to their weights, which no one moves.
+class OriginFeatures(FrequentFeatures):
+    """Frequent features with the origin of the weights, which solvers do not change.
 
-    space, rows: see `Heads`; origin: [K] float64, of the unigram weights.
+    space, rows: see `FrequentFeatures`; origin: [K] float64, of the unigram weights.
     """
 
-    def __init__(self, space: Workspace, rows: Rows, origin: Floats) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks, origin: Floats) -> None:
         lattice = space.lattice
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
@@ -108,13 +109,13 @@ class OriginHeads(Heads):
 
 
 class ValueWeights:
-    """Working weights of real values.
+    """Weights of real-valued features in the working set.
 
-    space: for its lattice and residuals; rows: the unigram weights, those of values among them.
-    columns: [R] int64, of the values that have weights; table: [R, Yp] float64, for all labels.
+    space: for its lattice and residuals; rows: unigram feature blocks, including real values.
+    columns: [R] int64, values with weights; table: [R, Yp] float64, for all labels.
     """
 
-    def __init__(self, space: Workspace, rows: Rows) -> None:
+    def __init__(self, space: Workspace, rows: FeatureBlocks) -> None:
         self._space = space
         tests = space.lattice.value_tests
         numbers = rows.number[tests]
@@ -130,7 +131,7 @@ class ValueWeights:
         return len(self.table)
 
     def with_table_of_its_own(self) -> "ValueWeights":
-        """The same weights, with a table of its own."""
+        """Return the same weights with a new table."""
         other = copy(self)
         other.table = np.zeros_like(self.table)
         return other
@@ -142,7 +143,7 @@ class ValueWeights:
     def score(self, begin: int, first: int, last: int, scores: NDArray[np.floating]) -> bool:
         """Write the scores of tokens first:last of the shard that begins at token `begin`.
 
-        scores: [tokens of the shard, Yp], out. RETURNS: whether there are any, all others are 0.
+        scores: [tokens of the shard, Yp], out. RETURNS: whether scores were written.
         """
         lattice = self._space.lattice
         if not len(self):
@@ -159,7 +160,7 @@ class ValueWeights:
             gradient[self._weights] = sums.reshape(-1)[self._places]
 
     def count(self, counts: Floats) -> None:
-        """Write what the gold labels have of the weights into the counts of all [K]."""
+        """Write the observed counts of the weights into the counts of all [K]."""
         if len(self):
             lattice, sums = self._space.lattice, np.zeros(self.table.shape)
             features = Values(lattice.values, lattice.value_rows, self.columns)
@@ -175,8 +176,8 @@ class ValueWeights:
         def add(first: int, last: int) -> Floats:
             sums = np.zeros(self.table.shape)
             features = Values(lattice.values, lattice.value_rows, self.columns)
-            gold = lattice.labels, lattice.token_weight
-            value_curvatures(first, last, features, *gold, space.residual, sums)
+            given = features, lattice.token_weight, space.residual
+            value_curvatures(first, last, *given, sums)
             return sums
 
         of_chunks = space.workers.map(add, _chunks(space, self.table.size))
@@ -185,7 +186,7 @@ class ValueWeights:
 
 
 def sum_residuals(space: Workspace, columns: Longs) -> Floats:
-    """The gradient of values for all labels, [R, Yp], from the workspace's residuals.
+    """Return the gradient of values for all labels, [R, Yp], from the residuals in the workspace.
 
     columns: [R] int64, of the values.
     """
@@ -202,7 +203,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 
 
 def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
-    """The weights of values whose gradient exceeds a threshold in magnitude, among all.
+    """Return the potential weights of values whose gradient exceeds a threshold in magnitude.
 
     RETURNS: coordinates [n] int64, and gradients [n] float64.
     """
@@ -216,7 +217,7 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
 
 
 def _chunks(space: Workspace, size: int) -> Chunks:
-    """Cut the tokens; size: of a chunk's sums."""
+    """Cut the tokens into chunks; size: of the sums of a chunk."""
     limits = space.limits
     n_chunks = min(limits.n_chunks, max(1, limits.sums_bytes // (8 * max(1, size))))
     return cut(np.ones(space.lattice.n_tokens, np.int64), n_chunks)

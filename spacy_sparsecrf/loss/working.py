@@ -1,4 +1,4 @@
-"""The chain loss as a function of working weights: value and gradient."""
+"""The chain loss on a working set of weights: value and gradient."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -8,54 +8,54 @@ import numpy as np
 
 from ..kernels.expectations import (
     count_gold,
+    frequent_curvature,
     gather_unigrams,
-    head_curvature,
     infer_chunk,
     unigram_curvature,
 )
 from ..kernels.layout import (
+    BatchOrder,
     Columns,
-    ContextRows,
+    ContextBlocks,
     Sequences,
     Tables,
     TokensBy,
     Unigrams,
     Vectors,
-    Walk,
 )
-from ..kernels.pair_expectations import count_gold_pairs
+from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
-from .weights import Heads, OriginHeads, Rows, ValueWeights
-from .workspace import Contents, Spares, Workspace, in_sequence
+from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
+from .workspace import Contents, Spares, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
 
-# Weights of which a copy is kept, to know where marginals were evaluated.
+# Up to so many weights, the point at which marginals were evaluated is copied.
 _MAX_KEPT = 1 << 22
 
 
-class Shifted:
-    """A loss whose solvers move what is added to an origin, [K] float64, or [0] for zero.
+class OffsetLoss:
+    """A loss whose solvers optimise an offset from an origin, [K] float64, or [0] for zero.
 
-    is_divided: whether others have the sequences.
+    is_divided: whether the sequences are partitioned among workers.
     """
 
     is_divided = False
     origin: Floats
 
     def model_weights(self, theta: Floats) -> Floats:
-        """The weights of the model, [K], where a solver is at theta [K]."""
+        """Return the weights of the model, [K], for weights theta [K] of a solver."""
         return theta + self.origin if len(self.origin) else theta
 
 
-class WorkingLoss(Shifted):
-    """Value and gradient of the loss at working weights.
+class WorkingLoss(OffsetLoss):
+    """Value and gradient of the loss on a working set.
 
-    coordinates: [K] int64, ascending (see `chain`); n_unigram: how many potential coordinates
-    are unigram weights; stochastic: whether it serves a stochastic solver; origin: [K] float64 w0,
-    None for zeros: all weights that solvers move are v, and those of the model w0 + v.
+    coordinates: [K] int64, ascending (see `chain`); n_unigram: number of potential unigram weights;
+    stochastic: whether for a stochastic solver; origin: [K] float64 w0, None for zeros: solvers
+    optimise v, and the weights of the model are w0 + v.
     """
 
     def __init__(
@@ -74,21 +74,27 @@ class WorkingLoss(Shifted):
         self._gradients = Spares(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
-        self.unigram = Rows(coordinates[: self.split], n_labels, 1, padded, lattice.n_tests)
+        self.unigram = FeatureBlocks(
+            coordinates[: self.split], n_labels, 1, padded, lattice.n_tests
+        )
         pairs, n_tests = coordinates[self.split :] - n_unigram, len(lattice.test_contexts)
-        self.bigram = Rows(pairs, n_labels, lattice.n_previous, padded, n_tests)
+        self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_tests)
         n_tokens = workspace.test_counts[self.unigram.tests]
-        # Stochastic descent moves its weights too often for a copy of them.
-        self.heads = Heads(workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens)
+        # Stochastic descent changes weights too often for a dense copy of them.
+        self.frequent = FrequentFeatures(
+            workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens
+        )
         if stochastic and len(self.origin):
-            self.heads = OriginHeads(workspace, self.unigram, self.origin[: self.split])
-        self.token_rows = self.unigram.of(lattice.tests, self.heads.n_rows, store=lattice.store)
+            self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
+        self.token_blocks = self.unigram.of(
+            lattice.tests, self.frequent.n_rows, store=lattice.store
+        )
         self.values = ValueWeights(workspace, self.unigram)
         of_pairs = self.origin[self.split :]
         self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
         n_chunks = workspace.limits.n_chunks
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
-        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.heads.n_rows)
+        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.frequent.n_rows)
 
     @property
     def n_examples(self) -> int:
@@ -96,7 +102,7 @@ class WorkingLoss(Shifted):
         return self.space.lattice.n_examples
 
     def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
-        """What a solver makes of the loss, made once: it has nothing but settings and states."""
+        """Return make(loss), made once: solvers themselves have only settings and states."""
         if make not in self._derived:
             self._derived[make] = make(self)
         found: DerivedT = self._derived[make]
@@ -104,7 +110,7 @@ class WorkingLoss(Shifted):
 
     @cached_property
     def tables(self) -> Tables:
-        """All sequences, constrained copies last, and where the weights of their tokens are."""
+        """All sequences, clamped lattices last, and the index of their weights."""
         lattice, pairs = self.space.lattice, self.pairs
         sequences = Sequences(
             self.space.n_labels,
@@ -118,24 +124,24 @@ class WorkingLoss(Shifted):
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
         rows = self.bigram.of(lattice.ctx_tests)
-        context_rows = ContextRows(lattice.context, rows.indptr, rows.indices)
-        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_rows)
+        context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
+        return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
     def _unigrams_of(self, begin: int, end: int) -> Unigrams:
-        """Where the unigram weights of tokens begin:end are."""
+        """Return the index of the unigram weights of tokens begin:end."""
         return Unigrams(
             self.split,
-            self.heads.tokens.indptr[begin : end + 1],
-            self.heads.tokens.indices,
-            self.heads.table,
-            self.token_rows.indptr[begin : end + 1],
-            self.token_rows.indices,
+            self.frequent.tokens.indptr[begin : end + 1],
+            self.frequent.tokens.indices,
+            self.frequent.table,
+            self.token_blocks.indptr[begin : end + 1],
+            self.token_blocks.indices,
             self.unigram.ptr,
             self.unigram.places,
         )
 
     def shard(self, i: int) -> Tables:
-        """The sequences of shard i, and where the unigram weights of its tokens are."""
+        """Return the sequences of shard i, and the index of their weights."""
         shard, whole = self.space.shards[i], self.tables.sequences
         begin, end = shard.begin, shard.end
         own = whole._replace(
@@ -150,18 +156,18 @@ class WorkingLoss(Shifted):
         return self.tables._replace(sequences=own, unigrams=self._unigrams_of(begin, end))
 
     def _columns(self, i: int) -> Columns:
-        """The tokens of rows in section i of the corpus."""
+        """Return the tokens of feature blocks in section i of the corpus."""
         columns = self.space.columns[i]
         tokens = columns.tokens
         return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
 
     def _section(self, i: int) -> Tables:
-        """The sequences of section i of the corpus: of a shard where it is in files, else all."""
+        """Return the sequences of section i: of a shard if the corpus is in files, else all."""
         return self.shard(i) if self.space.by_shard else self.tables
 
     @cached_property
     def observed(self) -> Floats:
-        """Empirical counts O [K] of the working weights: minus the gradient at no expectation."""
+        """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
         for i in range(len(space.columns)):
             section = self._section(i), self._columns(i), counts[: self.split]
@@ -173,7 +179,7 @@ class WorkingLoss(Shifted):
 
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
-        """Which weights have empirical counts, few where all potential weights work; the counts."""
+        """Weights with observed counts, few if the working set is complete, and the counts."""
         places = np.flatnonzero(self.observed)
         return places, self.observed[places]
 
@@ -181,18 +187,18 @@ class WorkingLoss(Shifted):
         """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
 
         theta: [K] float64, weights of `coordinates`.
-        RETURNS: the value, infinite where no path has a positive probability in the workspace's
-            precision, and the gradient [K].
+        RETURNS: the value, infinite if all paths underflow in the precision of the workspace, and
+            the gradient [K].
         """
         space = self.space
         places, counts = self._gold
         weights = self.model_weights(theta)
-        self.heads.fill(weights)
+        self.frequent.fill(weights)
         self.values.fill(weights)
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
-        # So many weights are never screened; a copy would take a tenth of the time.
+        # So many weights are never screened; a copy would add a tenth to the time.
         kept = len(theta) <= _MAX_KEPT or space.by_shard
         space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
@@ -200,9 +206,9 @@ class WorkingLoss(Shifted):
         return value, gradient
 
     def gradient_there(self, contents: Contents) -> Floats:
-        """The gradient [K] at the weights at which another loss was evaluated, all of them ours.
+        """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
-        contents: the other's, which are in the workspace: nothing is inferred again.
+        contents: of the other loss, in the workspace: inference is not repeated.
         """
         other, space = contents.owner, self.space
         theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
@@ -217,7 +223,7 @@ class WorkingLoss(Shifted):
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:
-        """Leave marginals and potentials at theta [K] in the workspace, if they are not there."""
+        """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
         if contents is None or not contents.are_of(self, theta):
             self.value_and_grad(theta)
@@ -225,48 +231,48 @@ class WorkingLoss(Shifted):
         return contents
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian, where marginals are in the workspace.
+        """Approximate the diagonal of the Hessian from the marginals in the workspace.
 
-        Of a unigram weight sum_t p (1 - p), of a bigram weight its expected count, which is no
-        less: tokens count as if they were independent.
+        For a unigram weight sum_t p (1 - p), for a bigram weight its expected count, an upper
+        bound: as if tokens were independent.
 
-        gradient: [K] float64, of the loss at the point where marginals were evaluated last, on
-        these coordinates or others. RETURNS: [K] float64, >= 0.
+        gradient: [K] float64, at the point where marginals were evaluated last, by this loss or
+        another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
         sections: Iterable[int] = (0,)
         if space.by_shard and space.contents is not None:
             sections = space.contents.visit()
-        sums = np.zeros(self.heads.table.shape)
+        sums = np.zeros(self.frequent.table.shape)
         for i in sections:
             section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
             space.workers.map(unigram_curvature, self._tail_chunks, *section)
             for shard in (i,) if space.by_shard else range(len(space.shards)):
-                for of_chunk in self._head_curvature(shard):
+                for of_chunk in self._frequent_curvature(shard):
                     sums += of_chunk
-        curvature[: self.heads.n_weights] = self.heads.gradient(sums)
+        curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
 
-    def _head_curvature(self, i: int) -> list[Floats]:
-        """Of each chunk of shard i the variances of labels, summed by head: [H, Yp]."""
+    def _frequent_curvature(self, i: int) -> list[Floats]:
+        """Return label variances of each chunk of shard i, summed by frequent feature: [H, Yp]."""
         space, tables = self.space, self.shard(i)
         residual = space.residual_of(space.shards[i])
 
         def run(first: int, last: int) -> Floats:
-            sums, row = np.zeros(self.heads.table.shape), np.zeros(space.padded)
-            head_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
+            sums, row = np.zeros(self.frequent.table.shape), np.zeros(space.padded)
+            frequent_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
             return sums
 
         return space.workers.map(run, space.chunks[i])
 
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
-        """Visit the shards, each with its residuals at the point evaluated last in the workspace.
+        """Iterate over the shards, with the residuals of the last point in the workspace.
 
-        theta: [K], that point; vectors: whether its forward and backward vectors, of which the
-        workspace holds those of one shard at a time, are to be there too.
+        theta: [K], that point; vectors: whether forward and backward vectors of the shard, of which
+        the workspace contains one shard at a time, are needed too.
         """
         space = self.space
         again = len(space.shards) > 1 and (vectors or space.by_shard)
@@ -275,24 +281,24 @@ class WorkingLoss(Shifted):
                 self.infer(theta, i)
             yield i
             space.lattice.store.release()
-        # Inference has left marginals of this very point.
+        # The workspace contains marginals of this point.
         space.contents = Contents(self, theta)
 
     def infer(self, theta: Floats, i: int) -> list[Floats]:
-        """Infer shard i, in an order that reads matrices seldom; leaves residuals.
+        """Infer shard i in interleaved batches, and compute residuals.
 
-        RETURNS: of each chunk the sums of residuals of the heads, [H, Yp].
+        RETURNS: for each chunk, the residuals summed by frequent feature, [H, Yp].
         """
-        return self._infer(theta, i, self.pairs.walks[i], self.space.chunks[i], True)
+        return self._infer(theta, i, self.pairs.batch_orders[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Infer only these chunks of the sequences of shard i; leaves marginals."""
+        """Infer these chunks of the sequences of shard i, and compute marginals."""
         whole = chunks == self.space.chunks[i]
-        walk = self.pairs.walks[i] if whole else in_sequence(self.space.shards[i])
-        self._infer(theta, i, walk, chunks, False)
+        batch = self.pairs.batch_orders[i] if whole else sequential_order(self.space.shards[i])
+        self._infer(theta, i, batch, chunks, False)
 
     def vectors(self, i: int) -> Vectors:
-        """What inference writes of shard i, in the workspace."""
+        """Return views of the workspace for the vectors of shard i."""
         space = self.space
         shard, psi = space.shards[i], self.pairs.potentials.psi
         scratch = np.empty(psi.shape[1:], space.dtype)
@@ -301,34 +307,34 @@ class WorkingLoss(Shifted):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a gradient is expected less observed counts, by which it is bounded."""
+        """Whether the gradient is bounded by expected and observed counts."""
         return True
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
-        """What gradients of pairs are sums of, products alpha_{t-1} (x) backward_t, of shard i.
+        """Iterate over the products alpha_{t-1} (x) backward_t of the pair gradients of shard i.
 
         tokens: of the shard, by context.
-        YIELDS: tokens, vectors, and whether gold pairs are to be subtracted.
+        YIELDS: tokens, vectors, and whether to subtract gold pairs.
         """
         yield tokens, self.vectors(i), True
 
     def _infer(
-        self, theta: Floats, i: int, walk: Walk, chunks: Chunks, residuals: bool
+        self, theta: Floats, i: int, batch: BatchOrder, chunks: Chunks, residuals: bool
     ) -> list[Floats]:
         space, shard = self.space, self.space.shards[i]
         tables, pairs = self.shard(i), self.pairs.arrays
         vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
-        walk = walk._replace(scored=len(self.values) > 0)
-        # For a stochastic solver the origin is in the heads.
+        batch = batch._replace(scored=len(self.values) > 0)
+        # For a stochastic solver, the table of frequent features contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
 
         def run(first: int, last: int) -> Floats:
             tokens = int(shard.offsets[first]), int(shard.offsets[last])
             self.values.score(shard.begin, *tokens, space.backward)
-            sums = np.zeros(self.heads.table.shape)
-            # Of its own, as chunks run beside each other.
+            sums = np.zeros(self.frequent.table.shape)
+            # A new scratch, as chunks run in parallel.
             own = vectors._replace(scratch=np.empty_like(vectors.scratch))
-            run_of = first, last, tables, pairs, theta, own, walk
+            run_of = first, last, tables, pairs, theta, own, batch
             infer_chunk(*run_of, log_z, residuals, sums)
             return sums
 
@@ -337,7 +343,7 @@ class WorkingLoss(Shifted):
     def _infer_all(self, theta: Floats) -> Floats:
         """Infer all shards, and return the gradient [K]."""
         space = self.space
-        gradient, sums = self._gradients.take(), np.zeros(self.heads.table.shape)
+        gradient, sums = self._gradients.take(), np.zeros(self.frequent.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):
@@ -348,7 +354,7 @@ class WorkingLoss(Shifted):
             space.lattice.store.release()
         if not space.by_shard:
             self.gather(0, gradient)
-        gradient[: self.heads.n_weights] = self.heads.gradient(sums)
+        gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.gradient(gradient)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
@@ -357,12 +363,12 @@ class WorkingLoss(Shifted):
     def gather(self, i: int, gradient: Floats) -> None:
         """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
-        Those of heads, and of values, are left out. The first section overwrites what is there.
+        Except of frequent features and real values. The first section overwrites the gradient.
         """
         self._gather_rows(i, gradient, self._tail_chunks)
 
     def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
-        """The same for chunks of rows, whether or not they are heads."""
+        """Do what `gather` does for chunks of feature blocks, frequent or not."""
         space = self.space
         given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(

@@ -1,7 +1,7 @@
-"""Arrays that successive working losses share, and how the corpus is cut and gone through.
+"""Arrays that successive working losses share, and the order in which the corpus is processed.
 
-Limits tell where the loss goes over from one way of computing to another: whichever way is taken,
-results are the same but for rounding, and only time and memory change.
+Limits choose between algorithms and sizes: they change time and memory, and results only by
+rounding.
 """
 
 import sys
@@ -14,27 +14,27 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
 from ..kernels.indexing import transpose
-from ..kernels.layout import TokensBy, Walk
+from ..kernels.layout import BatchOrder, TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
 
 
 class Limits(NamedTuple):
-    """What is held or worked on at a time, and what the rule for pair potentials weighs.
+    """Sizes of work items and buffers, and parameters of the cost model of pair potentials.
 
-    shard_bytes: of forward and of backward vectors each; more are computed in shards.
-    n_chunks: into how many parts work is cut, whatever the number of threads, so that sums do not
-    depend on that. span: tokens of one matrix whose pair products one thread sums. together: how
-    many sequences go in a wave (see `walks`). table_bytes: of the heads' weights, which, as each
-    chunk's sums of their gradient, stay in a cache. sums_bytes: of the sums of real values of all
-    chunks, which are held at once. held_sums, held_pairs: numbers that screening holds at once,
-    where the corpus is in files and anywhere: 512 MB each. merged: keys that are merged at once, at
-    the least. least_tokens: that a thread descends over.
-    shares: a test belongs to matrices where it occurs at one of these shares of the tokens, at
-    least. entry, entry_exp: what an entry costs, and to exponentiate it, in units of one matrix
-    element's three products (forward, backward, expectation), which took 0.35 ns. With one context,
-    entries win where about 97 % of the pairs are zero (49 labels) or 95 % (443). matrix_bytes: that
-    matrices may take; beyond, tests become entries whatever it costs; entry_bytes: so may entries.
+    shard_bytes: of forward and of backward vectors each; more are computed in shards. n_chunks:
+    parts into which work is cut, whatever the number of threads, so that sums do not depend on it.
+    span: tokens of one matrix whose pair products one thread sums. together: sequences of an
+    interleaved batch. table_bytes: of the weights of frequent features, which stay in a cache, as
+    do the sums of their gradient. sums_bytes: of the sums of real values of all chunks. held_sums,
+    held_pairs: numbers that screening holds at once, if the corpus is in files, and always: 512 MB
+    each. merged: keys that are merged at once, at least. least_tokens: of a thread of stochastic
+    descent. shares: shares of the tokens from which a feature can belong to matrices. correction,
+    correction_exp: cost of a sparse correction, and of its exponential, in units of the three
+    products with one matrix element (forward, backward, expectation), 0.35 ns. With one context,
+    corrections win if about 97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes:
+    limit for matrices, beyond which features become corrections at any cost; correction_bytes:
+    limit for corrections.
     """
 
     shard_bytes: int = 1 << 27
@@ -48,10 +48,10 @@ class Limits(NamedTuple):
     merged: int = 1 << 20
     least_tokens: int = 256
     shares: tuple[float, ...] = (np.inf, 1.0, 1 / 16, 1 / 128, 1 / 1024, 0.0)
-    entry: float = 20.0
-    entry_exp: float = 40.0
+    correction: float = 20.0
+    correction_exp: float = 40.0
     matrix_bytes: int = 1 << 30
-    entry_bytes: int = 3 << 30
+    correction_bytes: int = 3 << 30
 
 
 LIMITS = Limits()
@@ -61,14 +61,14 @@ _ALONE = [np.empty(0)]
 _UNUSED = sys.getrefcount(_ALONE[0])
 _MOST_SPARE = 2
 
-# Where a matrix takes more, it does not stay in a near cache, and a whole chunk goes together.
+# A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
 LARGE_BYTES = 1 << 16
 
 
-class Columns:
-    """The tokens of tests in a section of the corpus: all of it, or a shard where it is in files.
+class FeatureColumns:
+    """The tokens of features in a section: the whole corpus, or a shard if it is in files.
 
-    tests: [C] int32, ascending, those that have any; None for all tests; tokens: of each of these,
+    tests: [C] int32, ascending, features with tokens; None for all; tokens: of each of these,
     counted from the first token of the section.
     """
 
@@ -77,7 +77,7 @@ class Columns:
         self.tokens = tokens
 
     def of(self, wanted: Ints) -> Ints:
-        """The lines [n] of `tokens` that wanted tests [n] have, -1 for none."""
+        """Return the rows [n] of `tokens` for features [n], -1 for none."""
         if self._tests is None:
             return wanted
         line = np.searchsorted(self._tests, wanted)
@@ -85,7 +85,7 @@ class Columns:
         return np.where(known, line, -1).astype(np.int32)
 
     def between(self, first: int, last: int) -> tuple[int, Ints]:
-        """The first line of tests first:last, and those of these tests that have one."""
+        """Return the first row of features first:last, and the features that have one."""
         if self._tests is None:
             return first, np.arange(first, last, dtype=np.int32)
         begin, end = np.searchsorted(self._tests, (first, last))
@@ -94,21 +94,21 @@ class Columns:
 
 @dataclass(frozen=True)
 class Contents:
-    """Whose marginals, or vectors, a workspace holds.
+    """Owner of the marginals, or vectors, in a workspace.
 
-    owner: what inferred them; theta: [K] float64, the weights at which, None where not kept.
+    owner: object that inferred them; theta: [K] float64, its weights, None if not stored.
     """
 
     owner: Any
     theta: Floats | None
 
     def visit(self) -> Iterator[int]:
-        """Visit the shards of a corpus in files; see `WorkingLoss.visit`."""
+        """Iterate over the shards of a corpus in files; see `WorkingLoss.visit`."""
         shards: Iterator[int] = self.owner.visit(self.theta)
         return shards
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
-        """Whether these are an owner's, at weights [K]."""
+        """Return whether they belong to an owner at weights [K]."""
         return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
 
 
@@ -137,11 +137,10 @@ class Workspace:
     """Token arrays that successive working losses share.
 
     alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of `precision`; log_z: [S], scales, norms: [tokens of the largest shard]
-    float64. contents: whose marginals they are, None where they are nobody's. Where the corpus is
-    in files, residual is of one shard, as alpha and backward are. columns: the tokens of tests, of
-    the whole corpus, or of each shard where it is in files; test_counts: [O] int64, tokens of a
-    test.
+    multiple of 8, all of dtype `precision`; if the corpus is in files, residual is of one shard;
+    log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these, or
+    None; columns: the tokens of features, of the whole corpus, or of each shard if it is in files;
+    test_counts: [O] int64, tokens of a feature.
     """
 
     def __init__(
@@ -178,14 +177,14 @@ class Workspace:
             self.test_counts[tests] += lengths[first : first + len(tests)]
 
     def residual_of(self, shard: Shard) -> NDArray[np.floating]:
-        """The rows of `residual` that a shard's tokens have."""
+        """Return the rows of `residual` of the tokens of a shard."""
         begin = 0 if self.by_shard else shard.begin
         return self.residual[begin : begin + shard.end - shard.begin]
 
-    def _columns(self) -> list[Columns]:
+    def _columns(self) -> list[FeatureColumns]:
         lattice = self.lattice
         if not self.by_shard:
-            return [Columns(None, lattice.test_tokens)]
+            return [FeatureColumns(None, lattice.test_tokens)]
         found = []
         for shard in self.shards:
             indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
@@ -196,17 +195,17 @@ class Workspace:
             tests = np.flatnonzero(np.diff(col_ptr))
             ends = np.append(col_ptr[tests], col_ptr[-1])
             own = lattice.store.kept((tests.astype(np.int32), ends, tokens))
-            found.append(Columns(own[0], Csr(own[1], own[2])))
+            found.append(FeatureColumns(own[0], Csr(own[1], own[2])))
             lattice.store.release()
         return found
 
 
 class MatrixTokens:
-    """A shard's tokens by the matrix and by the context of their potentials.
+    """The tokens of a shard by the matrix and by the context of their potentials.
 
-    by_matrix, by_context: those that continue and that begin a sequence; spans [P, 2]: runs of the
-    former of matrices with many tokens, which threads share, those of matrix m being
-    mat_spans[m]:mat_spans[m + 1].
+    by_matrix, by_context: tokens that continue, and that begin, a sequence; spans [P, 2]: parts of
+    the former for matrices with many tokens, which threads process in parallel; those of matrix m
+    are mat_spans[m]:mat_spans[m + 1].
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class MatrixTokens:
 
 
 def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
-    """The tokens of a shard by a key [n] below n_keys, where a store keeps them."""
+    """Return the tokens of a shard by a key [n] below n_keys, kept by a store."""
     inner, starts = shard.tokens_by(key, n_keys)
     return TokensBy(*store.kept((inner.indptr, inner.indices, starts.indptr, starts.indices)))
 
@@ -239,21 +238,23 @@ def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
     return mat_spans, np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
-def in_sequence(shard: Shard) -> Walk:
-    """One sequence after another."""
+def sequential_order(shard: Shard) -> BatchOrder:
+    """Return the order of one sequence after another."""
     lengths = np.diff(shard.offsets)
     order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
-    return Walk(_marked(order, shard.begins), 1, False)
+    return BatchOrder(_marked(order, shard.begins), 1, False)
 
 
-def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints) -> Walk:
-    """The first tokens of some sequences of a chunk, then their second, and so on, by matrix.
+def interleaved_order(
+    shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints
+) -> BatchOrder:
+    """Return the order of interleaved batches: first tokens by matrix, second tokens, and so on.
 
-    A few sequences go together: where contexts are many, their matrices are still in a near cache
-    on the way back.
+    Batches are small: with many contexts, their matrices are still in a near cache in the backward
+    pass.
 
-    chunks: runs of sequences that cover the shard; together: how many sequences of a chunk at a
-    time; context: [n] int32, of the shard's tokens; matrix_of: [C] int32, of contexts.
+    chunks: runs of sequences that cover the shard; together: sequences of a batch; context: [n]
+    int32, of the tokens of the shard; matrix_of: [C] int32, of contexts.
     """
     lengths = np.diff(shard.offsets)
     sizes = [
@@ -268,9 +269,9 @@ def in_waves(shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
     order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
     first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
-    return Walk(_marked(order - first, shard.begins[order]), together, False)
+    return BatchOrder(_marked(order - first, shard.begins[order]), together, False)
 
 
 def _marked(order: Longs, begins: Mask) -> Ints:
-    """Mark those tokens [n] of an order that begin sequences."""
+    """Mark the tokens [n] of an order that begin sequences."""
     return np.where(begins, ~order, order).astype(np.int32)

@@ -1,1 +1,1 @@
-"""What was learnt: active weights by hash, their names, what they say, and their files."""
+"""Models: active weights by hash, their names, and their files."""

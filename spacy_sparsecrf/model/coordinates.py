@@ -1,4 +1,4 @@
-"""What coordinates of weights are called in a model, and back."""
+"""Coordinates of weights and keys of a model, both ways."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

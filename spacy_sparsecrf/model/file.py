@@ -7,7 +7,7 @@ bytes 16-47  BLAKE2b digest (32 bytes) of everything that follows and of bytes 0
 header       JSON, no key twice: "meta" and, for each array, its name, dtype and length
 arrays       little-endian, in the header's order, each at a multiple of 8 bytes, zeros between them
 
-The digest tells a damaged file, not one that was made to do harm: `schema` checks all that is read.
+The digest detects damage, not malicious files: `schema` checks all that is read.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import Errors, SparseCRFError
 from ..schema import (
     MAX_JSON,
-    Field,
+    SchemaField,
     check,
     check_bounds,
     check_distinct,
@@ -45,16 +45,16 @@ FIRST = "first."  # in front of the names of the tables of a first model
 # and clusters of labels.
 PACKED = ("keys", "counts", "previous", "labels", "values")
 _WEIGHTS = {
-    "unigram.keys": Field("<u8", "O", rises=True),
-    "unigram.counts": Field("<u2 <u4", "O", sums="K"),
-    "unigram.previous": Field("<u2", "none"),
-    "unigram.labels": Field("<u2", "K", below="outcomes"),
-    "unigram.values": Field("", "K"),
-    "bigram.keys": Field("<u8", "P", rises=True),
-    "bigram.counts": Field("<u2 <u4", "P", sums="L"),
-    "bigram.previous": Field("<u2", "L", below="Y+1"),
-    "bigram.labels": Field("<u2", "L", below="Y"),
-    "bigram.values": Field("", "L"),
+    "unigram.keys": SchemaField("<u8", "O", rises=True),
+    "unigram.counts": SchemaField("<u2 <u4", "O", sums="K"),
+    "unigram.previous": SchemaField("<u2", "none"),
+    "unigram.labels": SchemaField("<u2", "K", below="outcomes"),
+    "unigram.values": SchemaField("", "K"),
+    "bigram.keys": SchemaField("<u8", "P", rises=True),
+    "bigram.counts": SchemaField("<u2 <u4", "P", sums="L"),
+    "bigram.previous": SchemaField("<u2", "L", below="Y+1"),
+    "bigram.labels": SchemaField("<u2", "L", below="Y"),
+    "bigram.values": SchemaField("", "L"),
 }
 _VALUES = {"float32": "<f4", "float64": "<f8"}
 
@@ -161,7 +161,7 @@ def check_meta(meta: dict[str, Any]) -> None:
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
-    """What stands in front of the names of tables: of a first model, if there is one, and last "".
+    """Prefixes of the names of tables: that of a first-stage model, if there is one, and last "".
 
     arrays: by name, of `check_arrays`, or not checked yet.
     """

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..atomic_write import write_files
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from ..schema import told
-from ..writing import write_files
 from .file import (
     FIRST,
     FORMAT_VERSION,
@@ -127,10 +127,10 @@ class CRFModel:
 
     labels: strings, their position is the label id; with the start label, their ids have 16 bits.
     dtype: "float32" or "float64", how weights are stored. kind: "chain", "maxent" or "memm" (see
-    `loss.local`). bounds: of clusters of labels, see `loss.parts`: the first label of each and the
-    number of labels, empty for none; the unigram weights of cluster c are those of a label of the
-    id Y + c. first: of two stages the first model, with the same labels, dtype, kind and bounds:
-    tests of this one may read what it says (see `features.stacking`).
+    `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first label of
+    each and the number of labels, empty for none; the unigram weights of cluster c are those of a
+    label of the id Y + c. first: of two stages the first model, with the same labels, dtype, kind
+    and bounds: tests of this one may read what it says (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -166,7 +166,7 @@ class CRFModel:
         return self.labels, self.unigram, self.bigram
 
     def is_made_of(self, content: tuple[object, ...]) -> bool:
-        """Whether labels and weights are still those that `content` was."""
+        """Return whether labels and weights are still those that `content` was."""
         labels, unigram, bigram = content
         return labels is self.labels and unigram is self.unigram and bigram is self.bigram
 

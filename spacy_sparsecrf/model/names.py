@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SparseCRFWarning, Warnings
-from ..schema import Field, check
+from ..schema import SchemaField, check
 
 ALWAYS = "always"
 PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
@@ -89,7 +89,7 @@ def write_name(parts: Iterable[Part]) -> str:
 
 
 def _has_texts(test: str) -> bool:
-    """Whether a test reads texts only, of digits too."""
+    """Return whether a feature reads texts only, also of digits."""
     return test.startswith("cluster(")
 
 
@@ -171,12 +171,12 @@ def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
 
 
 def pattern_key(literals: Sequence[str]) -> str:
-    """What the hashes of a pattern's features depend on besides the values."""
+    """Return the text that hashes of a pattern's features depend on, without the values."""
     return json.dumps(literals, ensure_ascii=False)
 
 
 class NamedTest(NamedTuple):
-    """What a name says.
+    """The contents of a name.
 
     key: canonical text of the template or pattern, which is hashed; values: that it reads; text:
     of the template or pattern, for messages.
@@ -201,7 +201,7 @@ def read_test(name: str) -> NamedTest:
 
 
 def read_test_parts(name: str) -> list[Part]:
-    """The tests of templates and their values that a name tells of; none where it is another's."""
+    """The features of templates and their values in a name; none for other names."""
     try:
         return read_name(name)
     except ValueError:
@@ -303,5 +303,5 @@ def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
         raise ValueError("a line is no hash and name")
     shown = "".join(line[:16] for line in lines)
     keys = np.frombuffer(bytes.fromhex(shown), ">u8").astype(np.uint64)
-    check({"hashes": keys}, {"hashes": Field("<u8", "O", rises=True)}, {"O": len(lines)})
+    check({"hashes": keys}, {"hashes": SchemaField("<u8", "O", rises=True)}, {"O": len(lines)})
     return keys, np.fromiter((line[17:] for line in lines), object, len(lines))

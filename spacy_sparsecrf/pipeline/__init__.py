@@ -1,7 +1,7 @@
-"""Components that know spaCy's pipe life cycle."""
+"""Components with spaCy's pipe life cycle."""
 
 from spacy.util import registry
 
-from ..registry import hang_on
+from ..registry import attach_to
 
-hang_on(registry)
+attach_to(registry)

@@ -1,11 +1,10 @@
-"""Annotations of gold Docs that are handed to predicted ones, by name, so that features see them.
+"""Annotations of gold Docs that are copied to predicted ones, by name, so that features see them.
 
 `tag`, `pos`, `morph`, `lemma` and `dep` (labels of arcs, no heads) of tokens; `sents`, where
 sentences begin; `ents`; `spans`, of all groups, or `spans(key)`, of one; and `_.name`, an extension
-attribute of tokens. Where both Docs have the same words everything is handed over. Where they have
-others, so is what aligns: of a token the value of its gold token, or that which all of its gold
-tokens have; spans and entities, then without ids, that begin and end where predicted tokens do. Of
-the rest nothing is said.
+attribute of tokens. If both Docs have the same words, everything is copied. Otherwise only what
+aligns is copied: the value of a token's gold token, or the value that all of its gold tokens share,
+and spans and entities, without ids, that begin and end at boundaries of predicted tokens.
 """
 
 import re
@@ -30,7 +29,7 @@ _EXTENSION = re.compile(r"_\.(?P<name>\w+)")
 
 @dataclass(frozen=True)
 class Annotations:
-    """What is to be handed over.
+    """The annotations to copy.
 
     attributes: spaCy's names of attributes of tokens; ents: whether entities are; groups: keys of
     span groups, None for all; extensions: names of extension attributes of tokens.
@@ -61,7 +60,7 @@ class Annotations:
         of_spans = None if "spans" in listed else tuple(groups)
         return cls(tuple(attributes), "ents" in listed, of_spans, tuple(extensions))
 
-    def hand_over(self, example: Example) -> None:
+    def copy_to_predicted(self, example: Example) -> None:
         """Write annotations of the gold Doc to the predicted one.
 
         RAISES: SparseCRFError for an extension attribute that is not registered.
@@ -69,15 +68,15 @@ class Annotations:
         if self == Annotations():
             return
         same = have_same_words(example.predicted, example.reference)
-        self._hand_attributes(example, same)
+        self._copy_attributes(example, same)
         if self.ents and not same:
             _align_entities(example)
-        self._hand_spans(example, same)
+        self._copy_spans(example, same)
         for name in self.extensions:
-            _hand_extension(example, name, same)
+            _copy_extension(example, name, same)
 
-    def _hand_attributes(self, example: Example, same: bool) -> None:
-        """Hand attributes of tokens over, and with the same words entities, which are such too."""
+    def _copy_attributes(self, example: Example, same: bool) -> None:
+        """Copy attributes of tokens; with the same words also entities, which are attributes."""
         entities = OF_ENTITIES if self.ents and same else ()
         attributes: list[int | str] = [*self.attributes, *entities]
         if not attributes:
@@ -89,7 +88,7 @@ class Annotations:
             values = np.array(columns, dtype=np.uint64).T
         example.predicted.from_array(attributes, values)
 
-    def _hand_spans(self, example: Example, same: bool) -> None:
+    def _copy_spans(self, example: Example, same: bool) -> None:
         predicted, gold = example.predicted, example.reference.spans
         for key in gold if self.groups is None else self.groups:
             if key in gold:
@@ -113,12 +112,12 @@ def _aligned(example: Example, attribute: str) -> list[int]:
     if attribute != SENT_START:
         return [value or 0 for value in example.get_aligned(attribute)]
     starts = example.get_aligned_sent_starts()  # type: ignore[no-untyped-call]
-    # What spaCy reads below zero is that no sentence begins there.
+    # spaCy reads a value below zero as: no sentence begins here.
     return [0 if start is None else 1 if start else 2**64 - 1 for start in starts]
 
 
 def _align_entities(example: Example) -> None:
-    """Hand over the entities, and the tokens outside of any, that align."""
+    """Copy the entities, and the tokens outside of any, that align."""
     ents, tags = example.get_aligned_ents_and_ner()
     outside = [example.predicted[i : i + 1] for i, tag in enumerate(tags) if tag == "O"]
     example.predicted.set_ents(list(ents), outside=outside, default="missing")
@@ -129,8 +128,8 @@ def _copy_of(span: Span, doc: Doc) -> Span:
     return Span(doc, span.start, span.end, label=span.label, **ids)
 
 
-def _hand_extension(example: Example, name: str, same: bool) -> None:
-    """Hand the values of an extension attribute over, unless it is computed from the Doc.
+def _copy_extension(example: Example, name: str, same: bool) -> None:
+    """Copy the values of an extension attribute, unless it is computed from the Doc.
 
     RAISES: SparseCRFError if it is not registered.
     """
@@ -144,5 +143,5 @@ def _hand_extension(example: Example, name: str, same: bool) -> None:
         at = [token.i] if same else example.alignment.x2y[token.i].tolist()
         found = [values[i] for i in at]
         if found and found[0] is not default and all(each == found[0] for each in found[1:]):
-            # A pipe may change a list in place: gold is not to change with it.
+            # A pipe may change a list in place, which must not change the gold value.
             token._.set(name, deepcopy(found[0]))

@@ -1,4 +1,4 @@
-"""Which batches of spaCy's loop a component learns from: its own, or the loop's."""
+"""The batches of spaCy's loop, and whether a component learns from them (online training)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -38,17 +38,17 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     raise SparseCRFError(Errors.SC218)
 
 
-def is_on_batches(setup: Setup, nlp: Language | None) -> bool:
-    """Whether to train on the batches of spaCy's loop instead of on a corpus that is read before.
+def is_online(setup: Setup, nlp: Language | None) -> bool:
+    """Whether to train on the batches of spaCy's loop instead of on a corpus read before.
 
     nlp: the pipeline, or None.
     RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
-        the config's batcher would hand over a single example of each epoch.
+        the config's batcher yields a single example of each epoch.
     """
     endless = is_endless(nlp)
     if endless and not setup.solver.streaming:
         raise SparseCRFError(Errors.SC204.format(name=setup.name))
-    wanted: bool = endless or getattr(setup.solver, "on_batches", False)
+    wanted: bool = endless or getattr(setup.solver, "online", False)
     if wanted and batcher_of(nlp) == ONE_STEP:
         raise SparseCRFError(Errors.SC381.format(name=setup.name))
     return wanted
@@ -68,11 +68,11 @@ def batcher_of(nlp: Language | None) -> str | None:
     return batcher.get("@batchers") if isinstance(batcher, dict) else None
 
 
-def warn_of_rare_rows(name: str, nlp: Language | None) -> None:
-    """Warn where `spacy train` would evaluate after many iterations only, as by its own defaults.
+def warn_of_rare_evaluations(name: str, nlp: Language | None) -> None:
+    """Warn if `spacy train` evaluates only after many iterations, as its defaults say.
 
-    name: of a component that is not trained on batches. Other components, whose steps are short,
-    may ask for that; and who calls `nlp.update` looks at scores at will.
+    name: of a component with batch training. There is no warning if other components are trained
+    too, whose steps are short, or without a corpus, where the caller evaluates at will.
     """
     if nlp is None or not names_corpus(nlp):
         return
@@ -89,7 +89,7 @@ def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
 
 
 def names_corpus(nlp: Language) -> bool:
-    """Whether a config tells of a training corpus: its reader has a path, or needs none."""
+    """Whether a config has a training corpus: its reader has a path, or needs none."""
     config = nlp.config.interpolate()
     try:
         corpus = dot_to_object(config, config["training"]["train_corpus"])
@@ -99,7 +99,7 @@ def names_corpus(nlp: Language) -> bool:
 
 
 def is_quiet(nlp: Language | None) -> bool:
-    """Whether the config of a pipeline wants no rows of training on the console."""
+    """Whether the config of a pipeline turns the console output of training off."""
     logs = _training_block(nlp).get("logger")
     return isinstance(logs, dict) and logs.get("console_output") is False
 

@@ -1,6 +1,6 @@
 """The component: spaCy's pipe life cycle around a corpus, a solver and a model.
 
-A component that is only made does not import numba: helpers do, when they train or predict.
+Creating a component does not import numba: helpers import it to train or predict.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,26 +19,38 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, renamed
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
-from ..model import patching
-from ..model.explanation import ModelExplanation, explain_model
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
-from . import storage
+from . import add_ons
+from . import serialization as storage
+from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import is_quiet
-from .compiling import Job, check_strings, checked, make_label_ids
-from .links import LinkRecord
+from .encoding import (
+    Job,
+    check_strings,
+    checked,
+    make_label_ids,
+    open_store,
+    with_template_tree,
+)
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .session import Seen, Session, within_memory
-from .settings import Settings, Setup
+from .scorers import check_score_weights
+from .settings import ComponentSettings, Setup
 from .stacking import read_first
-from .starting import Earlier, check_setup, open_store, resume_learner, start_run, with_kin
-from .upstream import Expected, annotated, warn_of_missing, warn_of_skew
+from .training_state import (
+    InitialModels,
+    Seen,
+    Session,
+    resume_online,
+    start_run,
+    within_memory,
+)
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
@@ -47,7 +59,7 @@ if TYPE_CHECKING:
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
-class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
+class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
@@ -67,14 +79,14 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._session = Session()
         self._names = Names()
         if self.settings.decoding.scores:
-            # Docs that other processes have annotated come with values only.
+            # Docs that other processes have annotated have values, but no registered extensions.
             add_extension(Token, score_extension(self.name))
             if self.target.score_name is not None:
                 add_extension(Span, self.target.score_name)
 
     @property
     def setup(self) -> Setup:
-        """What the component consists of, but for what it has learnt."""
+        """The parts of the component, without what it has learnt."""
         parts = self.name, self.features, self.target, self.solver, self.settings
         return Setup(*parts, self.engine)
 
@@ -89,22 +101,23 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         labels: Sequence[str] | None = None,
         init_weights: str | Path | None = None,
         checkpoint: str | Path | None = None,
-        corpus_dir: str | Path | None = None,
+        cache_dir: str | Path | None = None,
         shards: Sequence[str] = (),
+        corpus_dir: str | Path | None = None,
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
         get_examples: returns the training examples; all of them are held as arrays, or, where
-            training is on batches, read for labels and a first step only. Without any gold label
+            training is online, read for labels and a first step only. Without any gold label
             there is no training run, and `update` raises.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: those of the examples, sorted, with those added.
         init_weights: path of weights to continue from, see `load_weights`.
-        checkpoint: path of a file, to which each step (on batches: each evaluation) writes where
-            training stands; if it is there, training goes on from it, and the first updates
-            tell what they told before.
-        corpus_dir: path of a directory; what is as long as the corpus is then kept in files there
-            instead of in memory (see `open_store`).
+        checkpoint: path of a file, to which each step (online: each evaluation) writes the state
+            of training; if it exists, training resumes from it, and the first updates return the
+            losses that they returned before.
+        cache_dir: path of a directory; arrays as long as the corpus are then kept in files there
+            instead of in memory (see `open_store`); corpus_dir: its former name.
         shards: paths of .spacy files, also with * and **, that together are the training examples,
             in this order, in place of those of get_examples; they are read by the reader of
             [training] train_corpus.
@@ -115,18 +128,19 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.watch_compilation(progress.TRAINING_KERNELS)
         setup = self.setup
         start, names = storage.load_weights(init_weights, self.name)
-        own = self.settings.learning.prior or None
-        prior, more = storage.load_weights(own, self.name, storage.PRIOR)
+        prior, more = storage.load_weights(self.settings.learning.prior, self.name, storage.PRIOR)
         known = storage.labels_of(prior, start)
         label_ids = make_label_ids(setup, labels, self.label_data, known)
-        check_setup(setup, nlp)
-        store = open_store(setup, corpus_dir, nlp)
-        named = self.settings.names or self.settings.learning.stack.folds > 0
-        record = NameRecord.of(self.features, store) if named else None
-        read = with_kin(setup, record or self.features)
+        self.settings.learning.check_trainable(self.name)
+        check_score_weights(self.name, self.target, nlp)
+        block = f"initialize.components.{self.name}"
+        cache_dir = renamed(block, "corpus_dir", "cache_dir", corpus_dir, cache_dir, None)
+        store = open_store(setup, cache_dir, nlp)
+        record = NameRecord.of(self.features, store) if self.settings.needs_names else None
+        read = with_template_tree(setup, record or self.features)
         if self.settings.model == "graph":
-            read = LinkRecord(read, self.settings.edges)
-            names.add(read.names)
+            read = linked = add_ons.graphs().record_links(read, self.settings.edges)
+            names.add(linked.names)
         seen = Seen()
         examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
@@ -142,8 +156,8 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._names = names
         namer = record and compiled.record_of(record)
         self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen)
-        earlier = Earlier(start, prior, checkpoint)
-        with progress.task("Preparing training"):
+        earlier = InitialModels(start, prior, checkpoint)
+        with progress.progress("Preparing training"):
             run = start_run(setup, read, record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
@@ -162,20 +176,21 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        Or, where training is on batches (max_epochs = -1, or the solver's `on_batches`), learn
-        from the examples, which are not looked at otherwise.
+        Online training (max_epochs = -1, or the solver's `online`) learns from the examples, which
+        are ignored otherwise. The first update of a loaded component calls `resume_training`.
 
         drop: not used; sgd: if given, `finish_update` is called.
-        losses: the objective is assigned to it, not added; on batches the batch's loss is added,
-            each example's being that before its own step (the Perceptron's: wrong labels).
+        losses: the objective is assigned to it, not added; in online training the batch's loss is
+            added, where each example's loss is that before its own step (the Perceptron's: wrong
+            labels).
         RETURNS: the losses.
-        RAISES: SparseCRFError if there is nothing to learn from, an unknown label in a batch, or
-            if the objective or weights stop being finite.
+        RAISES: SparseCRFError if there is no training data, a batch has an unknown label, or the
+            objective or weights stop being finite.
         """
-        validate_examples(examples, "SparseCRF.update")
+        validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
         examples = list(examples)
-        if self._session.is_new and self.model.n_active and not self._resume(examples):
+        if self._session.is_new and self.model.n_active and not self.resume_training(examples):
             losses.setdefault(self.name, 0.0)
             return losses
         losses[self.name] = self._session.update(self.name, examples, losses.get(self.name, 0.0))
@@ -183,16 +198,19 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.finish_update(sgd)
         return losses
 
-    def _resume(self, examples: Sequence[Example]) -> bool:
-        """Learn from batches from here on, around the weights that there are.
+    @within_memory
+    def resume_training(self, examples: Iterable[Example]) -> bool:
+        """Begin online training from the component's weights, around which the penalty is.
 
-        RETURNS: whether that has begun: not where no token of the first batch has a gold label.
+        examples: a first batch, from which `update` learns, not this method.
+        RETURNS: whether training has begun: not if no token of the batch has a gold label.
+        RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
         """
         self._refresh()
-        learner = resume_learner(self.setup, examples, self.model)
-        if learner is not None:
-            self._session.begin(self.name, learner, None)
-        return learner is not None
+        run = resume_online(self.setup, list(examples), self.model)
+        if run is not None:
+            self._session.begin(self.name, run, None)
+        return run is not None
 
     def finish_update(self, sgd: Any) -> None:
         """Allow the next iteration. The solver needs no optimizer."""
@@ -215,10 +233,10 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         return self._session.training_run(self.name)
 
     def end_training(self, model: CRFModel, l1: float) -> None:
-        """End the training run, with a model that it has had, learnt with a penalty l1."""
+        """End the training run with one of its models, learnt with a penalty l1."""
         self._session = replace(self._session, training=None, decoder=None, stale=False)
         self.model = model
-        self.settings = replace(self.settings, l1=l1)
+        self.settings = self.settings.model_copy(update={"l1": l1})
 
     def _refresh(self) -> None:
         """Bring the model up to date with the training run and with labels added since."""
@@ -231,9 +249,10 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Prediction
 
     @within_memory
-    def predict(self, docs: Iterable[Doc]) -> Predictions:
+    def predict(self, docs: Iterable[Doc], *, forced: bool = True) -> Predictions:
         """Find the labels, without changing the Docs.
 
+        forced: whether to keep annotation that is set, unless [components.NAME] overwrite = true.
         RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
             probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
@@ -242,6 +261,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
         decoders, reader = self._decoders(), self._reader()
+        reader = reader._replace(overwrite=reader.overwrite or not forced)
         if not self._session.warned and self.settings.sequences != "docs":
             self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
         if isinstance(decoders, ChainDecoders):
@@ -249,10 +269,10 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         return predict(decoders, reader, docs)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate Docs; while there is a training run, which evaluates, they are counted."""
+        """Annotate Docs; during a training run, which evaluates, report progress."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
-        is_evaluation = self._session.training is not None or self._session.learner is not None
-        return progress.followed(docs, "Predicting", "docs") if is_evaluation else docs
+        is_evaluation = self._session.training is not None or self._session.online is not None
+        return progress.track(docs, "Predicting", "docs") if is_evaluation else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -266,25 +286,25 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         store_scores(self.name, docs, scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score Examples by the scorer, which gets to know of the target's settings too."""
-        with progress.task("Scoring"):
+        """Score Examples by the scorer, which also gets the target's settings."""
+        with progress.progress("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
-    def predict_by(self, settings: Settings) -> None:
-        """Predict by other settings from here on; all that are not of prediction are to stay."""
+    def predict_by(self, settings: ComponentSettings) -> None:
+        """Replace the settings of prediction; all others must stay."""
         self.settings = settings
         self._session.decoder = None
 
     def check_one_chain(self) -> None:
-        """Refuse what is told of one chain only. RAISES: SparseCRFError where there are more."""
+        """Check that there is one chain of labels. RAISES: SparseCRFError if there are more."""
         if self.target.chains(self.label_data):
             raise SparseCRFError(Errors.SC423.format(name=self.name))
 
     @property
     def _overwrite(self) -> bool:
-        # `spacy find-threshold` puts the threshold into `cfg`, and gives the Docs that it has
-        # annotated with the last one: what is set there is not to be kept.
+        # `spacy find-threshold` puts the threshold into `cfg`, and passes Docs annotated with the
+        # last threshold: that annotation must not be kept.
         return self.settings.overwrite or "threshold" in self.cfg
 
     def _reader(self) -> Reader:
@@ -325,7 +345,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the target tells users: labels of tokens, or types of entities or spans."""
+        """The labels that users see: labels of tokens, or types of entities or spans."""
         return self.target.names_of(self.label_data)
 
     @property
@@ -361,32 +381,39 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Weights
 
-    def explain(self, n: int = 10) -> ModelExplanation:
-        """Explain the model: its transitions, and the n strongest tests for and against labels."""
+    def explain(self, n: int = 10) -> Any:
+        """Explain the model: its transitions, and the n strongest tests for and against labels.
+
+        RETURNS: a `ModelExplanation`.
+        """
         names = self._named()  # which brings the model up to date
-        return explain_model(self.model, names, constant_tests(self.features), n)
+        constant = constant_tests(self.features)
+        return add_ons.explanation().explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:
-        """Write the weights as lines of text, see `patching`."""
+        """Write the weights as lines of text, see `analysis.edit_weights`."""
         names = self._named()
-        return patching.dump(self.model, names)
+        return add_ons.edit_weights().dump(self.model, names)
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
-        """Change weights by lines of text, see `patching`; nothing changes if one is refused.
+        """Change weights by lines of text, see `analysis.edit_weights`.
+
+        Nothing changes if a line is refused.
 
         path: of the lines' file, for messages; replace: whether weights that no line is about are
-        removed. RETURNS: number of changes. A training run that goes on knows nothing of them.
+        removed. RETURNS: number of changes. They do not reach a training run that continues.
         RAISES: SparseCRFError that names file and line.
         """
         names = self._named()
         known = hash_names, templates_by_kind(self.features)
-        patched = patching.patch(self.model, lines, path, *known, replace=replace)
+        patch = add_ons.edit_weights().patch
+        patched = patch(self.model, lines, path, *known, replace=replace)
         self.model = patched.model
         names.add(patched.names)
-        return patched.n_changes
+        return int(patched.n_changes)
 
     def _named(self) -> Names:
-        """The names of tests, with those that training has made active."""
+        """The names of features, including those that training has made active."""
         self._refresh()
         storage.add_names(self._names, self._session.record, self.model)
         return self._names
@@ -416,7 +443,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         if "vocab" not in exclude:
             self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_bytes(bytes_data, exclude=exclude)
         clusters, names = (
@@ -426,7 +453,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._take_loaded(clusters, names, exclude)
         return self
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRF":
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         super().from_disk(path, exclude=exclude)
         clusters, names = (
@@ -453,3 +480,7 @@ class SparseCRF(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Pickle and copy with the weights of the training run so far, but not the run."""
         self._named()
         return super().__reduce__()
+
+
+# The class's former name.
+SparseCRF = SparseCRFPipe

@@ -14,7 +14,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 from srsly.msgpack import msgpack_decoders
 
-from ..progress import followed
+from ..progress import track
 from .annotations import Annotations, have_same_words
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
@@ -46,7 +46,7 @@ def make_annotated_corpus(
     return AnnotatedCorpus(reader, handed, gold_tokens, keep, augmented=augmenter is not None)
 
 
-class _Kept(NamedTuple):
+class _KeptCorpus(NamedTuple):
     """Gold Docs in memory.
 
     vocab: theirs; files: paths, times of change and sizes of the files they come from.
@@ -61,7 +61,7 @@ class _Kept(NamedTuple):
 class AnnotatedCorpus:
     """Reads Examples from .spacy files, whose gold Docs it keeps for the next time.
 
-    Gold Docs of all readings are the same objects; predicted Docs are made anew each time, as
+    Gold Docs of all readings are the same objects; predicted Docs are created each time, as
     pipes write to them. With an augmenter, which may write to gold Docs, they are copies.
 
     reader: spaCy's, which has path, gold_preproc, max_length, limit and augmenter.
@@ -74,21 +74,21 @@ class AnnotatedCorpus:
     gold_tokens: bool
     keep: bool
     augmented: bool
-    _kept: _Kept | None = field(default=None, init=False, repr=False)
+    _kept: _KeptCorpus | None = field(default=None, init=False, repr=False)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
-        RAISES: SparseCRFError for an extension attribute to hand over that is not registered.
+        RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
-        shown = followed(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
+        shown = track(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
         for gold in shown:
             for example in self._examples(nlp, gold):
-                self.annotations.hand_over(example)
+                self.annotations.copy_to_predicted(example)
                 yield example
 
     def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
-        """The Example of a gold Doc, or those that the augmenter makes of it."""
+        """The Example of a gold Doc, or the Examples that the augmenter makes of it."""
         if not self.augmented:
             yield Example(self._predicted(nlp, gold), gold)
             return
@@ -102,7 +102,7 @@ class AnnotatedCorpus:
                 yield augmented
 
     def _predicted(self, nlp: Language, gold: Doc) -> Doc:
-        """A Doc without annotation. spaCy takes gold words too where it cannot know the text."""
+        """A Doc without annotation; spaCy also uses gold words where the text is not known."""
         if self.gold_tokens or self.reader.gold_preproc or gold.has_unknown_spaces:
             return _with_words_of(gold, nlp.vocab)
         return nlp.make_doc(gold.text)
@@ -126,7 +126,7 @@ class AnnotatedCorpus:
                 if self.keep:
                     docs.append(doc)
         if self.keep:
-            self._kept = _Kept(vocab, files, docs)
+            self._kept = _KeptCorpus(vocab, files, docs)
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""

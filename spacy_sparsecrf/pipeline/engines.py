@@ -7,15 +7,16 @@ from typing import Protocol
 
 from spacy.training import Example
 
-from ..parallel import LocalTeam
+from ..parallel import LocalWorkerPool
 from ..registry import crf_engines
-from .compiling import Compiled, Job, compile_corpus
+from .add_ons import partitioning
+from .encoding import EncodedExamples, Job, encode_corpus
 
 
 class Engine(Protocol):
-    """What reads a corpus, and holds it while it is learnt from."""
+    """Reads a corpus, and holds it during training."""
 
-    def compile(self, examples: Iterable[Example], job: Job) -> Compiled:
+    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
         """Read a corpus; examples: of it, which need not be looked at where it is in files."""
         ...
 
@@ -25,16 +26,17 @@ class Engine(Protocol):
 class Threads:
     """The threads of this process, as many as the component's `n_threads` says."""
 
-    def compile(self, examples: Iterable[Example], job: Job) -> Compiled:
-        """Read the examples (see `compile_corpus`), or divide the corpus that is in shards.
+    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
+        """Read the examples (see `encode_corpus`), or divide the corpus that is in shards.
 
         RAISES: SparseCRFError also for settings with which no corpus can be divided.
         """
         if not job.shards:
-            return compile_corpus(examples, job.read, job.setup, job.label_ids, job.store)
-        # Imports numba.
-        from .gathering import divide
-
+            return encode_corpus(examples, job.read, job.setup, job.label_ids, job.store)
         # A vocab of its own, as others have: ours learns no words, so that all that is saved is
         # the same bytes.
-        return divide(job, job.setup.settings.n_threads, lambda make: LocalTeam(1, deepcopy(make)))
+        n_threads = job.setup.settings.n_threads
+        found: EncodedExamples = partitioning().divide(
+            job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make))
+        )
+        return found

@@ -1,7 +1,7 @@
 """The factories: a label for each token, named entities, and spans such as chunks.
 
-spaCy imports all factories whenever it makes a pipeline, this one or another: what a component is
-made of is imported when one is made.
+spaCy imports all factories whenever it makes a pipeline, with this component or without: the parts
+of a component are imported when one is made.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.language import Language
 
+from ..errors import renamed
 from ..features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
 from ..targets.base import Target
 
 if TYPE_CHECKING:
-    from .component import SparseCRF
+    from .component import SparseCRFPipe
 
-# The block [components.NAME.learning]; see `learning_settings`.
+# The block [components.NAME.learning]; see `settings`.
 DEFAULT_LEARNING: dict[str, Any] = {
     "min_freq": 1,
     "observed_only": False,
@@ -62,12 +63,12 @@ COMMON: dict[str, Any] = {
         "thresholds": {},
     },
     "learning": DEFAULT_LEARNING,
-    "names": True,
+    "store_feature_names": True,
 }
 
 
 class Factory(NamedTuple):
-    """What a factory has of its own: what its target writes, and how that is read and scored.
+    """The settings in which factories differ: the target, its features, and its scores.
 
     templates: of the features, None for those that are the default of templates; l1, l2: the
     penalty.
@@ -83,7 +84,7 @@ class Factory(NamedTuple):
 
     @property
     def default_config(self) -> dict[str, Any]:
-        """The config of a component where the user says nothing."""
+        """The config of a component with no settings of the user."""
         features: dict[str, Any] = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
         if self.templates is not None:
             features["templates"] = list(self.templates)
@@ -140,40 +141,52 @@ def make_sparse_crf(
     threshold: float,
     decoding: dict[str, Any],
     learning: dict[str, Any],
-    names: bool,
+    store_feature_names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
-) -> "SparseCRF":
-    """Create a sparse CRF; its target tells what it learns, by default tags of tokens.
+    names: bool | None = None,
+) -> "SparseCRFPipe":
+    """Create a sparse CRF, which learns the annotation of its target, by default tags of tokens.
 
     Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
-    factory's weights are fixed. See `Settings` for the settings, and `SparseCRF` for what features
-    and solver are; engine: see `Engine`.
+    factory's weights are fixed. See `ComponentSettings` for the settings, and `SparseCRFPipe` for
+    what features and solver are; engine: see `Engine`; names: the former name of
+    `store_feature_names`.
 
     spaCy checks a config against the arguments, which hence are the keys of the block.
     """
-    from .component import SparseCRF
-    from .links import parse
-    from .settings import DecodingSettings, LearningSettings, Settings, Setup, read_inference
-
-    settings = Settings(
-        model=model,
-        clusters=clusters,
-        edges=parse(name, edges),
-        inference=read_inference(name, inference),
-        l1=l1,
-        l2=l2,
-        sequences=sequences,
-        dtype=dtype,
-        precision=precision,
-        n_threads=n_threads,
-        overwrite=overwrite,
-        threshold=threshold,
-        names=names,
-        decoding=DecodingSettings.read(name, decoding),
-        learning=LearningSettings.read(name, learning),
+    from .component import SparseCRFPipe
+    from .graph_settings import parse_edges
+    from .settings import (
+        ComponentSettings,
+        DecodingSettings,
+        LearningSettings,
+        Setup,
+        read_inference,
     )
-    return SparseCRF(nlp.vocab, Setup(name, features, target, solver, settings, engine), scorer)
+
+    block = f"components.{name}"
+    settings = {
+        "model": model,
+        "clusters": clusters,
+        "edges": parse_edges(name, edges),
+        "inference": read_inference(name, inference),
+        "l1": l1,
+        "l2": l2,
+        "sequences": sequences,
+        "dtype": dtype,
+        "precision": precision,
+        "n_threads": n_threads,
+        "overwrite": overwrite,
+        "threshold": threshold,
+        "store_feature_names": renamed(
+            block, "names", "store_feature_names", names, store_feature_names, True
+        ),
+        "decoding": DecodingSettings.read(name, decoding),
+        "learning": LearningSettings.read(name, learning),
+    }
+    own = ComponentSettings.validated(name, settings)
+    return SparseCRFPipe(nlp.vocab, Setup(name, features, target, solver, own, engine), scorer)
 
 
 for _name, _factory in FACTORIES.items():

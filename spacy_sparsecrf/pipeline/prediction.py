@@ -1,6 +1,6 @@
 """From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`.
 
-Probabilities of predicted spans, and leaving out those that are not likely.
+Also the probabilities of predicted spans, and the removal of unlikely ones.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
-from ..corpus.graphs import Inference, Linked
 from ..corpus.readings import Readings
-from ..decoding.chains import Spans as LabelRuns
+from ..decoding.chains import SpanEvents as LabelRuns
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
-from .links import read_links
+from .add_ons import graphs
+from .annotating import Expected
+from .graph_settings import Inference
 from .settings import Setup
-from .upstream import Expected
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
@@ -32,7 +32,7 @@ class Predictions(list[NDArray[np.int32]]):
     """An array [tokens] int32 of label ids for each Doc, and maybe how probable they are.
 
     scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
-    span_scores: [spans] float64, probabilities of the spans that labels of all Docs tell; or None.
+    span_scores: [spans] float64, probabilities of the spans of all Docs; or None.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Predictions(list[NDArray[np.int32]]):
 
 
 class Reader(NamedTuple):
-    """What a component reads from Docs, and as what.
+    """Reads Docs for a component.
 
     overwrite: whether annotation that is set is replaced; expected: the attributes that Docs should
-    have; first: of two stages, lets the first model say what the second one reads: a function of
-    what was read and of the Docs.
+    have; first: of two stages, adds predictions of the first-stage model: a function of what was
+    read and of the Docs.
     """
 
     setup: Setup
@@ -76,13 +76,7 @@ class Reader(NamedTuple):
             parts = [*self.first(parts, docs)]
         if self.setup.settings.model != "graph":
             return parts
-        starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
-        begins = [part.offsets[:-1] + n for part, n in zip(parts, starts, strict=False)]
-        offsets = np.append(np.concatenate(begins), starts[-1])
-        links = read_links(self.setup.settings.edges, docs, offsets)
-        ends = zip(parts, pairwise(starts.tolist()), strict=True)
-        linked: list[Any] = [Linked(part, links.within(*own)) for part, own in ends]
-        return linked
+        return graphs().with_links(parts, docs, self.setup.settings.edges)
 
     def sources(
         self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
@@ -118,9 +112,7 @@ def make_decoder(
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
         return Decoder(model, legal, temperature)
-    from .graph_decoder import GraphDecoder
-
-    return GraphDecoder(model, legal, inference)
+    return graphs().make_decoder(model, legal, inference)
 
 
 def predict(

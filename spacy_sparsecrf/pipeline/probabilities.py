@@ -1,22 +1,22 @@
-"""What a component tells of Docs besides its predictions: probabilities, other labels, reasons."""
+"""Probabilities, n-best labels and explanations of Docs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..decoding.chains import Spans
+from ..decoding.chains import SpanEvents
 from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.spans import SpanTarget
+from .add_ons import explanation
 from .prediction import Predictions, Reader, by_doc
-from .stacking import texts_said
+from .stacking import texts_of_predictions
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..model.explanation import DocExplanation, LabelledSpan, TokenExplanation
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Probabilities:
 
     name: str
     model: "CRFModel"
-    predict: Callable[[Iterable[Doc]], Predictions]
+    predict: Callable[..., Predictions]
     # RAISES: SparseCRFError if there are no labels.
     _decoder: Callable[[], "Decoder"]
     _reader: Callable[[], Reader]
@@ -125,7 +125,7 @@ class Probabilities:
             after.append(follow)
         if not starts:
             return np.zeros(0)
-        asked = Spans.of(starts, runs, np.array(after))
+        asked = SpanEvents.of(starts, runs, np.array(after))
         asked.check(len(doc))
         [(source, permitted)] = reader.sources([doc], forced)
         return decoder.span_probability(source, asked, permitted)
@@ -144,7 +144,7 @@ class Probabilities:
         target, known = reader.setup.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
-        spans, runs, told = list(spans), [], []
+        spans, runs, encoded = list(spans), [], []
         for number, (start, end, name) in enumerate(spans):
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
@@ -154,53 +154,54 @@ class Probabilities:
                 raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
             labels = target.scheme.labels_for(end - start, name)
             if set(labels) <= set(known):
-                told.append(number)
+                encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
         found = np.zeros(len(spans))
-        found[told] = self.span_probabilities(doc, runs, forced=forced)
+        found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
-    def explain_doc(self, doc: Doc) -> "DocExplanation":
-        """Explain the label that each token of a Doc gets: what spoke for it, what for another.
+    def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
+        """Explain the label of each token of a Doc: what speaks for it and for the runner-up.
 
-        Probabilities are those that `predict` goes by: of legal sequences, and given the annotation
-        that is set and is not replaced.
-        RETURNS: what `render` shows as a page, as notebooks do.
+        forced: whether annotation that is set counts as given, as it does for `predict` unless
+            [components.NAME] overwrite = true. A Doc that the component has annotated would be
+            certain then.
+        RETURNS: a `DocExplanation`, which `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        from ..model.explanation import DocExplanation
-
         if not len(doc):
-            return DocExplanation(())
-        tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))))
-        return DocExplanation(tokens, self._told(doc, [token.label for token in tokens]))
+            return explanation().explain_doc((), None)
+        tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
+        spans = self._predicted_spans(doc, [token.label for token in tokens], forced)
+        return explanation().explain_doc(tokens, spans)
 
     def explain_tokens(
-        self, doc: Doc, rivals: Mapping[int, str | None]
-    ) -> "tuple[TokenExplanation, ...]":
+        self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
+    ) -> tuple[Any, ...]:
         """Explain the labels that some tokens of a Doc get, compared to other labels.
 
         rivals: other labels by position, None for the most probable one. In a chain what speaks for
             the labels of tokens in a row sums to the gap between the scores with all of them and
             with all of their rivals.
-        RETURNS: the explanations, in order of the positions.
+        forced: see `explain_doc`.
+        RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.
         """
         from ..features.naming import NameRecord
-        from ..model.explanation import explain_tokens
 
-        [labels], marginals = self.predict([doc]), self.marginals(doc, forced=True)
+        [labels] = self.predict([doc], forced=forced)
+        marginals = self.marginals(doc, forced=forced)
         reader = self._reader()
         setup = reader.setup
         record = NameRecord.of(setup.features)
         observations = (record or setup.features)([doc], setup.settings.sequences)
         if record is not None and reader.first is not None:
-            say, known = reader.first, texts_said(setup, reader.labels)
-            record.refill(lambda part, _: next(iter(say([part], [doc]))), known)
+            add, predicted = reader.first, texts_of_predictions(setup, reader.labels)
+            record.refill(lambda part, _: next(iter(add([part], [doc]))), predicted)
             observations = record.observe()
         names, places = self._names, sorted(rivals)
         if record is not None:
-            # What a Doc itself tells needs no stored names.
+            # Names that the Doc itself yields need not be stored.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
             near = sorted({min(t + step, len(doc) - 1) for t in places for step in (0, 1)})
             read = observations.unigram_hashes[near], observations.bigram_hashes[near]
@@ -211,21 +212,21 @@ class Probabilities:
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [token.text for token in doc]
         given = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
-        return tuple(explain_tokens(self.model, observations, *given))
+        return tuple(explanation().explain_tokens(self.model, observations, *given))
 
-    def _told(self, doc: Doc, labels: Sequence[str]) -> "tuple[LabelledSpan, ...] | None":
-        """The spans that labels of a Doc's tokens tell; None where they tell none."""
-        from ..model.explanation import LabelledSpan
-
+    def _predicted_spans(
+        self, doc: Doc, labels: Sequence[str], forced: bool
+    ) -> list[tuple[int, int, str, float]] | None:
+        """The spans of labels of a Doc's tokens, with probabilities; None without a span target."""
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
         spans = target.spans([np.array(self._ids(labels, known))], known).named()
-        probabilities = self.entity_probabilities(doc, spans, forced=True).tolist()
-        return tuple(LabelledSpan(*s, p) for s, p in zip(spans, probabilities, strict=True))
+        probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
+        return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
-        """Positions of labels among those that are known."""
+        """The ids of labels."""
         ids = {label: i for i, label in enumerate(known)}
         labels = list(labels)
         for label in labels:

@@ -18,7 +18,7 @@ from .batchers import names_corpus
 DEFAULT_ATTR = "tag"
 DEFAULT_SCORE = "tag_acc"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
-# What their scores are called is known; a user's own scorer may call its scores anything.
+# Scorers with known names of scores; those of a user's own scorer are not known.
 _KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
 _NO_VALUE = {None, ""}
 

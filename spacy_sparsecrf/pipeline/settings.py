@@ -1,33 +1,33 @@
 """A component's settings, checked: its own, and its blocks `decoding` and `learning`.
 
-[components.NAME.learning] says what of a corpus is learnt, and how much each part counts:
+[components.NAME.learning] says what is learnt from a corpus, and how much each part of it counts:
 
-    min_freq = 1           tests at fewer training tokens than this get no weights; tests conjoined
-                           with labels are counted apart from those conjoined with pairs of labels
-    observed_only = false  whether only pairs of a test and a gold label (or pair of them) that
+    min_freq = 1           features at fewer training tokens than this get no weights; features of
+                           labels are counted apart from those of pairs of labels
+    observed_only = false  whether only pairs of a feature and a gold label (or pair of them) that
                            occur may have weights
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
-                           Doc's log-likelihood, as if the Doc were there so many times; with
-                           weight 0 it is left out, and its labels and tests with it
+                           Doc's log-likelihood, as if the corpus had the Doc so many times; a Doc
+                           with weight 0 is left out, with its labels and features
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `gold.weighted`)
     negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
                            annotated Doc leaves open
-    negative_seed = 0      of which tokens these are
+    negative_seed = 0      which tokens these are
     entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
                            a section with `ratio`, that share, and if need be `margin`, by which it
-                           may be missed, and `strength`
-    constrained = false    whether log Z is over legal sequences only
+                           may be missed, and `strength`, in nats
+    constrained = false    whether log Z is over valid sequences only
     prior = ""             path of a saved pipeline around whose weights the penalty is
     schedule = []          stages in which groups of templates enter, see below
-    stack = {}             whether a first model is learnt, of which templates read what it says:
+    stack = {}             whether a first-stage model is learnt, whose predictions templates read:
                            {"folds": 5}, see `StackSettings`
 
-Weights of labels are those of a weighted likelihood: they say how much an example counts, not what
-a mistake costs. A rare label with a high weight makes *all* labels of the sequences that have it
+Weights of labels are those of a weighted likelihood: how much an example counts, not the cost of a
+mistake. A rare label with a high weight makes *all* labels of the sequences that have it
 count more; of a per-position model, whose sequences are single tokens, only that token.
 
-A schedule is a list of stages, in which tests enter:
+A schedule is a list of stages, in which features enter:
 
     schedule = [{"templates": ["b:", "u:lower[0]"], "steps": 2}, {"templates": "*"}]
 
@@ -36,183 +36,302 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may stand for a l
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from spacy.tokens import Doc
+from typing_extensions import Self
 
 from ..corpus.encoded import Observations
-from ..corpus.graphs import Inference
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.legal import legal_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
+from ..old_paths import serve_old_names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .links import CHAIN, Edge
+from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
-Pair = tuple[str, str]
-# What a value must be: a test of it, and the same in words.
-Rule: TypeAlias = tuple[Callable[[Any], bool], str]
 
-_PENALTY: Rule = (lambda x: math.isfinite(x) and x >= 0), "a finite number that is not negative"
-_FLOAT: Rule = ("float32", "float64").__contains__, '"float32" or "float64"'
-_TRUTH: Rule = (lambda x: isinstance(x, bool)), "true or false"
-_OWN: dict[str, Rule] = {
-    "model": (KINDS.__contains__, "one of " + ", ".join(f'"{kind}"' for kind in KINDS)),
-    "clusters": (lambda n: n >= 0, "0 (none) or a number of clusters of labels"),
-    "l1": _PENALTY,
-    "l2": _PENALTY,
-    "sequences": (("sents", "docs").__contains__, '"sents" or "docs"'),
-    "dtype": _FLOAT,
-    "precision": _FLOAT,
-    "threshold": (lambda p: 0.0 <= p <= 1.0, "a probability, from 0 to 1"),
-    "n_threads": (lambda n: n >= 0, "0 (all cores) or a number of threads"),
-}
-_DECODING: dict[str, Rule] = {
-    "method": (lambda x: x in ("viterbi", "posterior"), '"viterbi" or "posterior"'),
-    "scores": _TRUTH,
-    "temperature": ((lambda x: _is_weight(x) and x > 0.0), "a finite number above 0"),
-}
-_LEARNING: dict[str, Rule] = {
-    "min_freq": (lambda n: type(n) is int and n >= 1, "a whole number that is at least 1"),
-    "observed_only": _TRUTH,
-    "negative_rate": ((lambda x: _is_weight(x) and x <= 1), "a share, from 0 to 1"),
-    "negative_seed": (lambda n: type(n) is int and n >= 0, "a whole number that is not negative"),
-    "constrained": _TRUTH,
-    "prior": (lambda x: isinstance(x, str), 'a path, or "" for none'),
-    "doc_weight": (lambda x: isinstance(x, str), 'a name, or "" for none'),
-}
-
-# What a config file has as a key when it is read again.
+# The keys that a config still has when it is read again.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
-# What the block `learning` once had, with the value that asks for what is done anyway: pipelines
-# that were saved then have it in their configs.
-_GONE = {"merge_tests": False}
-_STAGE_KEYS = "templates", "steps", "require", "admit", "parents"
+# Removed settings of the block `learning`, with the value that asks for what is done anyway:
+# pipelines that were saved with them have them in their configs.
+_REMOVED = {"merge_tests": False}
 
 
-@dataclass(frozen=True)
-class DecodingSettings:
+# Types of settings: what a value must be, and the same in words
+
+
+def _one_of(*known: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in known:
+            raise ValueError(value)
+        return value
+
+    return AfterValidator(check)
+
+
+def _not_one(value: int) -> int:
+    if value == 1:
+        raise ValueError(value)
+    return value
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _from_text(value: Any) -> Any:
+    """Return the number of a text that a config has instead of JSON, such as .5."""
+    return float(value) if isinstance(value, str) else value
+
+
+def _by_label(value: Any) -> Any:
+    """Return a list of pairs as a dict."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    try:
+        return dict(value)
+    except TypeError as error:
+        raise ValueError(value) from error
+
+
+_Number = Annotated[float, Field(strict=True, ge=0.0, allow_inf_nan=False)]
+_Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
+_Penalty = Annotated[
+    _Number,
+    BeforeValidator(_from_text),
+    Field(description="a finite number that is not negative"),
+]
+_Natural = Annotated[int, Field(strict=True, ge=0)]
+_Positive = Annotated[
+    int, Field(strict=True, ge=1, description="a whole number that is at least 1")
+]
+_Truth = Annotated[bool, Field(strict=True, description="true or false")]
+_Float = Annotated[Literal["float32", "float64"], Field(description='"float32" or "float64"')]
+_Pairs = Annotated[
+    tuple[tuple[str, str], ...],
+    Field(description='a list of pairs of labels, such as [["DT", "VB"]], "" for a boundary'),
+]
+_Patterns = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_listed),
+    Field(description="a template, a pattern of templates, or a list of them"),
+]
+
+
+class SettingsBlock(BaseModel):
+    """A block of settings; the description of each field says what its value must be.
+
+    wrong: message for a wrong value; unknown: for unknown keys. A section within a block has no
+    message for unknown keys, but `section`, which says what it must be.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wrong: ClassVar[str] = Errors.SC352
+    unknown: ClassVar[str] = ""
+    section: ClassVar[str] = "a block of settings"
+
+    @classmethod
+    def validated(cls, name: str, given: Any, prefix: str = "") -> Self:
+        """Validate settings.
+
+        name: of the component; prefix: of keys in messages, for a section within a block.
+        RAISES: SparseCRFError that names a key that is not known or has a wrong value.
+        """
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            place = error.errors()[0]["loc"]
+        unknown = [key for key in given if key not in cls.model_fields] if place else []
+        if unknown and cls.unknown:
+            raise SparseCRFError(cls.refusal(name, unknown))
+        key, value, expected = prefix.rstrip(), given, cls.section
+        if place and not unknown and place[0] in given:
+            part = str(place[0])
+            key, value = prefix + part, given[part]
+            expected = cls.model_fields[part].description or ""
+        message = cls.wrong.format(name=name, key=key, value=value, expected=expected)
+        raise SparseCRFError(message)
+
+    @classmethod
+    def refusal(cls, name: str, unknown: Sequence[str]) -> str:
+        """Return the message for unknown keys of component `name`."""
+        known = [key for key, field in cls.model_fields.items() if not field.exclude]
+        return cls.unknown.format(name=name, unknown=", ".join(unknown), known=", ".join(known))
+
+
+class DecodingSettings(SettingsBlock):
     """Settings of the block `decoding`.
 
-    method: "viterbi" (the most probable labels of a sequence) or "posterior" (the legal labels with
-        the largest sum of marginals: of each token, what is most probable).
+    method: "viterbi" (the most probable labels of a sequence) or "posterior" (the valid labels with
+        the largest sum of marginals: for each token the most probable).
     forbidden: pairs [label, next label] that are never predicted, "" = boundary of a sequence.
     allowed: the only pairs that are predicted; empty: all but those that are forbidden.
     scores: whether the probability of each token's label is stored in the Doc, as
-        `token._.NAME_score`, and of each entity or span, as its target says.
-    temperature: what scores are divided by before they become probabilities, 1 to leave them; best
-        labels stay what they are.
+        `token._.NAME_score`, and that of each entity or span, as its target says.
+    temperature: divides scores before they become probabilities, 1 to leave them; the best labels
+        do not change.
     thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
-    method: str = "viterbi"
-    forbidden: tuple[Pair, ...] = ()
-    allowed: tuple[Pair, ...] = ()
-    scores: bool = False
-    temperature: float = 1.0
-    thresholds: Mapping[str, float] = field(default_factory=dict)
+    wrong = Errors.SC402
+    unknown = Errors.SC401
+
+    method: Literal["viterbi", "posterior"] = Field(
+        default="viterbi", description='"viterbi" or "posterior"'
+    )
+    forbidden: _Pairs = ()
+    allowed: _Pairs = ()
+    scores: _Truth = False
+    temperature: _Number = Field(default=1.0, gt=0.0, description="a finite number above 0")
+    thresholds: Annotated[dict[str, _Probability], BeforeValidator(_by_label)] = Field(
+        default={},
+        description="a section of types with probabilities, from 0 to 1, or a list of pairs",
+    )
 
     @classmethod
-    def read(cls, name: str, block: Mapping[str, Any] | None) -> "DecodingSettings":
+    def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
         """Read the block of component `name`, None for the defaults.
 
         RAISES: SparseCRFError that names a key that is not known or has a wrong value.
         """
-        given = _copied(name, "decoding", block)
-        _refuse_unknown(name, Errors.SC401, cls, given)
-        for key in given.keys() & {"forbidden", "allowed"}:
-            given[key] = _read_pairs(name, key, given[key])
-        if "thresholds" in given:
-            given["thresholds"] = _read_thresholds(name, given["thresholds"])
-        settings = cls(**given)
-        _check(name, Errors.SC402, settings, _DECODING)
-        return settings
+        return cls.validated(name, _copied(name, "decoding", block))
 
 
-@dataclass(frozen=True)
-class StackSettings:
+class StackSettings(SettingsBlock):
     """Settings of two stages, see `stacking`.
 
-    folds: parts of the corpus, each of which gets labels of a first model that has not seen it; 0:
-        there is one stage only.
-    steps: outer iterations of first models.
+    folds: parts of the corpus, each of which is labelled by a first-stage model that has not seen
+        it; 0: there is one stage only.
+    steps: outer iterations of first-stage models.
     l1, l2: their penalties; None for those of the component.
     """
 
-    folds: int = 0
-    steps: int = 5
-    l1: float | None = None
-    l2: float | None = None
+    section = "a section of folds, l1, l2, steps"
+
+    folds: Annotated[_Natural, AfterValidator(_not_one)] = Field(
+        default=0, description="a whole number that is at least 2"
+    )
+    steps: _Positive = 5
+    l1: _Number | None = Field(default=None, description="a finite number that is not negative")
+    l2: _Number | None = Field(default=None, description="a finite number that is not negative")
 
     @property
     def penalty(self) -> dict[str, float]:
-        """The penalties that are given."""
+        """The penalties that are set."""
         both = {"l1": self.l1, "l2": self.l2}
         return {key: value for key, value in both.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class LearningSettings:
+class StageSettings(SettingsBlock):
+    """A stage of a schedule, see `corpus.schedule.Stage`."""
+
+    section = "a section with `templates` and, if need be, steps, require, admit, parents"
+
+    templates: _Patterns
+    steps: _Natural = Field(default=0, description="a whole number >= 0, 0 = until they converge")
+    require: Annotated[str, _one_of(*REQUIRE)] = Field(
+        default="all", description=f"one of {', '.join(REQUIRE)}"
+    )
+    admit: Annotated[str, _one_of(*ADMIT)] = Field(
+        default="tests", description=f"one of {', '.join(ADMIT)}"
+    )
+    parents: dict[str, _Patterns] = Field(
+        default={}, description='a section such as {"u:lower[-1]|lower[0]": []}'
+    )
+
+
+class RatioSettings(SettingsBlock):
+    """The penalty on the share of tokens in spans, see `loss.ratio`; strength in nats."""
+
+    ratio: _Probability
+    margin: _Number = 0.0
+    strength: _Number = Field(default=20.0, gt=0.0)
+
+
+class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
-    label_weights: by label, 0 or more; unknown: settings that there were once, and that training
-    would need.
+    label_weights: by label, 0 or more; removed: settings that a former version had, and that
+    training would need.
     """
 
-    min_freq: int = 1
-    observed_only: bool = False
-    label_weights: Mapping[str, float] = field(default_factory=dict)
-    doc_weight: str = ""
-    negative_rate: float = 0.1
-    negative_seed: int = 0
-    entity_ratio: Mapping[str, float] = field(default_factory=dict)
-    constrained: bool = False
-    prior: str = ""
-    schedule: list[Stage] = field(default_factory=list)
-    stack: StackSettings = field(default_factory=StackSettings)
-    unknown: tuple[str, ...] = ()
+    unknown = Errors.SC350
+
+    min_freq: _Positive = 1
+    observed_only: _Truth = False
+    label_weights: Annotated[dict[str, _Number], BeforeValidator(_by_label)] = Field(
+        default={},
+        description="a section of labels with finite numbers >= 0, or a list of pairs of them",
+    )
+    doc_weight: str = Field(default="", description='a name, or "" for none')
+    negative_rate: _Probability = Field(default=0.1, description="a share, from 0 to 1")
+    negative_seed: _Natural = Field(default=0, description="a whole number that is not negative")
+    entity_ratio: Annotated[RatioSettings | None, BeforeValidator(lambda x: x or None)] = Field(
+        default=None,
+        description="a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0 and "
+        "`strength` > 0",
+    )
+    constrained: _Truth = False
+    prior: str = Field(default="", description='a path, or "" for none')
+    schedule: list[StageSettings] = Field(
+        default=[], description='a list of stages, such as {"templates": ["u:lower[0]"]}'
+    )
+    stack: StackSettings = StackSettings()
+    removed: tuple[str, ...] = Field(default=(), exclude=True)
 
     @classmethod
-    def read(cls, name: str, block: Mapping[str, Any] | None) -> "LearningSettings":
+    def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
         """Read the block of component `name`.
 
         block: settings, defaults for those that are absent; label_weights may be a list of pairs
             [label, weight] too, for labels that a config cannot have as keys.
-        RAISES: SparseCRFError for an unknown key or a value out of range. Settings that there were
-            once raise in training only (see `check_trainable`), so that what was trained loads.
+        RAISES: SparseCRFError for an unknown key or a value out of range. Removed settings raise in
+            training only (see `check_trainable`), so that saved pipelines load.
         """
         given = _copied(name, "learning", block)
-        gone = tuple(key for key, idle in _GONE.items() if given.pop(key, idle) is not idle)
-        _refuse_unknown(name, Errors.SC350, cls, given)
-        if gone:
-            warn(Warnings.SCW351.format(name=name, unknown=", ".join(gone)))
-        if "label_weights" in given:
-            given["label_weights"] = _weights_by_label(name, given["label_weights"])
-        if given.get("entity_ratio"):
-            given["entity_ratio"] = _read_ratio(name, given["entity_ratio"])
-        schedule, stack = given.pop("schedule", []), given.pop("stack", {})
-        settings = cls(**given, unknown=gone)
-        _check(name, Errors.SC352, settings, _LEARNING)
-        stages = read_schedule(name, schedule)
-        return replace(settings, schedule=stages, stack=_read_stack(name, stack))
+        removed = tuple(key for key, idle in _REMOVED.items() if given.pop(key, idle) is not idle)
+        if "removed" in given:
+            raise SparseCRFError(cls.refusal(name, ["removed"]))
+        if removed:
+            warn(Warnings.SCW351.format(name=name, unknown=", ".join(removed)))
+        weights = given.get("label_weights")
+        lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
+        if lost:
+            raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
+        if "stack" in given:
+            given["stack"] = StackSettings.validated(name, given["stack"], "stack ")
+        if isinstance(given.get("schedule"), (list, tuple)):
+            given["schedule"] = [
+                StageSettings.validated(name, stage, f"schedule, stage {number}, ")
+                for number, stage in enumerate(given["schedule"], start=1)
+            ]
+        return cls.validated(name, {**given, "removed": removed})
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages of the schedule."""
+        return [Stage(**dict(stage)) for stage in self.schedule]
 
     def check_trainable(self, name: str) -> None:
-        """Check what training needs: no setting of old, and that Docs have weights.
+        """Check what training needs: no removed setting, and that Docs have weights.
 
         RAISES: SparseCRFError.
         """
-        _refuse_unknown(name, Errors.SC350, LearningSettings, self.unknown)
+        if self.removed:
+            raise SparseCRFError(self.refusal(name, self.removed))
         if self.doc_weight and not Doc.has_extension(self.doc_weight):
             raise SparseCRFError(Errors.SC354.format(name=name, attribute=self.doc_weight))
 
@@ -221,7 +340,8 @@ class LearningSettings:
         if not self.doc_weight:
             return 1.0
         value = doc._.get(self.doc_weight)
-        if not _is_weight(value):
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or value < 0:
             values = {"name": name, "attribute": self.doc_weight, "value": value}
             raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
         return float(value)
@@ -239,8 +359,7 @@ class LearningSettings:
         return None if (weights == 1.0).all() else weights
 
 
-@dataclass(frozen=True)
-class Settings:
+class ComponentSettings(SettingsBlock):
     """Settings of a component.
 
     model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
@@ -248,60 +367,64 @@ class Settings:
     clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
         is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
         Clusters are runs of labels in their order.
-    edges: with model = "graph", see `links`; inference: of it, in training and prediction.
+    edges: with model = "graph", see `graph_settings`; inference: of it, in training and prediction.
     l1, l2: penalties, >= 0, not divided by anything.
     sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
     dtype: "float32" or "float64", how weights are stored.
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
-    n_threads: of training; 0 = one a core.
+    n_threads: of training; 0 = one per core.
     overwrite: whether annotation that is already set is replaced.
     threshold: entities or spans of a lower probability are left out.
-    names: whether names of active tests are stored beside the model.
+    store_feature_names: whether the names of active features are stored next to the model.
     """
 
-    model: str
-    clusters: int
+    wrong = Errors.SC205
+
+    model: Annotated[str, _one_of(*KINDS)] = Field(
+        description="one of " + ", ".join(f'"{kind}"' for kind in KINDS)
+    )
+    clusters: _Natural = Field(description="0 (none) or a number of clusters of labels")
     edges: tuple[Edge, ...]
     inference: Inference
-    l1: float
-    l2: float
-    sequences: str
-    dtype: str
-    precision: str
-    n_threads: int
-    overwrite: bool
-    threshold: float
-    names: bool
+    l1: _Penalty
+    l2: _Penalty
+    sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
+    dtype: _Float
+    precision: _Float
+    n_threads: _Natural = Field(description="0 (all cores) or a number of threads")
+    overwrite: _Truth
+    threshold: Annotated[_Probability, BeforeValidator(_from_text)] = Field(
+        description="a probability, from 0 to 1"
+    )
+    store_feature_names: _Truth
     decoding: DecodingSettings
     learning: LearningSettings
 
-    def __post_init__(self) -> None:
-        for key in ("l1", "l2", "threshold"):
-            # A config may say 1, of which all that is told, as by checkpoints, is 1.0.
-            with suppress(TypeError, ValueError, OverflowError):
-                object.__setattr__(self, key, float(getattr(self, key)))
+    @property
+    def needs_names(self) -> bool:
+        """Whether training records the names of features."""
+        return self.store_feature_names or self.learning.stack.folds > 0
 
     @property
     def problem(self) -> dict[str, Any]:
-        """What is minimised, and in which numbers: arguments of `Training` and of `Stream`."""
+        """The settings of the objective: arguments of `Training` and of `Stream`."""
         names = "l1", "l2", "dtype", "precision", "clusters"
         return {"kind": self.model, **{name: getattr(self, name) for name in names}}
 
 
 class Setup(NamedTuple):
-    """What a component consists of, but for what it has learnt.
+    """The parts of a component, without what it has learnt.
 
-    name: of the component, also the key of its loss; features: hashes the observation tests of
-    Docs; target: the annotation that is learnt and written; solver: a batch solver, or one that
-    learns from batches too; engine: where training
-    computes, see `engines`.
+    name: of the component, also the key of its loss; features: hashes the observation features of
+    Docs; target: the annotation that is learnt and written; solver: a batch or online solver;
+    engine: where training computes, see `engines`.
     """
 
     name: str
     features: Features
     target: Target
     solver: "BatchSolver"
-    settings: Settings
+    settings: ComponentSettings
     engine: Any
 
     def check(self) -> None:
@@ -314,9 +437,8 @@ class Setup(NamedTuple):
             ("engine", self.engine, callable(getattr(self.engine, "compile", None))),
         ):
             if not fits:
-                told = {"name": self.name, "key": key, "found": type(part).__name__}
-                raise SparseCRFError(Errors.SC662.format(**told))
-        _check(self.name, Errors.SC205, settings, _OWN)
+                found = {"name": self.name, "key": key, "found": type(part).__name__}
+                raise SparseCRFError(Errors.SC662.format(**found))
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
         self._check_chains()
@@ -384,163 +506,27 @@ def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
 
     RAISES: SparseCRFError that names a key that is not known or has a wrong value.
     """
-    given = _copied(name, "inference", block)
-    _refuse_unknown(name, Errors.SC237, Inference, given)
+    given, known = _copied(name, "inference", block), [each.name for each in fields(Inference)]
+    unknown = ", ".join(key for key in given if key not in known)
+    if unknown:
+        values = {"unknown": unknown, "known": ", ".join(known)}
+        raise SparseCRFError(Errors.SC237.format(name=name, **values))
     return Inference(**given)
 
 
-def _copied(name: str, key: str, block: object) -> dict[str, Any]:
-    """A copy of a block of settings. RAISES: SparseCRFError for a part that was made of it."""
-    if not block:
-        return {}
-    if not isinstance(block, Mapping):
-        told = {"name": name, "key": key, "value": block, "expected": "a block of settings"}
-        raise SparseCRFError(Errors.SC205.format(**told))
-    return dict(block)
-
-
-def _check(name: str, message: str, settings: object, rules: Mapping[str, Rule]) -> None:
-    """Hold settings of component `name` against rules. RAISES: SparseCRFError with the message."""
-    for key, (fits, expected) in rules.items():
-        value = getattr(settings, key)
-        try:
-            is_sound = fits(value)
-        except (TypeError, OverflowError):
-            is_sound = False  # It is not even of a type that the rule is about.
-        if not is_sound:
-            raise SparseCRFError(message.format(name=name, key=key, value=value, expected=expected))
-
-
-def _refuse_unknown(name: str, message: str, kind: Any, given: Iterable[str]) -> None:
-    """Refuse keys that are no settings of a block. RAISES: SparseCRFError with the message."""
-    known = [setting.name for setting in fields(kind) if setting.name != "unknown"]
-    unknown = ", ".join(key for key in given if key not in known)
-    if unknown:
-        raise SparseCRFError(message.format(name=name, unknown=unknown, known=", ".join(known)))
-
-
-def _read_pairs(name: str, key: str, pairs: Any) -> tuple[Pair, ...]:
-    """Check a list of pairs of labels."""
-    sound = isinstance(pairs, (list, tuple)) and all(
-        isinstance(pair, (list, tuple))
-        and len(pair) == 2
-        and all(isinstance(label, str) for label in pair)
-        for pair in pairs
-    )
-    if not sound:
-        expected = 'a list of pairs of labels, such as [["DT", "VB"]], "" for a boundary'
-        values = {"key": key, "value": pairs, "expected": expected}
-        raise SparseCRFError(Errors.SC402.format(name=name, **values))
-    return tuple((first, second) for first, second in pairs)
-
-
-def _read_thresholds(name: str, given: Any) -> dict[str, float]:
-    """Thresholds by type from a dict, or from a list of pairs."""
-    try:
-        found = dict(given)
-        fits = all(isinstance(key, str) and 0.0 <= x <= 1.0 for key, x in found.items())
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
-        expected = "a section of types with probabilities, from 0 to 1, or a list of such pairs"
-        values = {"key": "thresholds", "value": given, "expected": expected}
-        raise SparseCRFError(Errors.SC402.format(name=name, **values))
-    return {key: float(x) for key, x in found.items()}
-
-
 def as_section(by_label: Mapping[str, float]) -> Any:
-    """What a config has for numbers by label: pairs where a label is lost as a key."""
+    """Return numbers by label as a config has them: pairs where a label is lost as a key."""
     return dict(by_label) if all(map(_IS_KEY, by_label)) else list(map(list, by_label.items()))
 
 
-def _weights_by_label(name: str, given: Any) -> dict[str, float]:
-    """The weights of labels from a dict, or from a list of pairs."""
-    pairs = given
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-        lost = [key for key in given if not _IS_KEY(key)]
-        if lost:
-            raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
-    expected = "a section of labels with finite numbers >= 0, or a list of pairs of them"
-    if not isinstance(pairs, (list, tuple)):
-        _refuse(name, "label_weights", given, expected)
-    weights: dict[str, float] = {}
-    for pair in pairs:
-        fits = isinstance(pair, (list, tuple)) and len(pair) == 2
-        if not fits or not isinstance(pair[0], str) or not _is_weight(pair[1]):
-            _refuse(name, "label_weights", given, expected)
-        weights[pair[0]] = float(pair[1])
-    return weights
+def _copied(name: str, key: str, block: object) -> dict[str, Any]:
+    """Copy a block of settings. RAISES: SparseCRFError for an object that was made from it."""
+    if not block:
+        return {}
+    if not isinstance(block, Mapping):
+        values = {"key": key, "value": block, "expected": SettingsBlock.section}
+        raise SparseCRFError(Errors.SC205.format(name=name, **values))
+    return dict(block)
 
 
-def _read_ratio(name: str, given: Any) -> dict[str, float]:
-    """The setting `entity_ratio` with its defaults; strength is in nats."""
-    defaults: dict[str, float] = {"margin": 0.0, "strength": 20.0}
-    own = defaults | dict(given) if isinstance(given, Mapping) else {}
-    fits = own.keys() == {"ratio", *defaults} and all(map(_is_weight, own.values()))
-    if not fits or own["ratio"] > 1.0 or own["strength"] == 0.0:
-        expected = "a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0"
-        _refuse(name, "entity_ratio", given, f"{expected} and `strength` > 0")
-    return {key: float(value) for key, value in own.items()}
-
-
-def _is_weight(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        return False
-    return math.isfinite(value) and float(value) >= 0.0
-
-
-def _read_stack(name: str, value: Any) -> StackSettings:
-    """Check the setting of component `name`. RAISES: SparseCRFError for anything malformed."""
-    keys = {own.name for own in fields(StackSettings)}
-    if not isinstance(value, Mapping) or not value.keys() <= keys:
-        _refuse(name, "stack", value, f"a section of {', '.join(sorted(keys))}")
-    fits, expected = _PENALTY
-    for key in value.keys() & {"l1", "l2"}:
-        if value[key] is not None and not (_is_weight(value[key]) and fits(value[key])):
-            _refuse(name, f"stack {key}", value[key], expected)
-    for key, least in (("folds", 2), ("steps", 1)):
-        n = value.get(key, least)
-        if type(n) is not int or (n < least and (key, n) != ("folds", 0)):
-            _refuse(name, f"stack {key}", n, f"a whole number that is at least {least}")
-    return StackSettings(**value)
-
-
-def read_schedule(name: str, value: Any) -> list[Stage]:
-    """Check the setting of component `name`. RAISES: SparseCRFError for anything malformed."""
-    if not isinstance(value, (list, tuple)):
-        _refuse(name, "schedule", value, 'a list of stages, such as {"templates": ["u:lower[0]"]}')
-    return [_read_stage(name, f"schedule, stage {i},", s) for i, s in enumerate(value, start=1)]
-
-
-def _read_stage(name: str, key: str, stage: Any) -> Stage:
-    fits = isinstance(stage, Mapping) and "templates" in stage and set(stage) <= set(_STAGE_KEYS)
-    if not fits:
-        keys = ", ".join(_STAGE_KEYS[1:])
-        _refuse(name, key, stage, f"a section with `templates` and, if need be, {keys}")
-    steps, require = stage.get("steps", 0), stage.get("require", "all")
-    if type(steps) is not int or steps < 0:
-        _refuse(name, f"{key} steps", steps, "a whole number >= 0, 0 = until they converge")
-    admit = stage.get("admit", "tests")
-    for part, value, known in (("require", require, REQUIRE), ("admit", admit, ADMIT)):
-        if value not in known:
-            _refuse(name, f"{key} {part}", value, f"one of {', '.join(known)}")
-    parents = stage.get("parents", {})
-    if not isinstance(parents, Mapping):
-        _refuse(name, f"{key} parents", parents, 'a section such as {"u:lower[-1]|lower[0]": []}')
-    templates = _patterns(name, f"{key} templates", stage["templates"])
-    own = {child: _patterns(name, f"{key} parents", found) for child, found in parents.items()}
-    return Stage(templates, steps, require, admit, own)
-
-
-def _patterns(name: str, key: str, value: Any) -> tuple[str, ...]:
-    patterns = [value] if isinstance(value, str) else value
-    if not isinstance(patterns, (list, tuple)) or not all(isinstance(p, str) for p in patterns):
-        _refuse(name, key, value, "a template, a pattern of templates, or a list of them")
-    return tuple(patterns)
-
-
-def _refuse(name: str, key: str, value: object, expected: str) -> NoReturn:
-    """Raise SparseCRFError for a setting of the block `learning`."""
-    message = Errors.SC352.format(name=name, key=key, value=value, expected=expected)
-    raise SparseCRFError(message)
+serve_old_names(__name__)

@@ -1,8 +1,8 @@
-"""Two stages: what a first model says of tokens is read by templates of a second one.
+"""Two stages: templates of the second model read the predictions of a first-stage model.
 
-The second model learns from labels such as the first one gives to new Docs: of each fold of the
-corpus, those of a model that has learnt from the other folds. Folds share the encoded corpus; they
-are weights of its sequences. Prediction has the model that has learnt from all folds.
+The second model is trained on predictions as for new Docs: each fold of the corpus has those of a
+model trained on the other folds. Folds share the encoded corpus and differ in the weights of its
+sequences. Prediction uses a first-stage model trained on all folds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
 from ..features.stacking import FirstLabels, FirstSpans, fill
 from ..model.model import CRFModel
-from ..progress import followed
+from ..progress import track
 from ..targets.base import string_ids
 from ..targets.spans import SpanTarget
 from .prediction import make_decoder
@@ -44,7 +44,7 @@ def read_first(
     parts: Sequence[Readings],
     docs: Sequence[Doc],
 ) -> Iterator[Readings]:
-    """Let a first model say what the second one reads of Docs.
+    """Add the predictions of a first-stage model to what features read of Docs.
 
     labels: of the component; first: decodes by the first model; parts: what features read.
     """
@@ -60,18 +60,18 @@ def read_first(
 def _filled(
     setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints, ends: Longs
 ) -> Readings:
-    """Put labels of a first model where templates read them. ends: [D], the token behind a Doc."""
+    """Put first-stage labels where templates read them. ends: [D], the token behind each Doc."""
     spans = None
     if isinstance(setup.target, SpanTarget):
         found = setup.target.scheme.decode(ids, ends, labels)
         spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))
     assert isinstance(setup.features, Featurizer)
-    said = FirstLabels(ids, string_ids(labels), ends, spans)
-    return fill(readings, setup.features.plan, said)
+    predicted = FirstLabels(ids, string_ids(labels), ends, spans)
+    return fill(readings, setup.features.plan, predicted)
 
 
-def texts_said(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
-    """The texts of all that a first model can say, by their numbers."""
+def texts_of_predictions(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
+    """The texts of all predictions of a first-stage model, by their numbers."""
     names = [*labels, *setup.target.names_of(labels)]
     return dict(zip(string_ids(names).tolist(), names, strict=True))
 
@@ -83,10 +83,10 @@ def learn_first(
     labels: Sequence[str],
     make: Callable[[EncodedCorpus], "Training"],
 ) -> tuple[EncodedCorpus, CRFModel]:
-    """Learn the first model, and encode what it says.
+    """Train the first-stage model, and encode its predictions.
 
-    record: has read the corpus, and then knows what the model says too; make: begins a training
-    run of a first model.
+    record: has read the corpus, and then has the predictions too; make: begins a training run of a
+    first-stage model.
     RETURNS: the corpus with all tests, and the model.
     RAISES: SparseCRFError where there are fewer Docs than folds.
     """
@@ -94,7 +94,7 @@ def learn_first(
     fold = _folds(setup, record, corpus)
     ids = np.empty(corpus.n_tokens, np.int32)
     legal = setup.legal(labels)
-    for k in followed(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
+    for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
         weights = np.where(fold == k, 0.0, corpus.weights)
         training = make(replace(corpus, weights=weights))
         for _ in range(stack.steps):
@@ -106,15 +106,15 @@ def learn_first(
             ids[tokens] = decoder.viterbi(readings)
     slices = iter([part.tokens for part in _parts(record, corpus)])
 
-    def say(readings: Readings, ends: Longs) -> Readings:
+    def predictions(readings: Readings, ends: Longs) -> Readings:
         return _filled(setup, labels, readings, ids[next(slices)], ends)
 
-    record.refill(say, texts_said(setup, labels))
+    record.refill(predictions, texts_of_predictions(setup, labels))
     return _encoded(setup, record, corpus), model
 
 
 class _Part(NamedTuple):
-    """What was read of some Docs of the corpus.
+    """Some Docs of the corpus, as features read them.
 
     readings: with numbers; ends: [D], the token behind each Doc, from their first; tokens,
     sequences: where they are in the corpus.
@@ -161,7 +161,7 @@ def _chosen(
 
 
 def _encoded(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> EncodedCorpus:
-    """Encode the corpus anew, with the tests that read the first model."""
+    """Encode the corpus again, with the features that read the first-stage model."""
     assert isinstance(setup.features, Featurizer)
     builder = CorpusBuilder()
     for readings, _, tokens, sequences in _parts(record, corpus):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from .crfsuite import CRF
-from .estimator import SparseCRF
+from ..interop.sklearn.crfsuite import CRF
+from ..interop.sklearn.estimator import SparseCRF
 
 __all__ = ["CRF", "SparseCRF", "read_docs"]
 
@@ -14,6 +14,6 @@ def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
 
     RAISES: SparseCRFError for features of a kind that has no names, or numbers.
     """
-    from .pipes import read_docs  # imports spaCy
+    from ..interop.sklearn.pipes import read_docs  # imports spaCy
 
     return read_docs(pipe, docs)

@@ -1,50 +1,55 @@
-"""AdaGrad: stochastic gradient descent with a step for each weight, and proximal penalties."""
+"""AdaGrad: stochastic gradient descent with a step for each weight, and proximal penalties.
+
+Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples, by
+
+    theta_k := prox_{eta_k b / N (l1 |.| + l2 / 2 |.|^2)}(theta_k - eta_k g_k),
+    eta_k = eta0 / (delta + sqrt(sum of g_k^2))                     (Schmidt 2015, section 6)
+
+with g the sum of the gradients of a minibatch of b examples (Duchi et al. 2011). A weight without a
+gradient moves by its penalty alone, done lazily. Stops as all solvers do (see `base`).
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.minibatch import ADAGRAD, Rule, catch_up_each
-from ..loss.examples import Minibatches
+from ..kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_each
+from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate_start
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
+from .base import Floats, Longs, SolverState, StepReport
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
 @dataclass
-class State(SolverState):
-    """Where AdaGrad stands.
+class AdaGradState(SolverState):
+    """The state of AdaGrad.
 
-    squares: [K], sum of the squared gradients of minibatches; eta: step, 0 before it is calibrated;
+    squares: [K], sum of the squared gradients of minibatches; eta: step, 0 before the first pass;
     epoch: passes done.
     """
 
     squares: Floats
-    eta: float
-    epoch: int
+    eta: float = 0.0
+    epoch: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
 @dataclass(kw_only=True, eq=False)
 class AdaGrad(StreamSolver):
-    """AdaGrad (Duchi et al. 2011) on minibatches of b examples of N, by proximal steps.
+    """AdaGrad on minibatches, by proximal steps; its update: see the module.
 
-        theta_k := prox_{eta_k b / N (l1 |.| + l2 / 2 |.|^2)}(theta_k - eta_k g_k),
-        eta_k = eta0 / (delta + sqrt(sum of g_k^2))                     (Schmidt 2015, section 6)
+    Examples with missing gold labels take part.
 
-    with g the sum of the gradients of a minibatch's examples. The penalties of weights without a
-    gradient are made up for when they are needed next. Examples with missing gold labels take
-    part.
-
-    eta0: step; 0 to find one on a sample of the corpus. delta: > 0, added to the root.
+    eta0: step; 0 to find one on a sample of the corpus.
+    delta: > 0, added to the root.
     batch: b.
     The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = AdaGradState
     stream_marks = ("steps",)
 
     eta0: float = 0.0
@@ -62,70 +67,53 @@ class AdaGrad(StreamSolver):
         """Weights and sums of squared gradients: new weights have the full step."""
         return {"theta": 0.0, "squares": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, np.zeros_like(theta), self.eta0, 0)
-
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: AdaGradState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
-        minibatches = Minibatches(loss, penalty, self.batch)
-        n = len(minibatches.sequences)
-        order = self.shuffled(minibatches.sequences, state.epoch)
-        visits = n
-        if state.eta == 0.0:
-            state.eta, trials = self._calibrate(minibatches, order, state.theta, state.squares)
-            visits += trials
-        state.epoch += 1
-        # Of arrays that were handed out, none is written to.
+        # States share arrays, so the pass writes to copies.
         state.theta, state.squares = state.theta.copy(), state.squares.copy()
-        self._run(minibatches, order, state.eta, state.theta, state.squares)
-        return self.end_pass(loss, penalty, state, visits / n)
+        descent = self._descent(loss, penalty, state.theta, state.squares)
+        order, passes = self.begin_pass(descent, state)
+        state.epoch += 1
+        self._run(descent, order, state.eta)
+        return self.end_pass(loss, penalty, state, passes)
 
-    def _run(
-        self, minibatches: Minibatches, order: Longs, eta: float, theta: Floats, squares: Floats
-    ) -> float:
-        etas = np.full(minibatches.n_steps(order), eta)
-        return minibatches.run(order, ADAGRAD, etas, theta, squares, delta=self.delta)
+    def _descent(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        theta: Floats,
+        squares: Floats,
+        n_examples: int = 0,
+    ) -> MinibatchDescent:
+        weights = self.batch, ADAGRAD, theta, squares
+        return MinibatchDescent(loss, penalty, *weights, n_examples, self.delta)
 
-    def _calibrate(
-        self, minibatches: Minibatches, order: Longs, theta: Floats, squares: Floats
-    ) -> tuple[float, int]:
-        """Find a step, from weights and sums of squares [K]."""
-
-        def loss_after(sample: Longs, eta: float) -> float:
-            trial = theta.copy(), squares.copy()
-            self._run(minibatches, sample, eta, *trial)
-            return self._run(minibatches, sample, 0.0, *trial)
-
-        return calibrate(order, loss_after)
+    def _run(self, descent: MinibatchDescent, order: Longs, eta: float) -> float:
+        return descent.run(order, np.full(len(descent.visited_before(order)), eta))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Step and number of minibatches."""
+        """Return the step and the number of minibatches."""
         self.check_streamable()
         return {"eta": self.eta0, "steps": 0}
 
-    def calibrate_stream(
+    def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
-    ) -> None:
-        """Find a step on a sample, if none is set."""
-        if totals["eta"] == 0.0:
-            minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
-            order = batch.in_order(minibatches.sequences)
-            start = columns["theta"], columns["squares"]
-            totals["eta"], _ = self._calibrate(minibatches, order, *start)
+    ) -> MinibatchDescent:
+        """Return passes over the examples of a batch; see `StreamSolver.descent`."""
+        weights = columns["theta"], columns["squares"]
+        return self._descent(batch.loss, terms.penalty, *weights, terms.horizon)
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
         """Apply the penalties of the minibatches since."""
-        share = terms.share(self.batch)
-        missed = (totals["steps"] - since["steps"]).astype(np.int64)
-        rule = Rule(ADAGRAD, self.delta, share.l1, share.l2)
-        catch_up_each(missed, totals["eta"], rule, columns["theta"], columns["squares"])
+        share, theta = terms.share(self.batch), columns["theta"]
+        rule = StepRule(ADAGRAD, self.delta, share.l1, share.l2)
+        moving = Moving(rule, totals["eta"], np.zeros(0), theta, columns["squares"])
+        reached = since["steps"].astype(np.int64)
+        shrink_each(int(totals["steps"]), reached, np.arange(len(theta) + 1), moving)
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
-        minibatches = Minibatches(batch.loss, terms.penalty, self.batch, terms.horizon)
-        order = batch.in_order(minibatches.sequences)
-        totals["steps"] += minibatches.n_steps(order)
-        state = columns["theta"], columns["squares"]
-        return self._run(minibatches, order, totals["eta"], *state)
+        descent = self.descent(batch, columns, totals, terms)
+        order = batch.in_order(descent.sequences)
+        totals["steps"] += len(descent.visited_before(order))
+        return self._run(descent, order, totals["eta"])

@@ -1,4 +1,11 @@
-"""What a solver is: its settings, what it sees of a problem, what it reports."""
+"""The interface of solvers: settings, state, what they require of a problem, and what they report.
+
+A solver minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2, l being the loss of a
+corpus (Lavergne 2010, equation 6); `requires` names penalties that it does not support. Unless its
+file gives another rule, it stops when no coordinate of -gradient is farther than `tolerance` from
+the subdifferential of the penalty, or when an outer iteration lowers F by less than the fraction
+`window`.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
@@ -8,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
+from ..old_paths import serve_old_names
 from ..penalty import ElasticNet
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -15,7 +23,7 @@ Longs: TypeAlias = NDArray[np.int64]
 
 
 class Function(Protocol):
-    """A smooth function of K weights."""
+    """A smooth function of K weights, [K]."""
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [K] float64, at theta [K] float64."""
@@ -26,18 +34,18 @@ class Loss(Function, Protocol):
     """The loss of a corpus on K weights, as a gradient solver sees it."""
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian, [K], at the point that was evaluated last.
+        """Return about the diagonal of the Hessian, [K], at the point that was evaluated last.
 
         gradient: [K], of the loss at that point.
         """
         ...
 
 
-# What a solver may need of a problem: a penalty without l1; one with l2; sequences of one token,
-# as per-position models have them; log Z over all sequences, legal or not (see `ChainLoss`);
-# features that are 0 or 1; a corpus in memory and not in files; a loss whose examples can be
-# visited one by one, for which it is laid out; products with its Hessian; and a penalty around
-# zero, not around other weights.
+# What a solver may require of a problem: a penalty without l1; one with l2; sequences of one token,
+# as in per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that
+# are 0 or 1; a corpus in memory and not in files; a loss whose examples can be visited one by one,
+# and which is laid out for that; products with its Hessian; a penalty around zero, not around other
+# weights.
 Need = Literal[
     "no l1",
     "l2",
@@ -50,7 +58,7 @@ Need = Literal[
     "no prior",
 ]
 
-# How the lack of what a solver needs is refused.
+# The error raised if a problem lacks what a solver requires.
 _REFUSALS: dict[Need, str] = {
     "no l1": Errors.SC308,
     "l2": Errors.SC309,
@@ -64,14 +72,14 @@ _REFUSALS: dict[Need, str] = {
 }
 
 
-def needs(*names: Need) -> frozenset[Need]:
-    """A set of needs."""
+def requirements(*names: Need) -> frozenset[Need]:
+    """Return a set of requirements."""
     return frozenset(names)
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """What one step reached.
+    """The result of one step.
 
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient to
     the penalty's subdifferential; 0 at a minimiser. n_active: non-zero weights. passes:
@@ -87,7 +95,7 @@ class StepReport:
 
 
 @dataclass(frozen=True)
-class Point:
+class EvaluatedPoint:
     """A point, the objective there and the gradient of its smooth part.
 
     theta, gradient: [K] float64.
@@ -100,7 +108,7 @@ class Point:
 
 @dataclass
 class SolverState:
-    """Where a solver stands: arrays and scalars only, so that it is saved and resumed bit for bit.
+    """The state of a solver: arrays and scalars only, so that it resumes with identical bits.
 
     theta, gradient: [K], weights and gradient of loss + l2; value: the objective.
     """
@@ -122,17 +130,16 @@ class BatchSolver:
         one; 0 for none. Without l1, or with init_weights, there are none.
     seed: of the order in which the warm start visits sequences, >= 0.
     polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, of each model
-        that is taken from the run (see `training.run.polish`); 0 for none.
+        that is taken from the run (see `training.working_set.polish`); 0 for none.
     polish_l2: the l2 penalty of these.
-    RAISES: SparseCRFError where a setting is out of range.
+    RAISES: SparseCRFError if a setting is out of range.
 
-    A class says by `requires` what it needs of a problem, and is refused where that is lacking;
-    by `exact` whether it converges to the minimiser, by `streaming` whether it can learn from the
-    batches of spaCy's loop alone, by `divisible` whether it learns from a corpus that is divided
-    though it needs examples, and by `gone` whether only its name is left, for pipelines that
-    it trained; by `average_warm_start` whether the warm start ends with means of its weights, and
-    by `warm_start_row` whether one with means is an outer iteration of its own. `state_type` is the
-    class of its state.
+    Class attributes: `requires`: what it requires of a problem, else it is refused; `exact`:
+    whether it converges to the minimiser; `streaming`: whether it can learn from the batches of
+    spaCy's loop; `divisible`: whether it learns from a divided corpus though it requires examples;
+    `removed`: whether only its name is left, for pipelines that it trained; `average_warm_start`:
+    whether the warm start ends with means of its weights; `warm_start_row`: whether a warm start
+    with means is an outer iteration of its own; `state_type`: the class of its state.
     """
 
     tolerance: float = 1e-3
@@ -144,11 +151,11 @@ class BatchSolver:
     polish_l2: float = 1e-5
 
     state_type: ClassVar[type[Any]] = SolverState
-    requires = needs("indicators", "memory")
+    requires = requirements("indicators", "memory")
     exact = True
     streaming = False
     divisible = False
-    gone = False
+    removed = False
     average_warm_start = False
     warm_start_row = True
 
@@ -158,7 +165,7 @@ class BatchSolver:
         self.require(0, "polish_iterations", "polish_l2")
 
     def require(self, low: float, *keys: str) -> None:
-        """Refuse settings below a number, and those that are not a number.
+        """Check that settings are numbers, and not below `low`.
 
         RAISES: SparseCRFError.
         """
@@ -168,21 +175,21 @@ class BatchSolver:
                 raise SparseCRFError(Errors.SC306.format(key=key, value=value, low=low))
 
     def require_one_of(self, key: str, known: Collection[str]) -> None:
-        """Refuse a setting that is not among the known ones. RAISES: SparseCRFError."""
+        """Check that a setting is one of the known ones. RAISES: SparseCRFError."""
         if (value := getattr(self, key)) not in known:
             names = ", ".join(map(repr, known))
             raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
 
     @property
     def columns(self) -> dict[str, float]:
-        """Names of the state's arrays [K], and what a new weight has there."""
+        """Names of the state's arrays [K], and their values for a new weight."""
         return {"theta": 0.0}
 
     def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point, theta [K] float64, and return the state there.
 
-        Arrays of the state begin with what a new weight has there (see `columns`).
-        RAISES: SparseCRFError where the objective or its gradient is not finite there.
+        Arrays of the state begin with the values of new weights (see `columns`).
+        RAISES: SparseCRFError if the objective or its gradient is not finite there.
         """
         value, gradient = evaluate_start(loss, penalty, theta)
         first = {name: np.full(len(theta), number) for name, number in self.columns.items()}
@@ -191,7 +198,7 @@ class BatchSolver:
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Do one iteration, in place.
 
-        RAISES: SparseCRFError where a stochastic solver's weights grow without bounds.
+        RAISES: SparseCRFError if a stochastic solver diverges.
         """
         raise NotImplementedError
 
@@ -212,7 +219,7 @@ class BatchSolver:
     def report(
         self, penalty: ElasticNet, state: Any, passes: float = 1.0, stalled: bool = False
     ) -> StepReport:
-        """What a step has reached; stalled: whether no step would lower the objective."""
+        """Return the report of a step; stalled: whether no step would lower the objective."""
         return StepReport(
             objective=state.value,
             optimality=(distance := optimality(penalty, state.theta, state.gradient)),
@@ -222,11 +229,11 @@ class BatchSolver:
         )
 
     def shuffled(self, examples: Longs, epoch: int) -> Longs:
-        """Examples [n] int64 in the random order of an epoch."""
+        """Return examples [n] int64 in the random order of an epoch."""
         return np.random.default_rng([self.seed, epoch]).permutation(examples)
 
 
-def lacks(
+def unsupported(
     penalty: ElasticNet,
     kind: str,
     *,
@@ -236,10 +243,10 @@ def lacks(
     summed: bool = True,
     shifted: bool = False,
 ) -> set[Need]:
-    """What a problem does not have that a solver may need.
+    """Return the requirements that a problem does not meet.
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
-    the corpus is in files; constrained: whether illegal sequences are left out; summed: whether the
+    the corpus is in files; constrained: whether invalid sequences are excluded; summed: whether the
     loss is a sum over sequences; shifted: whether the penalty is around other weights than zero.
     """
     lacking: dict[Need, bool] = {
@@ -256,13 +263,15 @@ def lacks(
     return {need for need, is_lacking in lacking.items() if is_lacking}
 
 
-def refuse(solver: BatchSolver, lacking: Collection[Need]) -> None:
-    """Refuse a solver that is gone, or that needs what a problem lacks (see `lacks`).
+def check_supported(solver: BatchSolver, lacking: Collection[Need]) -> None:
+    """Check that a solver was not removed, and requires nothing of what is lacking.
+
+    lacking: see `unsupported`.
 
     RAISES: SparseCRFError.
     """
     name = type(solver).__name__
-    if solver.gone:
+    if solver.removed:
         raise SparseCRFError(Errors.SC396.format(solver=name))
     for need, error in _REFUSALS.items():
         if need in lacking and need in solver.requires:
@@ -270,9 +279,9 @@ def refuse(solver: BatchSolver, lacking: Collection[Need]) -> None:
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
-    """The objective, and the gradient of its smooth part, loss + l2.
+    """Return the objective, and the gradient of its smooth part, loss + l2.
 
-    Where weights are so large that the gradient is not finite, the objective is infinite.
+    If weights are so large that the gradient is not finite, the objective is infinite.
     """
     value, gradient = loss.value_and_grad(theta)
     if not np.isfinite(gradient).all():
@@ -281,34 +290,37 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
 
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
-    """The pseudo-gradient of the objective [K]; gradient: [K] of loss + l2 (see `evaluate`)."""
+    """Return the pseudo-gradient of the objective [K]; gradient: [K], see `evaluate`."""
     return penalty.pseudo_gradient(theta, gradient - penalty.slope(theta))
 
 
 def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:
-    """Largest distance of a coordinate of -gradient to the subdifferential; 0 at a minimiser."""
+    """Return the largest distance of a coordinate of -gradient to the subdifferential."""
     return float(np.abs(smallest_subgradient(penalty, theta, gradient)).max(initial=0.0))
 
 
 def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
     """`evaluate` at the first point.
 
-    RAISES: SparseCRFError where the objective or its gradient is not finite there.
+    RAISES: SparseCRFError if the objective or its gradient is not finite there.
     """
     value, gradient = evaluate(loss, penalty, theta)
-    # Of huge weights the objective may be finite alone.
+    # With huge weights the objective may be finite and its gradient not.
     if not (np.isfinite(value) and np.isfinite(gradient).all()):
         raise SparseCRFError(Errors.SC307)
     return value, gradient
 
 
 def take(array: Floats, source: Longs, first: float = 0.0) -> Floats:
-    """Select along the last axis; first: what there is where source is -1."""
+    """Select along the last axis; first: the value where source is -1."""
     taken = np.full((*array.shape[:-1], len(source)), first)
     taken[..., source >= 0] = array[..., source[source >= 0]]
     return taken
 
 
 def fields_of(state: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name."""
+    """Return the fields of a dataclass by name."""
     return {field.name: getattr(state, field.name) for field in fields(state)}
+
+
+serve_old_names(__name__)

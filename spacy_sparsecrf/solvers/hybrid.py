@@ -1,25 +1,28 @@
-"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole."""
+"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole.
+
+Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples (Friedlander
+& Schmidt 2012, section 5). Each iteration is one of `owlqn`, on a sample of b examples whose loss
+is scaled by N / b; before it, b := growth b + 1. A sample includes the one before it: only the new
+examples are evaluated before the line search, and each pair of differences is of one sample. When
+all examples are in the sample, it is OWL-QN, and stops as that does.
+"""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ..loss.examples import Examples, Sample, examples_of
-from ..loss.working import WorkingLoss
+from ..loss.examples import ExampleLoss, Sample, examples_of
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from ..solvers import owlqn
-from .base import BatchSolver, Floats, Longs, StepReport, evaluate, fields_of, needs
-
-if TYPE_CHECKING:
-    from ..loss.graph_examples import GraphExamples
+from .base import Floats, Longs, Loss, StepReport, evaluate, fields_of, requirements
+from .owlqn import OWLQN, OwlqnState
 
 
 @dataclass(kw_only=True)
-class State(owlqn.State):
-    """Where the hybrid method stands: where OWL-QN does, and its sample.
+class HybridState(OwlqnState):
+    """The state of the hybrid method: that of OWL-QN, and its sample.
 
     size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
     their gradients at theta; partial_value: sum of their losses.
@@ -33,14 +36,11 @@ class State(owlqn.State):
 
 @crf_solvers("spacy_sparsecrf.Hybrid.v1")
 @dataclass(kw_only=True, eq=False)
-class Hybrid(BatchSolver):
-    """The hybrid deterministic-stochastic method (Friedlander & Schmidt 2012, section 5).
+class Hybrid(OWLQN):
+    """The hybrid deterministic-stochastic method; its iterations: see the module.
 
-    Iterations of OWL-QN, or of L-BFGS where l1 = 0, each on a sample of b examples of N, whose
-    loss counts N / b times; b := growth b + 1 before each. A sample has the one before it in it,
-    so that only what is new is evaluated before the line search, and pairs of differences are of
-    one sample each. When all examples are in it, it is OWL-QN. Examples with missing gold labels
-    take part. Where a corpus is divided there are no samples: all iterations are on the whole.
+    Examples with missing gold labels take part. If a corpus is divided there are no samples: all
+    iterations are on the whole.
 
     growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
@@ -50,39 +50,44 @@ class Hybrid(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs("indicators", "examples")
+    state_type = HybridState
+    requires = requirements("indicators", "examples")
     divisible = True
 
     growth: float = 1.5
     first_share: float = 0.01
-    history: int = 20
-    classic: bool = False
-    max_line_search: int = 40
     warm_start_epochs: int = 0
+    average_warm_start: bool = field(default=False, init=False)
+    warm_start_row: bool = field(default=True, init=False)
+    steep_start: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require(1, "growth", "history", "max_line_search")
+        self.require(1, "growth")
         self.require(0, "first_share")
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""
-        inner = self._whole().start(loss, penalty, theta)
-        return _with_sample(inner, 0)
+        return _with_sample(super().start(loss, penalty, theta), 0)
 
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
-        """Carry weights and pairs over to another working set; the sample is evaluated anew."""
-        inner = self._whole().remap(loss, penalty, state, source, gradient)
-        return _with_sample(inner, state.size)
+        self,
+        loss: Loss,
+        penalty: ElasticNet,
+        state: OwlqnState,
+        source: Longs,
+        gradient: Floats,
+    ) -> HybridState:
+        """Carry weights and pairs over to another working set; the sample is evaluated again."""
+        assert isinstance(state, HybridState)
+        return _with_sample(super().remap(loss, penalty, state, source, gradient), state.size)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Do iterations on samples for about a pass, and evaluate; or one on all examples."""
+    def step(self, loss: Any, penalty: ElasticNet, state: OwlqnState) -> StepReport:
+        """Do iterations on samples for about a pass and evaluate, or one on all examples."""
+        assert isinstance(state, HybridState)
         n = loss.n_examples
         if loss.is_divided or state.size == n:
-            return self._whole().step(loss, penalty, state)
+            return super().step(loss, penalty, state)
         examples = examples_of(loss)
         order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
@@ -92,52 +97,35 @@ class Hybrid(BatchSolver):
         return self.report(penalty, state, visits / n)
 
     def _iterate(
-        self, examples: "Examples | GraphExamples", order: Longs, penalty: ElasticNet, state: State
+        self, examples: ExampleLoss, order: Longs, penalty: ElasticNet, state: HybridState
     ) -> int:
-        """Let the sample grow, and do one iteration on it unless it is the whole.
+        """Grow the sample, and do one iteration on it unless it is the whole.
 
-        RETURNS: how many visits of an example that took.
+        RETURNS: how many visits of an example this took.
         """
         n = len(order)
         least = self.first_share * n
         state.size = min(n, math.ceil(max(self.growth * state.size + 1, least)))
         visits = state.size - state.known
         if state.size == n:
-            # The evaluation that ends the pass is of all.
+            # The evaluation at the end of the pass is of all examples.
             return visits
-        # Of arrays that were handed out, none is written to.
+        # States share arrays, so the sum is a copy.
         state.partial = state.partial.copy()
         new = order[state.known : state.size]
         state.partial_value += examples.add(new, state.theta, state.partial)
         state.known = state.size
         sample = Sample(examples, order[: state.size])
-        inner = owlqn.State(
-            state.theta,
-            sample.scale * state.partial + penalty.l2 * state.theta,
-            sample.scale * state.partial_value + penalty.value(state.theta),
-            state.metric,
-            state.steps,
-            state.changes,
-            n_pairs=state.n_pairs,
-        )
-        report = self._whole().step(sample, penalty, inner)
-        state.theta, state.n_pairs = inner.theta, inner.n_pairs
-        state.steps, state.changes = inner.steps, inner.changes
-        state.partial = (inner.gradient - penalty.l2 * inner.theta) / sample.scale
-        state.partial_value = (inner.value - penalty.value(inner.theta)) / sample.scale
+        state.gradient = sample.scale * state.partial + penalty.l2 * state.theta
+        state.value = sample.scale * state.partial_value + penalty.value(state.theta)
+        report = super().step(sample, penalty, state)
+        state.stalled = False
+        state.partial = (state.gradient - penalty.l2 * state.theta) / sample.scale
+        state.partial_value = (state.value - penalty.value(state.theta)) / sample.scale
         return visits + int(report.passes) * state.size
 
-    def _whole(self) -> owlqn.OWLQN:
-        """What iterates, on a sample or on all examples."""
-        return owlqn.OWLQN(
-            history=self.history,
-            classic=self.classic,
-            tolerance=self.tolerance,
-            max_line_search=self.max_line_search,
-        )
 
-
-def _with_sample(inner: owlqn.State, size: int) -> State:
-    """A state with a sample of which nothing is evaluated."""
+def _with_sample(inner: OwlqnState, size: int) -> HybridState:
+    """Return a state whose sample is not evaluated yet."""
     nothing = np.zeros_like(inner.theta)
-    return State(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)
+    return HybridState(**fields_of(inner), size=size, known=0, partial=nothing, partial_value=0.0)

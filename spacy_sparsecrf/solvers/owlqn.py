@@ -1,18 +1,28 @@
 """OWL-QN: limited-memory quasi-Newton for l1 (Andrew & Gao 2007); L-BFGS where l1 = 0.
 
-By default with two changes, which make it several times faster:
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Lavergne 2010, equation 6 and
+section 3.2), by
 
-- OWL-QN drops from a direction what disagrees in sign with steepest descent, and so spoils it. Here
-  the direction is that of L-BFGS among the weights that are free to move, and only the orthant
-  is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
-- The first model of the inverse Hessian is a power of its diagonal h (see `Loss.curvature`), and
-  not a multiple of one: tests differ in frequency by orders of magnitude. The power is a
-  compromise, as h^(-1) takes tests for independent which mostly occur together: with l1, h^(-3/4)
-  takes fewer iterations while pairs are few, h^(-1/2) from then on.
+    theta := pi(theta - a H v),    pi: projection onto the orthant of theta and -v
+
+with v the pseudo-gradient of F, H the L-BFGS model of the inverse Hessian of l + l2 (Nocedal &
+Wright 2006, algorithm 7.4), and the step a from backtracking (l1 > 0) or a search for the strong
+Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step lowers F any more.
+
+Two changes, which `classic` undoes, make it several times faster:
+
+- OWL-QN sets the components of -H v to zero whose sign differs from that of -v, which spoils the
+  direction. Here the direction is that of L-BFGS among the weights that are free to move, and only
+  the orthant is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
+- The initial H is a power of the Hessian's diagonal h (see `Loss.curvature`), not a multiple of the
+  identity: features differ in frequency by orders of magnitude. The power is a compromise, since
+  h^(-1) would be right only if features occurred independently: with l1, h^(-3/4) takes fewer
+  iterations while pairs are few, h^(-1/2) from then on.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +32,16 @@ from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import (
     BatchSolver,
+    EvaluatedPoint,
     Floats,
     Function,
     Longs,
     Loss,
-    Point,
     SolverState,
     StepReport,
     evaluate,
     evaluate_start,
-    needs,
+    requirements,
     smallest_subgradient,
     take,
 )
@@ -43,19 +53,19 @@ DECREASE = 1e-4
 CURVATURE = 0.9
 # Added to curvatures, in expected counts: a weight whose label is certain has none.
 _FLOOR = 0.1
-# Near the minimum rounding hides how a step changes the objective: by less than this part of it.
-# The largest gradient tells then, if a step takes it to at most so much of what it was.
+# Near the minimum rounding hides changes of the objective smaller than the first fraction of it. A
+# step is then accepted if it lowers the largest gradient to the second fraction.
 _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 
 
 @dataclass
-class State(SolverState):
-    """Where OWL-QN stands.
+class OwlqnState(SolverState):
+    """The state of OWL-QN.
 
-    metric: [K], h^(-1/2), of which the first model of the inverse Hessian is made; steps,
-    changes: [m, K], the last differences of theta and of gradient, a pair in each row; stalled: no
-    step along any direction lowers the objective any more; n_pairs: how many pairs there have
-    been, of which pair i is in row i mod m; -1 for as many as rows, as in earlier checkpoints.
+    metric: [K], h^(-1/2), from which the initial inverse Hessian is made; steps, changes: [m, K],
+    the last differences of theta and of gradient, a pair in each row; stalled: no step lowers the
+    objective any more; n_pairs: how many pairs there have been, of which pair i is in row i mod m;
+    -1 for as many as rows, as in earlier checkpoints.
     """
 
     metric: Floats
@@ -74,22 +84,22 @@ class State(SolverState):
 class OWLQN(BatchSolver):
     """Orthant-wise limited-memory quasi-Newton, or L-BFGS with a Wolfe search where l1 = 0.
 
-    history: pairs kept of differences (Lavergne 2010, section 5.1, keeps 5; on a working set more
-        cost little).
-    classic: whether to do as Andrew & Gao (2007) do, without the changes above.
+    history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
+        more cost little).
+    classic: whether to run the method of Andrew & Gao (2007) without the changes above.
     max_line_search: evaluations that one line search may take.
     average_warm_start: whether the warm start ends with means of its weights (see
-        `training.run.warm_start`): means label well, and the first quasi-Newton iterations often
-        lead to worse labels before they lead to better.
+        `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
+        often lead to worse labels before they lead to better.
     warm_start_row: whether such a warm start is an outer iteration of its own.
-    steep_start: whether, with l1, the first model of the inverse Hessian is h^(-3/4), not h^(-1/2),
-        while there are fewer pairs than `history`.
+    steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
+        there are fewer pairs than `history`.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs()
+    state_type: ClassVar[type[Any]] = OwlqnState
+    requires = requirements()
 
     history: int = 20
     classic: bool = False
@@ -103,47 +113,47 @@ class OWLQN(BatchSolver):
         super().__post_init__()
         self.require(1, "history", "max_line_search")
 
-    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
         empty = np.empty((0, len(theta)))
-        return State(theta, gradient, value, metric, empty, empty.copy())
+        return OwlqnState(theta, gradient, value, metric, empty, empty.copy())
 
     def remap(
-        self, loss: Loss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
+    ) -> OwlqnState:
         """Carry weights and curvature pairs over; see `BatchSolver.remap`.
 
-        Pairs know nothing of new coordinates: zero there.
+        Pairs are zero at new coordinates.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
         n = state.n_pairs
         pairs = take(state.steps[:n], source), take(state.changes[:n], source)
-        return State(theta, gradient, state.value, metric, *pairs, n_pairs=n)
+        return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
-        """The state's metric at the point that was evaluated last."""
+        """Return the state's metric at the point that was evaluated last."""
         if self.classic:
             return np.ones_like(theta)
         curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.l2
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
         return metric
 
-    def _first_model(self, penalty: ElasticNet, state: State) -> Floats:
-        """The first model of the inverse Hessian [K], up to a factor."""
+    def _first_model(self, penalty: ElasticNet, state: OwlqnState) -> Floats:
+        """Return the initial inverse Hessian [K], up to a factor."""
         if self.steep_start and penalty.l1 > 0.0 and state.n_pairs < self.history:
             return state.metric * np.sqrt(state.metric)
         return state.metric
 
-    def step(self, loss: Function, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: Function, penalty: ElasticNet, state: OwlqnState) -> StepReport:
         """Do one iteration: direction, line search, update of the pairs."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
         if point is None and state.n_pairs:
-            # The model of the curvature misleads: forget it and descend.
+            # The model of the Hessian misleads: reset it, and step along the gradient.
             state.n_pairs = 0
             direction = -self._first_model(penalty, state) * pseudo
             point, more = self._search(loss, penalty, state, pseudo, direction)
@@ -154,8 +164,8 @@ class OWLQN(BatchSolver):
             self._accept(state, point)
         return self.report(penalty, state, n_evaluations, state.stalled)
 
-    def _direction(self, state: State, penalty: ElasticNet, pseudo: Floats) -> Floats:
-        """A direction of descent; pseudo: the pseudo-gradient [K]."""
+    def _direction(self, state: OwlqnState, penalty: ElasticNet, pseudo: Floats) -> Floats:
+        """Return a direction of descent; pseudo: the pseudo-gradient [K]."""
         everything = np.ones(len(pseudo), dtype=np.bool_)
         model = state, self._first_model(penalty, state)
         if penalty.l1 == 0.0:
@@ -163,7 +173,7 @@ class OWLQN(BatchSolver):
         if not self.classic:
             free = (state.theta != 0.0) | (pseudo != 0.0)
             direction = -inverse_hessian_product(*model, free, pseudo)
-            # A weight leaves zero only the way that its gradient points.
+            # A weight leaves zero only against its gradient.
             direction[(state.theta == 0.0) & (direction * pseudo >= 0.0)] = 0.0
             if dot(direction, pseudo) < 0.0:
                 return direction
@@ -172,13 +182,18 @@ class OWLQN(BatchSolver):
         return direction
 
     def _search(
-        self, loss: Function, penalty: ElasticNet, state: State, pseudo: Floats, direction: Floats
-    ) -> tuple[Point | None, int]:
-        """Search along a direction; the very first one has no scale yet."""
+        self,
+        loss: Function,
+        penalty: ElasticNet,
+        state: OwlqnState,
+        pseudo: Floats,
+        direction: Floats,
+    ) -> tuple[EvaluatedPoint | None, int]:
+        """Search along a direction; the first one has no scale yet."""
         length = float(np.sqrt(dot(direction, direction)))
         if length == 0.0:
             return None, 0
-        origin = Point(state.theta, state.value, state.gradient)
+        origin = EvaluatedPoint(state.theta, state.value, state.gradient)
         fresh = state.n_pairs == 0
         first_step = 1.0 / length if fresh else 1.0
 
@@ -192,7 +207,7 @@ class OWLQN(BatchSolver):
         trials = penalty, self.max_line_search
         return projected_backtracking(objective, origin, *line, *steps, *trials)
 
-    def _accept(self, state: State, point: Point) -> None:
+    def _accept(self, state: OwlqnState, point: EvaluatedPoint) -> None:
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
@@ -207,7 +222,7 @@ class OWLQN(BatchSolver):
 
 def projected_backtracking(
     evaluate: Objective,
-    origin: Point,
+    origin: EvaluatedPoint,
     pseudo_gradient: Floats,
     direction: Floats,
     orthant: Floats,
@@ -215,12 +230,12 @@ def projected_backtracking(
     shrink: float,
     penalty: ElasticNet,
     max_trials: int,
-) -> tuple[Point | None, int]:
+) -> tuple[EvaluatedPoint | None, int]:
     """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
 
     Accepts the first theta' = pi(theta + a d; orthant) with
-    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, where rounding
-    hides whether that is so, with a smaller gradient.
+    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, if rounding hides
+    the change of F, with a smaller gradient.
 
     evaluate: objective and gradient of its smooth part; direction, orthant (signs): [K];
     first_step, shrink: the step sizes a are first_step * shrink^i; penalty: in the objective.
@@ -232,32 +247,36 @@ def projected_backtracking(
         theta[theta * orthant <= 0.0] = 0.0
         value, gradient = evaluate(theta)
         if value <= origin.value + DECREASE * dot(pseudo_gradient, theta - origin.theta):
-            return Point(theta, value, gradient), trial
+            return EvaluatedPoint(theta, value, gradient), trial
         if _is_hidden(value, origin.value):
             after = smallest_subgradient(penalty, theta, gradient)
             if _is_smaller(after, pseudo_gradient):
-                return Point(theta, value, gradient), trial
+                return EvaluatedPoint(theta, value, gradient), trial
         step *= shrink
     return None, max_trials
 
 
 def _is_hidden(value: float, before: float) -> bool:
-    """Whether rounding hides in which direction the objective has changed."""
+    """Return whether rounding hides the change of the objective."""
     return bool(abs(value - before) <= _HIDDEN * abs(before))
 
 
 def _is_smaller(gradient: Floats, before: Floats) -> bool:
-    """Whether a step has made the largest gradient smaller by a part worth the step."""
+    """Return whether a step has lowered the largest gradient enough to be accepted."""
     return bool(np.abs(gradient).max() <= _SMALLER * np.abs(before).max())
 
 
 def wolfe(
-    evaluate: Objective, origin: Point, direction: Floats, first_step: float, max_trials: int
-) -> tuple[Point | None, int]:
+    evaluate: Objective,
+    origin: EvaluatedPoint,
+    direction: Floats,
+    first_step: float,
+    max_trials: int,
+) -> tuple[EvaluatedPoint | None, int]:
     """Find a step with the strong Wolfe conditions by bracketing and cubic interpolation.
 
-    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) Where rounding
-    hides how the objective changes, the step must make the gradient smaller.
+    (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) If rounding hides
+    the change of the objective, the step must lower the gradient.
 
     evaluate: smooth objective and gradient; direction: [K], of descent.
     RETURNS: the accepted point (the best with sufficient decrease where max_trials ended the
@@ -266,21 +285,21 @@ def wolfe(
     slope0 = dot(origin.gradient, direction)
     low = (0.0, origin.value, slope0)
     high: tuple[float, float, float] | None = None
-    best: Point | None = None
+    best: EvaluatedPoint | None = None
     step = first_step
     for trial in range(1, max_trials + 1):
         value, gradient = evaluate(origin.theta + step * direction)
         slope = dot(gradient, direction)
         here = (step, value, slope)
         if _is_hidden(value, origin.value) and _is_smaller(gradient, origin.gradient):
-            return Point(origin.theta + step * direction, value, gradient), trial
+            return EvaluatedPoint(origin.theta + step * direction, value, gradient), trial
         if value > origin.value + DECREASE * step * slope0 or value >= low[1]:
             high = here
         else:
-            best = Point(origin.theta + step * direction, value, gradient)
+            best = EvaluatedPoint(origin.theta + step * direction, value, gradient)
             if abs(slope) <= -CURVATURE * slope0:
                 return best, trial
-            # Where the minimum lies behind, or the bracket is open on the other side.
+            # The minimum lies behind, or the bracket is open on the other side.
             if slope * ((high[0] if high else np.inf) - low[0]) >= 0.0:
                 high = low
             low = here
@@ -292,7 +311,7 @@ def wolfe(
 
 
 def _interpolate(low: tuple[float, float, float], high: tuple[float, float, float]) -> float:
-    """Minimiser of the cubic through two points with slopes, kept inside the bracket."""
+    """Return the minimiser of the cubic through two points with slopes, inside the bracket."""
     (a, fa, da), (b, fb, db) = low, high
     width = b - a
     middle = a + 0.5 * width
@@ -312,18 +331,18 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
 
 
 def _grown(rows: Floats, n: int) -> Floats:
-    """The rows, and further rows of zeros: n."""
+    """Append rows of zeros, up to n rows."""
     grown = np.zeros((n, rows.shape[1]))
     grown[: len(rows)] = rows
     return grown
 
 
 def inverse_hessian_product(
-    state: State, metric: Floats, free: NDArray[np.bool_], vector: Floats
+    state: OwlqnState, metric: Floats, free: NDArray[np.bool_], vector: Floats
 ) -> Floats:
     """Multiply a vector by the model of the inverse Hessian; see `kernels.quasi_newton.two_loops`.
 
-    state: whose pairs are taken; metric: [K], > 0; free: [K], the weights that may move; vector:
+    state: with the pairs; metric: [K], > 0; free: [K], the weights that may move; vector:
     [K], zero elsewhere.
     """
     from ..kernels.quasi_newton import two_loops

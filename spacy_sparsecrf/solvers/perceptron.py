@@ -1,4 +1,12 @@
-"""The averaged perceptron."""
+"""The averaged structured perceptron (Collins 2002), a sequence at a time.
+
+    theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
+
+with F the counts of features and w_i the weight of sequence i. The result is the mean of theta
+after each visit. It learns to decode the training sequences, not to minimise an objective: the one
+that it reports is the loss of the CRF with these weights, whose scale is arbitrary. Stops after a
+pass without an error, or by `window` (see `base`), which is 0 by default.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -10,14 +18,14 @@ from ..kernels.perceptron import Averaged, Guess, perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, needs
-from .mixing import MEAN, mix
+from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, requirements
+from .parameter_mixing import MEAN, mix
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
 @dataclass
-class State(SolverState):
-    """Where the perceptron stands.
+class PerceptronState(SolverState):
+    """The state of the perceptron.
 
     theta, gradient: [K], the mean of the weights after each visit, and the gradient of the CRF's
     loss there; value: that loss; iterate: [K], the last weights; moves: [K], sum of the changes of
@@ -35,25 +43,20 @@ class State(SolverState):
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
 @dataclass(kw_only=True, eq=False)
 class AveragedPerceptron(StreamSolver):
-    """The averaged structured perceptron (Collins 2002), a sequence at a time.
+    """The averaged structured perceptron (Collins 2002); its update: see the module.
 
-        theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
+    It has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are skipped. If a
+    corpus is divided, passes over its shards are mixed (see `parameter_mixing`).
 
-    The result is the mean of theta after each visit. It learns to decode, not to minimise the
-    objective that it reports, the loss of the CRF with these weights, whose scale is arbitrary. It
-    has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are left out. Where a
-    corpus is divided, passes over its parts are mixed (see `mixing`).
-
-    The settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes. It ends
-    after a pass without an error; `window`, of the loss, is 0 by default: it does not end the run
-    before the loss rises.
+    The settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes. `window`, of
+    the loss, is 0 by default: it does not end the run before the loss rises.
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = PerceptronState
     divisible = True
-    # It learns from all sequences that it decodes.
-    requires = StreamSolver.requires | needs("no l1", "all sequences", "no prior")
+    # Decoding considers all label sequences.
+    requires = StreamSolver.requires | requirements("no l1", "all sequences", "no prior")
 
     window: float = 0.0
 
@@ -62,7 +65,7 @@ class AveragedPerceptron(StreamSolver):
         """The mean of the weights, the last weights, and the sum of moves."""
         return {"theta": 0.0, "iterate": 0.0, "moves": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
         """Evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also where there is an l2 penalty, or no sequence has all gold
@@ -72,15 +75,15 @@ class AveragedPerceptron(StreamSolver):
         if not loss.is_divided and len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
+        return PerceptronState(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
         if loss.is_divided:
             return self._mix(loss, penalty, state)
         sequences = _complete(loss)
         order = self.shuffled(sequences, state.epoch)
-        # Of arrays that were handed out, none is written to.
+        # States share arrays, so the pass writes to copies.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
         state.n_wrong = _run(loss, order, state.iterate, state.moves, state.count)
         state.count += len(order)
@@ -89,8 +92,8 @@ class AveragedPerceptron(StreamSolver):
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
-    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
-        """Pass over all parts once; the mean is over all visits of a part, and over passes."""
+    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
+        """Pass over all shards once; the mean is over all visits of a shard, and over passes."""
         columns, totals, n_wrong = mix(self, loss, penalty, state)
         if totals["count"] == 0.0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
@@ -102,7 +105,7 @@ class AveragedPerceptron(StreamSolver):
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
-    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+    def parted(self, state: PerceptronState, horizon: int) -> tuple[Columns, Totals]:
         """See `StreamSolver.parted`."""
         return {"theta": state.iterate, "moves": np.zeros_like(state.iterate)}, {"count": 0}
 
@@ -117,7 +120,7 @@ class AveragedPerceptron(StreamSolver):
         return {"theta": 0.0, "moves": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """The number of visits.
+        """Return the number of visits.
 
         RAISES: SparseCRFError where there is an l2 penalty, or for settings of passes.
         """
@@ -131,7 +134,7 @@ class AveragedPerceptron(StreamSolver):
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the complete sequences of a batch once.
 
-        RETURNS: how many labels were wrong, each sequence decoded before its own step.
+        RETURNS: number of wrong labels, each sequence being decoded before its own step.
         """
         order = batch.in_order(_complete(batch.loss))
         count = int(totals["count"])
@@ -139,12 +142,12 @@ class AveragedPerceptron(StreamSolver):
         return float(_run(batch.loss, order, columns["theta"], columns["moves"], count))
 
     def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """The mean of the weights after each visit, [K]."""
+        """Return the mean of the weights after each visit, [K]."""
         return columns["theta"] - columns["moves"] / max(1, totals["count"])
 
 
 def _complete(loss: WorkingLoss) -> Longs:
-    """The sequences all of whose tokens have gold labels."""
+    """Return the sequences whose tokens all have gold labels."""
     lattice = loss.space.lattice
     return np.flatnonzero(np.minimum.reduceat(lattice.labels, lattice.offsets[:-1]) >= 0)
 
@@ -156,7 +159,7 @@ def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: i
 
 
 def _new_guess(loss: WorkingLoss) -> Guess:
-    """Workspaces for any sequence."""
+    """Allocate workspaces for any sequence."""
     space, lattice = loss.space, loss.space.lattice
     context, n_labels, padded = lattice.context, space.n_labels, space.padded
     changes = np.append(True, context[1:] != context[:-1]) | lattice.begins

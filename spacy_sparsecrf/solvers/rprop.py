@@ -1,4 +1,13 @@
-"""RPROP: a step width for each weight, from the signs of successive gradients."""
+"""RPROP: a step width for each weight, from the signs of successive gradients.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 by resilient backpropagation
+(Riedmiller & Braun 1993), with the pseudo-gradient v of F for the gradient:
+
+    width_k := clamp(width_k * (grow if v_k keeps its sign, shrink if it changes))
+    theta_k := theta_k - sign(v_k) width_k
+
+With l1, a weight stops at zero instead of crossing it. Stops as all solvers do (see `base`).
+"""
 
 from dataclasses import dataclass
 
@@ -13,14 +22,14 @@ from .base import (
     SolverState,
     StepReport,
     evaluate,
-    needs,
+    requirements,
     smallest_subgradient,
 )
 
 
 @dataclass
-class State(SolverState):
-    """Where RPROP stands.
+class RpropState(SolverState):
+    """The state of RPROP.
 
     widths: [K] > 0; last: [K], the pseudo-gradient that the last moves followed, 0 where there was
     none; moves: [K], the last change of each weight.
@@ -36,9 +45,6 @@ class State(SolverState):
 class RPROP(BatchSolver):
     """Resilient backpropagation (Riedmiller & Braun 1993), with l1 by the pseudo-gradient.
 
-    A weight moves against the sign of its pseudo-gradient by its own width, which grows while the
-    sign stays and shrinks where it changes. With l1, a weight stops at zero instead of crossing.
-
     backtracking: whether a weight whose sign has changed goes back first (RPROP+), instead of
         moving on with the smaller width (RPROP-).
     first_width, least_width, largest_width: of the moves, in units of weights.
@@ -47,8 +53,8 @@ class RPROP(BatchSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
-    requires = needs()
+    state_type = RpropState
+    requires = requirements()
 
     backtracking: bool = True
     first_width: float = 0.1
@@ -66,11 +72,11 @@ class RPROP(BatchSolver):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Weights, widths, and the last moves; new weights have the first width."""
+        """Weights, widths and the last moves; new weights have the first width."""
         return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
 
-    def step(self, loss: Loss, penalty: ElasticNet, state: State) -> StepReport:
-        """Do one iteration; a point without finite objective halves all widths instead."""
+    def step(self, loss: Loss, penalty: ElasticNet, state: RpropState) -> StepReport:
+        """Do one iteration; halve all widths instead if the objective is not finite."""
         pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
         same = np.sign(pseudo * state.last)
         widths = state.widths * np.where(same > 0, self.grow, np.where(same < 0, self.shrink, 1.0))
@@ -79,7 +85,7 @@ class RPROP(BatchSolver):
         followed = pseudo
         if self.backtracking:
             moves = np.where(same < 0, -state.moves, moves)
-            # The next move of a weight that went back is free: its sign counts for nothing.
+            # The next move of a weight that went back is free: no sign is remembered.
             followed = np.where(same < 0, 0.0, pseudo)
         theta = state.theta + moves
         if penalty.l1 > 0.0:

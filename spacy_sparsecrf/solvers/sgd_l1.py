@@ -1,32 +1,43 @@
-"""SGD-L1: stochastic gradient descent with a cumulative l1 penalty, as a solver of its own."""
+"""SGD-L1: stochastic gradient descent with the cumulative l1 penalty.
+
+Minimises F(w) = sum_i l_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over N examples (Lavergne 2010, equation 6).
+After example i, for its weights only,
+
+    w := exp(-eta l2 / N) (w - eta g_i)                                  (Lavergne 2010, equation 7)
+    w := max(0, w - (u + q)) if w > 0,  min(0, w + (u - q)) if w < 0                    (equation 8)
+
+with u the sum of eta l1 / N so far, and q the l1 penalty that w has received of it (Tsuruoka et al.
+2009, section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. Stops
+as all solvers do (see `base`); it comes near the minimiser fast, but not to it.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.descent import Paid, penalise
+from ..kernels.sgd import Paid, penalise
 from ..loss.examples import SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, evaluate_start
-from .mixing import mix
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals, calibrate
+from .base import Floats, Longs, SolverState, StepReport
+from .parameter_mixing import mix
+from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
 
 @dataclass
-class State(SolverState):
-    """Where SGD-L1 stands.
+class SgdL1State(SolverState):
+    """The state of SGD-L1, with all penalties that are due applied.
 
     received: [K], the l1 penalty that each weight has received; due: the l1 rate cumulated so far,
-    the most that a weight may have received; eta: first step, 0 before it is calibrated; epoch:
-    passes done. All penalties that are due have been applied: nothing is left to be shrunk.
+    the most that a weight may have received; eta: first step, 0 before the first pass; epoch:
+    passes done.
     """
 
     received: Floats
-    due: float
-    eta: float
-    epoch: int
+    due: float = 0.0
+    eta: float = 0.0
+    epoch: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.SGDL1.v1")
@@ -34,11 +45,8 @@ class State(SolverState):
 class SGDL1(StreamSolver):
     """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
 
-    After each example, w := w - eta g_i exp(-eta l2 / N), then max(0, w - (u + q)) for w > 0 and
-    min(0, w + (u - q)) for w < 0, for the weights that the example has: u is the sum of eta l1 /
-    N, q what w has received of it (Lavergne 2010, section 3.3 and equation 8, which has a wrong
-    sign). It comes near the minimiser fast, and not to it. Examples with missing gold labels take
-    part. Where a corpus is divided, passes over its parts are mixed (see `mixing`).
+    Its update: see the module. Examples with missing gold labels take part. Where a corpus is
+    divided, passes over its shards are mixed (see `parameter_mixing`).
 
     eta0: step of the first example; 0 to find one on a sample of the corpus.
     decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
@@ -46,7 +54,7 @@ class SGDL1(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = SgdL1State
     stream_marks = ("decayed",)
     divisible = True
 
@@ -62,25 +70,25 @@ class SGDL1(StreamSolver):
         """Weights, and the l1 penalty that each has received."""
         return {"theta": 0.0, "received": 0.0}
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> State:
-        """Evaluate the first point; see `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return State(theta, gradient, value, np.zeros_like(theta), 0.0, self.eta0, 0)
-
     def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: State, source: Longs, gradient: Floats
-    ) -> State:
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: SgdL1State,
+        source: Longs,
+        gradient: Floats,
+    ) -> SgdL1State:
         """Carry a state over to another working set.
 
-        A new weight counts as having paid all that was due in the direction of its gradient:
+        A new weight counts as having received all that was due in the direction of its gradient:
         it would have been pushed there and back at each example that has it.
         """
-        carried: State = super().remap(loss, penalty, state, source, gradient)
+        carried: SgdL1State = super().remap(loss, penalty, state, source, gradient)
         new = source < 0
         carried.received[new] = state.due * np.sign(gradient[new])
         return carried
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdL1State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         if loss.is_divided:
             columns, totals, _ = mix(self, loss, penalty, state)
@@ -90,42 +98,29 @@ class SGDL1(StreamSolver):
             return self.end_pass(loss, penalty, state)
         descent = SequenceDescent(loss, penalty, missing=True)
         descent.resume(state.theta, state.received, state.due)
-        n = len(descent.sequences)
-        order = self.shuffled(descent.sequences, state.epoch)
-        visits = n
-        if state.eta == 0.0:
-            state.eta, trials = calibrate(order, descent.loss_after)
-            visits += trials
+        order, passes = self.begin_pass(descent, state)
         eta = state.eta * self.decay**state.epoch
-        descent.run(order, eta, self.decay ** (1.0 / n))
+        descent.run(order, eta, self.decay ** (1.0 / len(order)))
         state.theta = descent.settle()
         state.received, state.due = descent.received, float(descent.due[0])
         state.epoch += 1
-        return self.end_pass(loss, penalty, state, visits / n)
+        return self.end_pass(loss, penalty, state, passes)
 
-    def parted(self, state: State, horizon: int) -> tuple[Columns, Totals]:
+    def parted(self, state: SgdL1State, horizon: int) -> tuple[Columns, Totals]:
         """See `StreamSolver.parted`."""
         columns = {"theta": state.theta, "received": state.received}
-        seen = float(state.epoch * horizon)
-        return columns, {"seen": seen, "eta": state.eta, "due": state.due, "decayed": 0.0}
+        seen, eta = float(state.epoch * horizon), state.eta or self.eta0
+        return columns, {"seen": seen, "eta": eta, "due": state.due, "decayed": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Examples seen, step, l1 rate cumulated as in `State`, l2 rate cumulated."""
+        """Return the examples seen, the step, and the cumulated l1 and l2 rates."""
         self.check_streamable()
         return {"seen": 0, "eta": self.eta0, "due": 0.0, "decayed": 0.0}
 
-    def calibrate_stream(
-        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
-    ) -> None:
-        """Find a first step on a sample, if none is set."""
-        if totals["eta"] == 0.0:
-            descent = self._descent(batch, columns, totals, terms)
-            order = batch.in_order(descent.sequences)
-            totals["eta"], _ = calibrate(order, descent.loss_after)
-
-    def _descent(
+    def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> SequenceDescent:
+        """Return passes over the examples of a batch; see `StreamSolver.descent`."""
         descent = SequenceDescent(batch.loss, terms.penalty, True, terms.horizon)
         descent.resume(columns["theta"], columns["received"], totals["due"])
         return descent
@@ -138,7 +133,7 @@ class SGDL1(StreamSolver):
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once; the step is eta0 decay^(examples seen / N)."""
-        descent = self._descent(batch, columns, totals, terms)
+        descent = self.descent(batch, columns, totals, terms)
         order = batch.in_order(descent.sequences)
         eta = totals["eta"] * self.decay ** (totals["seen"] / terms.horizon)
         loss = descent.run(order, eta, self.decay ** (1.0 / terms.horizon))

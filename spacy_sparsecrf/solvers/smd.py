@@ -1,25 +1,33 @@
-"""SMD: stochastic meta-descent, which adapts a gain for each weight by second-order information."""
+"""SMD: stochastic meta-descent, which adapts a gain for each weight by second-order information.
+
+Minimises F(theta) = sum_i l_i(theta) + l2 / 2 |theta|^2 over N examples (Vishwanathan et al. 2006),
+for each minibatch of b examples (equations 16 to 18) by
+
+    eta   := eta max(1/2, 1 - mu g v)                              (equation 20)
+    theta := theta - eta g                                         (equation 19)
+    v     := lambda v - eta (g + lambda H v)                       (equation 21)
+
+componentwise, with gains eta, and g and H v of the minibatch and its share b / N of l2. Gains are
+adapted by the current g and v, before the step. Stops as all solvers do (see `base`); by gains that
+do not vanish it comes near the minimiser, not to it.
+"""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
-from ..loss.examples import Examples, examples_of
+from ..loss.examples import ExampleLoss, examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, needs
+from .base import Floats, Longs, SolverState, StepReport, requirements
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
-
-if TYPE_CHECKING:
-    from ..loss.graph_examples import GraphExamples
 
 
 @dataclass
-class State(SolverState):
-    """Where SMD stands.
+class SmdState(SolverState):
+    """The state of SMD.
 
     gains: [K] > 0; v: [K], how theta depends on the logarithm of past gains; epoch: passes done.
     """
@@ -32,13 +40,9 @@ class State(SolverState):
 @crf_solvers("spacy_sparsecrf.SMD.v1")
 @dataclass(kw_only=True, eq=False)
 class SMD(StreamSolver):
-    """Stochastic meta-descent (Vishwanathan et al. 2006, equations 17 to 21), l1 = 0.
+    """Stochastic meta-descent (Vishwanathan et al. 2006), l1 = 0; its update: see the module.
 
-        eta := eta max(1/2, 1 - mu g v);  theta := theta - eta g;
-        v := lambda v - eta (g + lambda H v)
-
-    componentwise, with g and H of a minibatch of b examples of N and its share b / N of l2. All K
-    weights change at each minibatch: best where K is not large, as with observed pairs only.
+    All K weights change at each minibatch: best if K is not large, as with observed pairs only.
     Examples with missing gold labels take part.
 
     eta0: first gain of each weight; mu: meta-gain, 0 for constant gains; decay: lambda, at most 1;
@@ -47,9 +51,9 @@ class SMD(StreamSolver):
     RAISES: SparseCRFError where a setting is out of range.
     """
 
-    state_type = State
+    state_type = SmdState
     stream_marks = ("steps",)
-    requires = StreamSolver.requires | needs("no l1")
+    requires = StreamSolver.requires | requirements("no l1")
 
     eta0: float = 0.1
     mu: float = 0.1
@@ -67,20 +71,18 @@ class SMD(StreamSolver):
         """Weights, gains, and v; new weights have the first gain."""
         return {"theta": 0.0, "gains": self.eta0, "v": 0.0}
 
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: State) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SmdState) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         examples = examples_of(loss)
         order = self.shuffled(examples.sequences, state.epoch)
         state.epoch += 1
-        # Of arrays that were handed out, none is written to.
+        # States share arrays, so the pass writes to copies.
         state.theta, state.gains, state.v = state.theta.copy(), state.gains.copy(), state.v.copy()
         l2 = penalty.l2 / -(-len(order) // self.batch)
         self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
         return self.end_pass(loss, penalty, state)
 
-    def _run(
-        self, examples: "Examples | GraphExamples", order: Longs, l2: float, weights: Gained
-    ) -> float:
+    def _run(self, examples: ExampleLoss, order: Longs, l2: float, weights: Gained) -> float:
         """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
         theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
         gradient, product = np.zeros_like(theta), np.zeros_like(theta)
@@ -92,12 +94,12 @@ class SMD(StreamSolver):
         return loss
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """The number of minibatches."""
+        """Return the number of minibatches."""
         self.check_streamable()
         return {"steps": 0}
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Do the steps of the minibatches since, one by one where the penalty changes weights."""
+        """Do the steps of the minibatches since, one by one if they change weights."""
         l2 = terms.share(self.batch).l2
         if l2 > 0.0 or self.decay < 1.0:
             missed = (totals["steps"] - since["steps"]).astype(np.int64)

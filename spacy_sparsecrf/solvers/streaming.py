@@ -1,19 +1,26 @@
-"""Solvers that also learn from batches of examples as they come, and how they find a first step."""
+"""Stochastic solvers, which also learn from batches of examples as they come.
+
+They minimise F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples, by
+steps on one or a few l_i with their share of the penalty. Their first step is found on a sample.
+After a pass they stop as all solvers do (see `base`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, renamed
+from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from .base import BatchSolver, Floats, Longs, StepReport, evaluate, needs
+from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
 
 # A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
+Descent: TypeAlias = SequenceDescent | MinibatchDescent
 
 # Steps are tried on so many examples, growing or shrinking by a factor.
 _SAMPLE = 500
@@ -24,7 +31,7 @@ _MAX_TRIALS = 10
 
 @dataclass(frozen=True)
 class Terms:
-    """What a stream minimises: l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of N examples.
+    """The objective of a stream: l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of N examples.
 
     penalty; horizon: N, so that each example has one N-th of the penalty.
     """
@@ -40,46 +47,48 @@ class Terms:
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples that have just come.
+    """Examples that have just arrived.
 
-    loss: theirs, on the weights [K] that they have; rng: for the order in which they are visited.
+    loss: theirs, on the weights [K] that they have; rng: for their order.
     """
 
     loss: WorkingLoss
     rng: np.random.Generator
 
     def in_order(self, examples: Longs) -> Longs:
-        """Examples [n] int64 in the order of this batch."""
+        """Return examples [n] int64 in the order of this batch."""
         order: Longs = self.rng.permutation(examples)
         return order
 
 
 @dataclass(kw_only=True, eq=False)
 class StreamSolver(BatchSolver):
-    """A solver that learns from batches, too, by steps that need the weights of few examples only.
+    """A solver that also learns from batches, by steps that need the weights of few examples only.
 
-    on_batches: whether to learn from the batches of the training loop, as with [training]
+    online: whether to learn from the batches of the training loop, as with [training]
         max_epochs = -1, instead of from the corpus that was read before training: that is slower,
-        as all is read and hashed anew in each epoch.
+        because each epoch reads and hashes the corpus again.
+    on_batches: the former name of `online`.
     horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
         pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
         before training, where these are all, and 10,000 with max_epochs = -1.
     The other settings: see `BatchSolver`.
     RAISES: SparseCRFError where a setting is out of range.
 
-    For each weight it keeps `stream_columns`, numbers whose names and first values these are, of
-    which those of all weights of an example's tests are up to date when the example is visited;
-    and for all, running numbers. `stream_marks` names those running numbers that are remembered
-    of the time when a weight was last up to date.
+    It keeps `stream_columns` for each weight, numbers whose names and first values these are. They
+    are up to date for the weights of an example's features when the example is visited. It also
+    keeps running numbers for all weights; `stream_marks` names those whose value is remembered
+    from when a weight was last up to date.
     """
 
     window: float = 1e-4
     inner_iterations: int = 1
     warm_start_epochs: int = 0
-    on_batches: bool = False
+    online: bool = False
+    on_batches: bool | None = None
     horizon: int = 0
 
-    requires = needs("indicators", "examples")
+    requires = requirements("indicators", "examples")
     exact = False
     streaming = True
     stream_marks: ClassVar[tuple[str, ...]] = ()
@@ -87,16 +96,38 @@ class StreamSolver(BatchSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(0, "horizon")
+        block = "components.NAME.solver"
+        self.online = renamed(block, "on_batches", "online", self.on_batches, self.online, False)
+        # Checkpoints have the setting under this name.
+        self.on_batches = self.online
 
     @property
     def stream_columns(self) -> dict[str, float]:
-        """Names and first values of what is kept; the first name is "theta", the weights."""
+        """Names and first values of the numbers of a weight; the first is "theta", the weight."""
         return self.columns
+
+    @property
+    def first_eta(self) -> float:
+        """The first step, 0 to find it on a sample."""
+        return float(getattr(self, "eta0", 0.0))
+
+    def begin_pass(self, descent: Descent, state: Any) -> tuple[Longs, float]:
+        """Draw the order of a pass, and find the first step if there is none.
+
+        state: with eta and epoch. RETURNS: the order [n] int64; how many passes this takes, those
+        of the trials included.
+        """
+        order = self.shuffled(descent.sequences, state.epoch)
+        visits, state.eta = len(order), state.eta or self.first_eta
+        if state.eta == 0.0:
+            state.eta, trials = calibrate(order, descent.loss_after)
+            visits += trials
+        return order, visits / len(order)
 
     def end_pass(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, passes: float = 1.0
     ) -> StepReport:
-        """Evaluate after a pass, and tell what it has reached.
+        """Evaluate after a pass, and report what it has reached.
 
         RAISES: SparseCRFError where weights or objective are not finite.
         """
@@ -108,14 +139,14 @@ class StreamSolver(BatchSolver):
         raise SparseCRFError(Errors.SC338.format(solver=type(self).__name__))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """The running numbers before the first example.
+        """Return the running numbers before the first example.
 
-        RAISES: SparseCRFError where the solver cannot learn so.
+        RAISES: SparseCRFError where the solver cannot learn from batches.
         """
         raise NotImplementedError
 
     def check_streamable(self) -> None:
-        """Refuse settings that ask for passes over a whole corpus.
+        """Check that no setting asks for passes over a whole corpus.
 
         RAISES: SparseCRFError.
         """
@@ -130,10 +161,18 @@ class StreamSolver(BatchSolver):
     def calibrate_stream(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> None:
-        """Find what settings leave open, on a sample, and enter it in the running numbers."""
+        """Find the first step on a sample, if settings leave it open; in and out: totals."""
+        if totals.get("eta") == 0.0:
+            descent = self.descent(batch, columns, totals, terms)
+            order = batch.in_order(descent.sequences)
+            totals["eta"], _ = calibrate(order, descent.loss_after)
+
+    def descent(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> Any:
+        """Return passes over the examples of a batch, from these weights."""
+        raise NotImplementedError
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Bring weights up to date, in place, which no example had for a while.
+        """Bring weights up to date in place, which no example has had since their marks.
 
         since: the marks of these weights, [K] each, which are used up.
         """
@@ -147,18 +186,18 @@ class StreamSolver(BatchSolver):
         raise NotImplementedError
 
     def parted(self, state: Any, horizon: int) -> tuple[Columns, Totals]:
-        """What a pass over a part of a corpus begins with, see `mixing`; horizon: see `Terms`."""
+        """Return the start of a pass over a shard, see `parameter_mixing`; horizon: see `Terms`."""
         raise NotImplementedError
 
     def must_settle(self, totals: Totals) -> bool:
-        """Whether all weights are to be brought up to date, followed by `settled`."""
+        """Return whether all weights must be brought up to date, followed by `settled`."""
         return False
 
     def settled(self, totals: Totals) -> None:
-        """Begin the running numbers anew, now that all weights are up to date."""
+        """Reset the running numbers, after all weights were brought up to date."""
 
     def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """The weights [K] to report, of columns that are up to date."""
+        """Return the weights [K] to report, from columns that are up to date."""
         return columns["theta"]
 
 

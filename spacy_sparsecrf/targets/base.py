@@ -1,4 +1,4 @@
-"""What a target is: the annotation that a component learns and writes.
+"""Targets: the annotation that a component learns and writes.
 
 Below it stands what targets share that read Docs and write to them.
 """
@@ -24,7 +24,7 @@ class Chain(NamedTuple):
     """Some of a component's labels, which label tokens apart from the others.
 
     ids: [Yk] int64, positions among the component's labels, that of "O" last; labels: [Yk], what
-    `target` calls them, which tells what is set of what they write.
+    `target` calls them, which returns what is set of what they write.
     """
 
     ids: NDArray[np.int64]
@@ -111,7 +111,7 @@ class Target(Protocol):
 
 
 def have_same_tokens(example: Example) -> bool:
-    """Whether predicted and gold tokens are the same.
+    """Return whether predicted and gold tokens are the same.
 
     Aligning characters would cost several times as much as reading arrays.
     """
@@ -137,7 +137,7 @@ def add_strings(docs: Docs, strings: Iterable[str]) -> None:
 
 
 def string_ids(strings: Iterable[str]) -> NDArray[np.uint64]:
-    """What spaCy stores for strings, the same in every vocab: [strings] uint64."""
+    """Return spaCy's numbers of strings, the same in every vocab: [strings] uint64."""
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)
 
 

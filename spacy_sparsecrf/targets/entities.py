@@ -22,7 +22,7 @@ from .base import (
 from .scheme import OUTSIDE
 from .spans import Present, SpanTarget
 
-# What spaCy stores in a token: unknown, goes on with an entity, is in none, begins one. A token
+# Numbers that spaCy stores: unknown, continues an entity, is in none, begins one. A token
 # that begins an entity of no type is blocked: it must not get into one.
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]

@@ -1,4 +1,4 @@
-"""Predicted spans beside gold ones: kinds of match, scores by label, and what was taken for what.
+"""Comparison of predicted and gold spans: types of match, scores by label, confusions.
 
 A label of a single token is a span of that token. The kinds of match are those of SemEval-2013 task
 9.1 (Segura-Bedmar et al. 2013); a span counts as the best match among the spans that it overlaps:
@@ -39,7 +39,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Score:
-    """How well a label is found.
+    """Scores of a label.
 
     label: "" for all; n_gold, n_predicted: its spans; rates: by kind of match.
     """
@@ -70,7 +70,7 @@ class Pair(NamedTuple):
 
     @property
     def fault(self) -> str:
-        """What is wrong with the predicted span, in a word or two."""
+        """Name the fault of the predicted span in a word or two."""
         if self.gold is None or self.predicted is None:
             return "spurious" if self.gold is None else "missed"
         labels = "" if self.gold[2] == self.predicted[2] else "label"
@@ -129,7 +129,7 @@ def _score(label: str, sums: NDArray[np.float64]) -> Score:
 
 
 def _match(gold: Span, predicted: Span) -> tuple[float, float, float, float]:
-    """How far spans that overlap match, by kind."""
+    """Return how far two overlapping spans match, by type of match."""
     same_tokens, same_label = gold[:2] == predicted[:2], gold[2] == predicted[2]
     return same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
 

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .scheme import OUTSIDE, Spans
+from .scheme import OUTSIDE, LabelledSpans
 
 Types: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Which types of spans may overlap: those of different groups.
+    """Groups of types of spans; those of different groups may overlap.
 
     groups: of several types; each other type is a group by itself.
     """
@@ -48,19 +48,19 @@ class Overlap:
 
 
 def outside_of(group: Types) -> str:
-    """What a component calls the label "O" of a group's chain."""
+    """Return a component's name of the label "O" of a group's chain."""
     return f"{OUTSIDE}-{'+'.join(group)}"
 
 
 def plain(label: str) -> str:
-    """What a chain by itself calls a label."""
+    """Return the name that a chain by itself gives to a label."""
     return OUTSIDE if label.startswith(f"{OUTSIDE}-") else label
 
 
-def joined(found: Sequence[Spans]) -> Spans:
+def joined(found: Sequence[LabelledSpans]) -> LabelledSpans:
     """Spans of several chains, one chain after the other; the chains know the same types."""
     starts, ends, types = (
         np.concatenate([getattr(own, part) for own in found])
         for part in ("starts", "ends", "types")
     )
-    return Spans(starts, ends, types, found[0].names)
+    return LabelledSpans(starts, ends, types, found[0].names)

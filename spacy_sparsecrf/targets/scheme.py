@@ -16,13 +16,13 @@ from ..errors import Errors, SparseCRFError
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
-OPEN = "BI"  # after them a span may go on
-CONTINUING = "IL"  # with them a span goes on
+OPEN = "BI"  # after them a span may continue
+CONTINUING = "IL"  # with them a span continues
 _REMEMBERED = 16  # label sets remembered
 
 
 @dataclass(frozen=True)
-class Spans:
+class LabelledSpans:
     """Spans of tokens in a run of Docs, which do not overlap and ascend.
 
     starts, ends: [K] int64, first token and the one after the last, counted over all Docs.
@@ -48,9 +48,9 @@ class Spans:
         firsts = np.cumsum(lengths) - lengths
         return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
 
-    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Spans":
+    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "LabelledSpans":
         """Those of the spans that are chosen: [K] bool, or their numbers."""
-        return Spans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
+        return LabelledSpans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Arrays:
 
 
 class Scheme:
-    """How labels tell spans.
+    """Schemes by which labels mark spans.
 
     name: "BILUO" or "IOB2".
     RAISES: SparseCRFError for another name.
@@ -77,7 +77,7 @@ class Scheme:
         self.letters = LETTERS[name]
 
     def is_label(self, label: str) -> bool:
-        """Whether a string is a label of the scheme."""
+        """Return whether a string is a label of the scheme."""
         letter, hyphen, name = label.partition("-")
         return label == OUTSIDE or (letter in tuple(self.letters) and bool(hyphen and name))
 
@@ -103,10 +103,10 @@ class Scheme:
 
     def decode(
         self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
-    ) -> Spans:
-        """Find spans; any sequence of labels tells some, which do not overlap.
+    ) -> LabelledSpans:
+        """Find spans; any sequence of labels has some, which do not overlap.
 
-        A token goes on with the span before it if its label is I or L, and that of the token before
+        A token continues the span before it if its label is I or L, and that of the token before
         it B or I of the same type; otherwise it begins one. What `labels_for` makes comes back.
 
         label_ids: [N] int32, positions in `labels`; ends: [D] int64, of Docs, ascending, the last
@@ -124,7 +124,7 @@ class Scheme:
         goes_on[ends] = False
         starts = np.flatnonzero(is_inside & ~goes_on[:-1])
         lasts = np.flatnonzero(is_inside & ~goes_on[1:])
-        return Spans(starts, lasts + 1, types[starts], arrays.names)
+        return LabelledSpans(starts, lasts + 1, types[starts], arrays.names)
 
     def legal(self, labels: Sequence[str]) -> NDArray[np.bool_]:
         """Tell which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""

@@ -25,7 +25,7 @@ from .base import (
     have_same_tokens,
 )
 from .overlap import Overlap, Types, joined, outside_of, plain
-from .scheme import OUTSIDE, Scheme, Spans
+from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
 Span = tuple[int, int, str]
@@ -34,7 +34,7 @@ Span = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Present:
-    """What is set in a Doc and is kept: spans, and tokens that must stay outside of spans."""
+    """Annotation of a Doc that is kept: spans, and tokens that must stay outside of spans."""
 
     spans: Sequence[Span]
     outside: Sequence[int] = ()
@@ -52,7 +52,7 @@ class SpanTarget(Target):
 
     @abstractmethod
     def present(self, doc: Doc) -> Present | None:
-        """What is set in a Doc; None where nothing is."""
+        """Return the annotation that is set in a Doc; None where nothing is."""
 
     def unknown(self, example: Example) -> Mask | None:
         """Tell the predicted tokens that annotation leaves open: [tokens]; None where it does not.
@@ -93,13 +93,13 @@ class SpanTarget(Target):
         """Tell which labels may follow each other, see `Target.legal`."""
         return self.scheme.legal(labels)
 
-    def spans(self, label_ids: Ids, labels: Labels) -> Spans:
+    def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Find the spans that labels tell; label_ids, labels: as for `write`."""
         ids = np.concatenate([np.empty(0, dtype=np.int32), *label_ids])
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Tell which labels tokens may get beside spans that are set, see `Target.permitted`.
+        """Return the labels that tokens may get next to spans that are set, see `Target.permitted`.
 
         Tokens of spans that no sequence of these labels can tell get "O", so that nothing crosses
         them: spans of other types, that overlap, or that go beyond a sentence.
@@ -138,7 +138,7 @@ class SpanTarget(Target):
         mask[tokens] = False
         mask[tokens, forced[tokens]] = True
 
-    def endings(self, spans: Spans, labels: Labels) -> Mask | None:
+    def endings(self, spans: LabelledSpans, labels: Labels) -> Mask | None:
         """Tell the labels of the token after each span with which it ends there.
 
         spans: K, of `spans`. RETURNS: [K, Y], or None where labels of spans tell their ends.
@@ -154,7 +154,7 @@ class SpanTarget(Target):
         longer = f"I-{name}" if self.scheme.name == "IOB2" else ""
         return [label for label in labels if label != longer]
 
-    def outside(self, label_ids: Ids, labels: Labels, spans: Spans) -> Ids:
+    def outside(self, label_ids: Ids, labels: Labels, spans: LabelledSpans) -> Ids:
         """Take spans out of predicted labels, by the label "O".
 
         label_ids, labels: as for `write`; labels must have "O", as those of `complete` do.
@@ -188,7 +188,7 @@ class SpanGroups(SpanTarget):
         return {"spans_key": self.key}
 
     def _plain(self, labels: Labels) -> tuple[str, ...]:
-        """What labels are called by chains that know no others."""
+        """Return the names of labels in chains that know no others."""
         return tuple(labels) if self.overlap is None else tuple(map(plain, labels))
 
     def _outside(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -295,7 +295,7 @@ class SpanGroups(SpanTarget):
         """See `Target.score_name`."""
         return f"{self.key}_score"
 
-    def spans(self, label_ids: Ids, labels: Labels) -> Spans:
+    def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Find the spans that labels tell, those of one chain after those of another."""
         if not self.chains(labels) or not any(map(len, label_ids)):
             return super().spans(label_ids, labels)

@@ -30,7 +30,7 @@ Place: TypeAlias = tuple[str, str, int, None]
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
-TOKEN_ATTR = "token_attr"  # what scorers are told the attribute by
+TOKEN_ATTR = "token_attr"  # the argument of scorers that has the attribute
 _label_ids = lru_cache(maxsize=16)(string_ids)  # of the labels of models
 
 
@@ -151,7 +151,7 @@ class TokenAttribute(TokenTarget):
 
 @lru_cache(maxsize=1)
 def _normal_features() -> Callable[[str], str]:
-    """What puts a string of features into normal form."""
+    """Return the function that normalises a string of morphological features."""
     normalise: Callable[[str], str] = Vocab().morphology.normalize_features
     return normalise
 

@@ -14,10 +14,11 @@ from ..corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from ..decoding.decoder import Decoder
 from ..errors import SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind
+from ..loss.per_token import corpus_of_kind
+from ..loss.working import WorkingLoss
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Function, lacks, refuse
+from ..solvers.base import BatchSolver, Function, check_supported, evaluate, unsupported
 from ..solvers.owlqn import OWLQN
 from ..training.training import Training
 from .facts import require, require_same
@@ -104,10 +105,11 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
 def check_solver(solver: BatchSolver) -> None:
     """Check a solver on each of several problems that it does not refuse.
 
-    It refuses settings out of range, and start weights that are no numbers. Its state is saved and
-    goes on to the same bits, and so does it on any number of threads. One that is `exact` comes to
-    the minimum of the full problem with a certificate, in at most 300 outer iterations, and leaves
-    no weight where the penalty is large; others learn to label what they have seen.
+    It refuses settings out of range, and start weights that are not finite. Its state is saved and
+    resumes with identical bits, on any number of threads, and is carried over to another working
+    set. The objective that it reports is that of its weights. A solver that is `exact` reaches the
+    minimum of the full problem with a certificate, in at most 300 outer iterations, and leaves no
+    weight if the penalty is large; others learn to label the training data.
     solver: with the settings that it is to be tried with, but for `tolerance` and `window`.
     RAISES: AssertionError.
     """
@@ -151,7 +153,7 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))
     try:
-        refuse(solver, lacks(penalty, kind))
+        check_supported(solver, unsupported(penalty, kind))
         state = solver.start(working, penalty, theta)
     except SparseCRFError:
         return False
@@ -159,9 +161,28 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
     for name in solver.columns:
         found = np.asarray(getattr(state, name, 0.0))
         require(solver, f"its state has no {name} [K]", found.shape[-1:] == theta.shape)
+    _check_remap(solver, full, working, penalty, state)
     refused = _is_refused(solver.start, working, penalty, np.full(len(theta), np.nan))
     require(solver, "it starts from weights that are no numbers", refused)
     return True
+
+
+def _check_remap(
+    solver: BatchSolver, full: ChainLoss, working: WorkingLoss, penalty: ElasticNet, state: Any
+) -> None:
+    """Check that another working set does not change weights, and that steps go on from there.
+
+    working: the loss on all weights; state: of the first point.
+    """
+    solver.step(working, penalty, state)
+    theta = state.theta
+    kept = np.flatnonzero((theta != 0.0) | (np.arange(len(theta)) % 2 == 0))
+    smaller = full.restrict(kept, stochastic="examples" in solver.requires)
+    _, gradient = evaluate(smaller, penalty, theta[kept])
+    moved = solver.remap(smaller, penalty, state, kept, gradient)
+    require_same(solver, "another working set changes its weights", moved.theta, theta[kept])
+    reached = solver.step(smaller, penalty, moved)
+    require(solver, "its objective is not finite", np.isfinite(reached.objective))
 
 
 def _check_going_on(solver: BatchSolver, options: dict[str, Any]) -> None:
@@ -198,34 +219,39 @@ def _least(**options: Any) -> float:
     return _converged(OWLQN(), _PRECISE, options).objective
 
 
-def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
-    run, full = _converged(solver, _TOLERANCE, options), _full_loss(options["kind"])
-    least = _least(**options)
-    told = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
-    require(solver, told, run.objective <= least * (1.0 + 1e-6))
+def _check_objective(solver: BatchSolver, run: Training, options: dict[str, Any]) -> float:
+    """Check the reported objective. RETURNS: the weights' distance from the subdifferential."""
+    full, penalty = _full_loss(options["kind"]), ElasticNet(options["l1"], options["l2"])
     coordinates, values = run.weights
     theta = np.zeros(full.n_potential)
     theta[coordinates] = values
     value, gradient = full.restrict(full.all_coordinates()).value_and_grad(theta)
-    penalty = ElasticNet(options["l1"], options["l2"])
-    told = f"it tells an objective of {run.objective!r}, which is {value + penalty.value(theta)!r}"
-    require(solver, told, abs(run.objective - value - penalty.value(theta)) <= 1e-8 * value)
-    distance = penalty.distance(theta, gradient)
+    expected = value + penalty.value(theta)
+    told = f"it reports an objective of {run.objective!r}, which is {expected!r}"
+    require(solver, told, abs(run.objective - expected) <= 1e-8 * value)
+    return penalty.distance(theta, gradient)
+
+
+def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
+    run, least = _converged(solver, _TOLERANCE, options), _least(**options)
+    told = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
+    require(solver, told, run.objective <= least * (1.0 + 1e-6))
+    distance = _check_objective(solver, run, options)
     told = f"it says that it has converged, {distance:.3g} from the subdifferential"
     require(solver, told, distance <= 10.0 * _TOLERANCE)
     if options["l1"]:
-        empty = _converged(solver, _TOLERANCE, options | {"l1": 1e6})
+        options = options | {"l1": 1e6}
+        empty = _converged(solver, _TOLERANCE, options)
         require_same(solver, "it leaves weights at l1 = 1e6", empty.model().n_active, 0)
-        nothing = full.restrict(full.all_coordinates()).value_and_grad(np.zeros_like(theta))[0]
-        told = f"its objective without weights is {empty.objective!r} and not {nothing!r}"
-        require(solver, told, abs(empty.objective - nothing) <= 1e-9 * nothing)
+        _check_objective(solver, empty, options)
 
 
 def _check_learning(solver: BatchSolver, options: dict[str, Any]) -> None:
-    """After ten steps few labels are wrong, of which three in four would be by chance."""
+    """Check that after ten steps few labels are wrong, of which three in four would by chance."""
     run, (corpus, observations) = _run(solver, options), _problem(_N_LABELS)
     for _ in range(10):
         run.step()
+    _check_objective(solver, run, options)
     wrong = float((Decoder(run.model()).viterbi(observations) != corpus.labels).mean())
     told = f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
     require(solver, told, wrong <= 0.4)

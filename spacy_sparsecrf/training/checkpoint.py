@@ -1,6 +1,6 @@
-"""A training run on disk: what a run that was cut off continues from, bit for bit.
+"""Checkpoints, from which an interrupted training run resumes with bit-identical results.
 
-A checkpoint holds the solver's state, never the corpus: it only fits the run that it was made of.
+A checkpoint has the solver's state, never the corpus: it only fits the run that wrote it.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atomic_write import append_file, write_files
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..model.model import CRFModel
 from ..penalty import ElasticNet
-from ..schema import Field, check, check_json, told
+from ..schema import SchemaField, check, check_json, told
 from ..solvers.base import BatchSolver, fields_of
-from ..writing import append_file, write_files
 
-# What a file stores for each kind of value; other kinds are widened.
+# The stored dtype for each kind of value.
 _STORED = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "<u2"}
 _DTYPES = {np.dtype(code).str for code in "?bBhHiIlLqQefd"}
 _SCALARS = {"bool": bool, "int": int, "float": float}
-# Begins the names of what the loop was told.
+# Prefix of the values of the evaluation log.
 ROWS = "rows."
 _SETTING = "[initialize.components.NAME] checkpoint"
 # Begins the names of models in a row, and bytes of the length in front of it.
@@ -37,7 +37,7 @@ _PIECE = 1 << 24
 
 
 def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) -> str:
-    """Tell arrays from others: a hash of their bytes; release: called after each piece."""
+    """Hash the bytes of arrays. release: called after each piece."""
     found = hashlib.blake2b(digest_size=16)
     for array in arrays:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -48,10 +48,10 @@ def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) ->
 
 
 def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
-    """What a run and its continuation have in common of how they learn, as JSON has it."""
-    # What it needs of a problem follows from its settings; how it began is over, and is not in
-    # checkpoints of before there was a choice.
-    left_out = "requires", "average_warm_start", "warm_start_row", "steep_start"
+    """The settings of solver and penalty that a resumed run must share, as JSON."""
+    # What a solver requires follows from its settings. The warm start is over, and earlier versions
+    # did not store its settings.
+    left_out = "requires", "online", "average_warm_start", "warm_start_row", "steep_start"
     settings = {key: value for key, value in vars(solver).items() if key not in left_out}
     return {
         "solver": [type(solver).__name__, *map(str, settings.items())],
@@ -71,13 +71,16 @@ def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def save(
-    path: Path, identity: dict[str, Any], values: dict[str, Any], rows: "Rows | None" = None
+    path: Path,
+    identity: dict[str, Any],
+    values: dict[str, Any],
+    rows: "EvaluationLog | None" = None,
 ) -> None:
     """Write arrays and scalars to a file, at once or not at all.
 
     identity: JSON-able, of the run, without floats, which JSON may round; values: arrays of
-    numbers, float, int and bool, by name; rows: what the loop was told, of which all that is new is
-    written first, beside the file. RAISES: SparseCRFError where it cannot be written.
+    numbers, float, int and bool, by name; rows: the evaluation log, whose new part is written
+    first, to a file next to it. RAISES: SparseCRFError where it cannot be written.
     """
     if rows is not None:
         values = values | prefixed(ROWS, rows.write(path))
@@ -93,10 +96,10 @@ def save(
 
 
 def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
-    """A corpus in memory by the numbers that tests had when a run on it was saved to a file."""
+    """Number the features of a corpus in memory as when the checkpoint was written."""
     if not path.is_file() or corpus.store.on_disk:
         return corpus
-    # What is wrong with the file is told where the run goes on.
+    # `resume` reports what is wrong with the file.
     with suppress(OSError, ValueError):
         meta, _ = read(path.read_bytes())
         then = corpus.with_ties_by_hash()
@@ -107,7 +110,7 @@ def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
 
 @contextmanager
 def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Read what `save` wrote, for a body that goes on from it and raises ValueError if it cannot.
+    """Read what `save` wrote, for a body that resumes from it and raises ValueError if it cannot.
 
     RAISES: SparseCRFError for a damaged file, another kind of file, or another run's.
     """
@@ -121,17 +124,17 @@ def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if found is None:
             raise SparseCRFError(Errors.SC315.format(path=path))
         check_json(meta, {"checkpoint": dict, "kinds": dict}, "it")
-        # What a version of before did not know was as if it were empty.
+        # An absent value, as from an earlier version, counts as empty.
         differing = sorted(key for key in identity if found.get(key, "") != identity[key])
         if differing:
             raise SparseCRFError(Errors.SC316.format(path=path, differing=", ".join(differing)))
         if list(arrays) != list(meta["kinds"]):
-            raise ValueError("it does not tell of its arrays")
+            raise ValueError("it does not describe its arrays")
         yield {name: _value(name, arrays[name], kind) for name, kind in meta["kinds"].items()}
 
 
 def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
-    """The value that an array stores, by what is told of it: dtype, shape, and type if a scalar."""
+    """Return the value that an array stores. kind: its dtype, shape, and type if it is a scalar."""
     if type(kind) is not list or len(kind) != 3:
         raise ValueError(f"{name} is {kind!r:.50}, not a dtype, a shape and a type")
     dtype, shape, scalar = kind
@@ -154,7 +157,7 @@ def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
 
 
 def expect(
-    values: Mapping[str, Any], forms: Mapping[str, Field | type], sizes: Mapping[str, int]
+    values: Mapping[str, Any], forms: Mapping[str, SchemaField | type], sizes: Mapping[str, int]
 ) -> None:
     """Check values that were loaded.
 
@@ -166,7 +169,7 @@ def expect(
         raise ValueError(f"it has {', '.join(values)}, not {', '.join(forms)}"[:500])
     fields = {}
     for name, form in forms.items():
-        if isinstance(form, Field):
+        if isinstance(form, SchemaField):
             if not isinstance(values[name], np.ndarray):
                 raise ValueError(f"{name} is no array")
             fields[name] = form
@@ -178,11 +181,11 @@ def expect(
 def expect_state(values: Mapping[str, Any], first: Any) -> None:
     """Check the fields of a solver's state that were loaded, by those of its first state.
 
-    Arrays have the same dtypes and shapes, but for rows of which there were none at first. A field
-    with a default may be absent: an earlier version did not know it.
+    Arrays have the same dtypes and shapes, except for rows, of which there were none at first. A
+    field with a default may be absent, as in files of earlier versions.
     RAISES: ValueError that names what is wrong.
     """
-    forms: dict[str, Field | type] = {}
+    forms: dict[str, SchemaField | type] = {}
     sizes: dict[str, int] = {}
     optional = {own.name for own in fields(first) if own.default is not MISSING}
     for name, value in fields_of(first).items():
@@ -195,20 +198,20 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
             if value.ndim > 1 and len(value) == 0:
                 letters[0] = "rows"
             is_finite = name in ("theta", "gradient")
-            forms[name] = Field(value.dtype.str, " ".join(letters), finite=is_finite)
+            forms[name] = SchemaField(value.dtype.str, " ".join(letters), finite=is_finite)
     expect(values, forms, sizes)
 
 
 @dataclass
-class Rows:
-    """What spaCy's loop was told of a run, to be told again where the run was cut off.
+class EvaluationLog:
+    """The losses and models that spaCy's loop got from a run, replayed when the run resumes.
 
-    The loop counts steps anew and knows no scores: it gets the same losses and models once more.
-    Beside a checkpoint there is a file that only grows, by a record of what is new: each is as long
-    as eight bytes in front of it say. The checkpoint says how many bytes of it count.
+    The loop restarts at step 0 without scores, so it gets the same losses and models again. A file
+    next to the checkpoint only grows, by a record of what is new, after eight bytes with its
+    length. The checkpoint has the number of bytes that count.
 
     losses: after each step, or of each batch; models: serialised, those that were taken and are not
-    written, by the number of steps before; done: steps of which the loop knows; places: where in
+    written, by the number of steps before; done: steps that the loop has seen; places: where in
     the file the records are that have the models of steps; size: bytes of the file that count;
     hashed: a hash of these; n_written: losses that are written; path: of the file.
     """
@@ -224,7 +227,7 @@ class Rows:
 
     @property
     def is_replayed(self) -> bool:
-        """Whether the loop is behind the run."""
+        """Whether the loop is behind the resumed run."""
         return self.done < len(self.losses)
 
     @property
@@ -233,17 +236,17 @@ class Rows:
         return self.losses[self.done - 1]
 
     def replay(self) -> float:
-        """Go on by a step that is known. RETURNS: its loss."""
+        """Replay a step. RETURNS: its loss."""
         self.done += 1
         return self.loss
 
     def add(self, loss: float) -> float:
-        """Go on by a new step. RETURNS: its loss."""
+        """Add a new step. RETURNS: its loss."""
         self.losses.append(loss)
         return self.replay()
 
     def model(self) -> CRFModel:
-        """The model of a step that is known.
+        """Return the model of a replayed step.
 
         RAISES: SparseCRFError where it was not taken then, and where it can no longer be read.
         """
@@ -269,7 +272,7 @@ class Rows:
         return True
 
     def write(self, checkpoint: Path) -> dict[str, Any]:
-        """Add what is new to the file beside a checkpoint. RETURNS: what `of` reads it by.
+        """Append what is new to the file next to a checkpoint. RETURNS: what `of` reads it by.
 
         RAISES: SparseCRFError where it cannot be written.
         """
@@ -291,16 +294,18 @@ class Rows:
         self.n_written = n_losses
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path) -> "Rows":
+    def of(
+        cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path
+    ) -> "EvaluationLog":
         """Read the file by what `write` returned, of a run with these labels.
 
-        Nothing is there in checkpoints of before.
+        Checkpoints of earlier versions have none.
         RAISES: ValueError for a file that does not fit.
         """
         found = cls(path=_rows_of(checkpoint))
         if not values:
             return found
-        expect(values, {"size": int, "digest": Field("<u8", "two")}, {"two": 2})
+        expect(values, {"size": int, "digest": SchemaField("<u8", "two")}, {"two": 2})
         with _opened(found.path) as file:
             while found.size < values["size"]:
                 data = _record(file, values["size"] - found.size)
@@ -310,12 +315,12 @@ class Rows:
         return found
 
     def take(self, data: bytes, labels: tuple[str, ...]) -> None:
-        """Take a record over. RAISES: ValueError that says what is wrong with it."""
+        """Add a record of the file. RAISES: ValueError that says what is wrong with it."""
         meta, arrays = read(data)
         check_json(meta, {"step": int}, "a row")
         names = [*without_prefix(_MODEL, arrays)]
-        forms = {_MODEL + name: Field("<u8", f"M{name}") for name in names}
-        check(arrays, {**forms, "losses": Field("<f8", "n")}, {})
+        forms = {_MODEL + name: SchemaField("<u8", f"M{name}") for name in names}
+        check(arrays, {**forms, "losses": SchemaField("<f8", "n")}, {})
         self.losses += arrays["losses"].tolist()
         if meta["step"] != self.n_written:
             raise ValueError(f"a row is of step {meta['step']}")
@@ -333,7 +338,7 @@ class Rows:
 
 
 def _rows_of(checkpoint: Path) -> Path:
-    """The file of rows beside a checkpoint."""
+    """The file of the evaluation log of a checkpoint."""
     return checkpoint.with_name(checkpoint.name + ".rows")
 
 

@@ -1,4 +1,4 @@
-"""A training run whose tests enter in stages, by a schedule."""
+"""A training run whose features enter in stages, by a schedule."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.schedule import Kin, Stage
+from ..corpus.schedule import Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
-from ..loss.parts import Part, ReducedPart, places_of, reduced, with_distinct_contexts
+from ..loss.subproblems import Part, ReducedPart, places_of, reduced, with_distinct_contexts
 from ..model.model import CRFModel
-from ..schema import Field
+from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from .checkpoint import digest, expect
 from .training import Training
 
 Mask = NDArray[np.bool_]
 
-# What is saved of a run in stages besides that of the present one.
-_SAVED: dict[str, Field | type] = {
+# Saved values of a run in stages, in addition to those of the current stage.
+_SAVED: dict[str, SchemaField | type] = {
     "stage": int,
     "n_steps": int,
-    "with_labels": Field("<i8", "M", below="pairs", rises=True),
-    "admitted": Field("|u1", "B"),
+    "with_labels": SchemaField("<i8", "M", below="pairs", rises=True),
+    "admitted": SchemaField("|u1", "B"),
 }
 
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage begins or ends with.
+    """Report the beginning or the end of a stage.
 
     number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: tests of
     the templates of this stage and of those before, and their weights; admitted: those of them that
@@ -61,14 +61,14 @@ class StagedTraining(Training):
     """Trains in stages, each on the tests that are admitted so far (see `schedule`).
 
     corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
-    `init` and `prior` that have weights are admitted from the start. kin: of the corpus; stages: of
-    the schedule; report: is told of each beginning and end of a stage.
+    `init` and `prior` that have weights are admitted from the start. tree: of the corpus; stages:
+    of the schedule; report: called at each beginning and end of a stage.
 
     The problem of a stage has no trace of the tests that are not admitted. A stage begins with the
     step after the last one of the stage before, at its weights.
     """
 
-    # What is not admitted is not there in any case.
+    # Features that are not admitted are absent in any case.
     _leaves_out = False
 
     def __init__(
@@ -77,25 +77,25 @@ class StagedTraining(Training):
         labels: Sequence[str],
         solver: BatchSolver,
         *,
-        kin: Kin,
+        tree: TemplateTree,
         stages: Sequence[Stage],
         report: Callable[[StageReport], None] = lambda report: None,
         init: CRFModel | None = None,
         prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
-        self._kin, self._stages, self._tell = kin, tuple(stages), report
+        self._tree, self._stages, self._notify = tree, tuple(stages), report
         self._number = self._n_steps = 0
         self._last = np.empty(0, np.int64), np.empty(0)
-        self._admitted: Mask = kin.stage == 0
-        # Tests that are admitted with some labels, see `Kin.admitted_labels`.
+        self._admitted: Mask = tree.stage == 0
+        # Tests that are admitted with some labels, see `TemplateTree.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
         for known in (each for each in (init, prior) if each is not None):
             unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
             self._admitted |= np.append(unigram, np.isin(corpus.bigram_keys, known.bigram.keys))
         self._whole = Part(corpus, len(labels))
         super().__init__(corpus, labels, solver, init=init, prior=prior, **options)
-        everything = np.ones(len(kin.stage), np.bool_)
+        everything = np.ones(len(tree.stage), np.bool_)
         self.n_potential = self._count(everything)[1]
 
     def _divide(self, corpus: EncodedCorpus) -> list[Part]:
@@ -133,11 +133,11 @@ class StagedTraining(Training):
         if self._is_over and not self.converged:
             self._advance()
         if not self._n_steps:
-            self._tell(self._report(ended=False))
+            self._notify(self._report(ended=False))
         self._n_steps += 1
         report = super().step()
         if self._is_over:
-            self._tell(self._report(ended=True))
+            self._notify(self._report(ended=True))
         return report
 
     def _advance(self) -> None:
@@ -148,7 +148,7 @@ class StagedTraining(Training):
         if not more.any():
             return
         before, self._admitted = self._admitted, self._admitted | more
-        # Their arrays need not be in memory while the next ones are made.
+        # Free their arrays before the next ones are made.
         self._last, self._runs = weights, []
         try:
             self._runs = self._make_runs()
@@ -167,12 +167,12 @@ class StagedTraining(Training):
         stage, n_labels = self._stages[self._number], len(self._labels)
         tests = self._tests_of(coordinates)
         if stage.admit == "tests":
-            active = np.zeros(len(self._kin.stage), np.bool_)
+            active = np.zeros(len(self._tree.stage), np.bool_)
             active[tests] = True
-            return self._kin.admitted(self._number, stage.require, active)
+            return self._tree.admitted(self._number, stage.require, active)
         # Of all coordinates the label is what is left.
         pairs = np.unique(tests * n_labels + coordinates % n_labels)
-        found = self._kin.admitted_labels(self._number, stage.require, pairs, n_labels)
+        found = self._tree.admitted_labels(self._number, stage.require, pairs, n_labels)
         admitted, with_labels = found
         with_labels = with_labels[~self._admitted[with_labels // n_labels]]
         self._with_labels = np.union1d(self._with_labels, with_labels)
@@ -187,7 +187,7 @@ class StagedTraining(Training):
     def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
         """How many of some tests [U + B] may have weights, and how many weights these may have.
 
-        with_labels: as in `Kin.admitted_labels`; default: none.
+        with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """
         n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
         n_weights = np.full(len(tests), n_labels, np.int64)
@@ -206,7 +206,7 @@ class StagedTraining(Training):
             self._number + 1,
             len(self._stages),
             ended,
-            self._count((self._kin.stage <= self._number) | self._admitted),
+            self._count((self._tree.stage <= self._number) | self._admitted),
             self._count(self._admitted, self._with_labels),
             (len(np.unique(self._tests_of(coordinates))), len(coordinates)),
         )
@@ -219,7 +219,7 @@ class StagedTraining(Training):
         return {**values, **own, "admitted": np.packbits(self._admitted)}
 
     def _restore(self, values: dict[str, Any]) -> None:
-        n_tests, n_labels = len(self._kin.stage), len(self._labels)
+        n_tests, n_labels = len(self._tree.stage), len(self._labels)
         own = {name: values[name] for name in _SAVED if name in values}
         sizes = {"B": -(-n_tests // 8), "pairs": n_tests * n_labels}
         expect(own, _SAVED, sizes)
@@ -235,5 +235,5 @@ class StagedTraining(Training):
 
     def _identity(self) -> dict[str, Any]:
         stages = [f"{stage.steps} {stage.require} {stage.admit}" for stage in self._stages]
-        kin = digest(*fields_of(self._kin).values())
-        return {**super()._identity(), "schedule": [*stages, kin]}
+        tree = digest(*fields_of(self._tree).values())
+        return {**super()._identity(), "schedule": [*stages, tree]}

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind, warn_of_pairs
+from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.working import WorkingLoss
 from ..model.coordinates import Keys, WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import Floats, Longs, lacks, refuse
+from ..solvers.base import Floats, Longs, check_supported, unsupported
 from ..solvers.streaming import Batch, Columns, StreamSolver, Terms
 from .checkpoint import (
     ROWS,
-    Rows,
+    EvaluationLog,
     digest,
     expect,
     identity_of,
@@ -34,7 +34,7 @@ from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
 
-# Examples of a pass where the corpus has no end and no setting tells.
+# Examples of a pass of a streamed corpus without a setting.
 DEFAULT_HORIZON = 10_000
 # A seed of its own for the order in which calibration visits its sample.
 _CALIBRATION = 2**32
@@ -76,10 +76,10 @@ class Stream:
         if clusters:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
-        lacking = lacks(
+        lacking = unsupported(
             penalty, kind, values=len(sample.value_tests) > 0, shifted=prior is not None
         )
-        refuse(solver, lacking)
+        check_supported(solver, lacking)
         warn_of_pairs(sample, kind)
         self._labels = tuple(labels)
         self._solver, self._prior = solver, copy(prior)
@@ -124,7 +124,7 @@ class Stream:
 
     @property
     def _marks(self) -> dict[str, float]:
-        """What tests remember whose weights are up to date."""
+        """The marks of features whose weights are up to date."""
         return {name: self._totals[name] for name in self._solver.stream_marks}
 
     @property
@@ -173,12 +173,12 @@ class Stream:
             origin = summed(names.coordinates_of(self._prior))
         return ChainLoss(own, n, self._workers, self._precision, prior=origin)
 
-    def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "View":
+    def _view(self, stores: Stores, corpus: EncodedCorpus, loss: ChainLoss) -> "StreamView":
         n_bigram = 0 if self._kind == "maxent" else len(corpus.bigram_keys)
         keys = corpus.unigram_keys, corpus.bigram_keys[:n_bigram]
-        return View(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
+        return StreamView(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
 
-    def _read(self, view: "View") -> Columns:
+    def _read(self, view: "StreamView") -> Columns:
         """The columns of a view's weights, up to date."""
         columns, since = view.read()
         self._solver.catch_up(columns, since, self._totals, self._terms)
@@ -194,7 +194,7 @@ class Stream:
         return columns
 
     def _settle(self) -> None:
-        """Bring all weights up to date, so that running numbers can begin anew."""
+        """Bring all weights up to date, so that running numbers can restart."""
         columns = [self._settled(store) for store in self._stores]
         self._solver.settled(self._totals)
         for store, values in zip(self._stores, columns, strict=True):
@@ -229,11 +229,11 @@ class Stream:
         return summed(weights, (coordinates, factor * theta))
 
     def model(self) -> CRFModel:
-        """The model with the present weights; training goes on from them as they were."""
+        """The model with the current weights, which stay as they are."""
         names = self._names(self._stores[0].keys, self._stores[1].keys)
         return names.model(*self.weights, self._dtype, rest=self._prior)
 
-    def save(self, path: Path, rows: Rows | None = None) -> None:
+    def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `Training.save`."""
         if not self._n_updates:
             return
@@ -242,11 +242,11 @@ class Stream:
             values |= prefixed(f"{i}.", store.values())
         save(path, self._identity(), values, rows)
 
-    def resume(self, path: Path) -> Rows:
-        """Go on where a run was saved: with the same batches to the same weights, bit for bit.
+    def resume(self, path: Path) -> EvaluationLog:
+        """Resume a saved run: the same batches then give bit-identical weights.
 
         path: of `save`, by a run with the same labels, settings and horizon.
-        RETURNS: what the loop was told of that run.
+        RETURNS: the evaluation log of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
@@ -255,9 +255,9 @@ class Stream:
             expect(totals, {name: type(value) for name, value in self._totals.items()}, {})
             n_updates = {"n_updates": values.pop("n_updates", None)}
             expect(n_updates, {"n_updates": int}, {})
-            told = without_prefix(ROWS, values)
-            rows = Rows.of(told, self._labels, path)
-            if len(told) + len(totals) + sum(map(len, of_stores)) != len(values):
+            of_log = without_prefix(ROWS, values)
+            rows = EvaluationLog.of(of_log, self._labels, path)
+            if len(of_log) + len(totals) + sum(map(len, of_stores)) != len(values):
                 raise ValueError(f"it has {', '.join(values)}"[:500])
             self._totals, self._n_updates = totals, n_updates["n_updates"]
             self._stores = self._new_stores(None)
@@ -266,7 +266,7 @@ class Stream:
         return rows
 
     def _identity(self) -> dict[str, Any]:
-        """What a run and its continuation must have in common."""
+        """The values that a resumed run must share."""
         prior = self._prior
         return {
             "stream": True,
@@ -280,7 +280,7 @@ class Stream:
         }
 
 
-class View:
+class StreamView:
     """The weights of the tests of a batch, as the loss numbers them and where they are stored.
 
     stores: of unigram and of bigram tests; keys: [O] uint64, the tests of either kind, position =

@@ -14,30 +14,45 @@ from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
 from ..loss.chain import ChainLoss
-from ..loss.local import corpus_of_kind, warn_of_pairs
-from ..loss.parts import Part, chain_parts, cluster_bounds, cluster_parts, without_idle_tests
+from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
+from ..loss.subproblems import (
+    Part,
+    chain_parts,
+    cluster_bounds,
+    cluster_parts,
+    without_idle_tests,
+)
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport, lacks, refuse
-from .checkpoint import ROWS, Rows, digest, identity_of, loaded, prefixed, save, without_prefix
-from .run import Run
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, check_supported, unsupported
+from .checkpoint import (
+    ROWS,
+    EvaluationLog,
+    digest,
+    identity_of,
+    loaded,
+    prefixed,
+    save,
+    without_prefix,
+)
+from .working_set import Run
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Problem:
-    """What is learnt of a corpus, apart from the penalty, and how it is computed.
+class TrainingProblem:
+    """The problem of a training run without its penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
     labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
-    per-position model (see `loss.local`); clusters: of labels, with "maxent" (see `loss.parts`), 0
-    for none; chains: of labels, each of which labels all tokens (see `chain_parts`), none where one
-    has all.
+    per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
+    `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see
+    `chain_parts`), none where one has all.
     RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
         kind has none.
     """
@@ -63,7 +78,7 @@ class Problem:
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
-        """What tells the problem from others, as JSON has it."""
+        """The values that distinguish the problem from others, as JSON."""
         label_weights, legal, also = self.label_weights, self.legal, self.also
         return {
             "precision": self.precision,
@@ -86,13 +101,13 @@ class Training:
     have, or the model cannot have, are dropped); first: of two stages the first model, see
     `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 +
     (l2 / 2) |w - w0|_2^2, w0 = 0 for tests and labels that it does not have; tests of it that this
-    corpus does not have keep their weights; options: the fields of `Problem`.
+    corpus does not have keep their weights; options: the fields of `TrainingProblem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
     real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
     a corpus without gold labels or weight, or a prior that has no test in common with it.
     """
 
-    # Whether tests that cannot have weights are left out from the start.
+    # Whether features that cannot have weights are left out from the start.
     _leaves_out = True
 
     def __init__(
@@ -108,7 +123,7 @@ class Training:
         prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
-        problem = Problem(**options)
+        problem = TrainingProblem(**options)
         # A copy: labels that are added to the model later are none of this run.
         self._corpus, self._first, self._prior = corpus, first, copy(prior)
         self._labels = tuple(labels)
@@ -122,7 +137,7 @@ class Training:
         self._solver = solver
         if len(corpus.value_tests) and problem.clusters:
             raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
-        lacking = lacks(
+        lacking = unsupported(
             self._penalty,
             problem.kind,
             values=len(corpus.value_tests) > 0,
@@ -131,7 +146,7 @@ class Training:
             summed=problem.ratio is None,
             shifted=prior is not None,
         )
-        refuse(solver, lacking)
+        check_supported(solver, lacking)
         self._origin = None if prior is None else origin_of(prior, self._names, solver)
         if problem.legal is not None:
             check_gold(corpus, self._labels, problem.legal)
@@ -146,7 +161,7 @@ class Training:
             self.begin(*weights)
 
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
-        """Begin, or begin anew, with given weights instead of the solver's warm start.
+        """Begin, or restart, with given weights instead of the solver's warm start.
 
         coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, not below the
         first, or None.
@@ -163,7 +178,7 @@ class Training:
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
-        refuse(self._solver, lacks(self._penalty, self._problem.kind))
+        check_supported(self._solver, unsupported(self._penalty, self._problem.kind))
         for run in self._runs:
             run.change(self._penalty)
 
@@ -192,7 +207,7 @@ class Training:
         with self._corpus.store.bounded():
             parts = self._divide(self._corpus)
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-            # What a test has to do with the ratio is not bounded by its tokens.
+            # The tokens of a feature do not bound its effect on the ratio.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
                 parts = [without_idle_tests(part, l1, known) for part in parts]
             if problem.chains:
@@ -200,7 +215,7 @@ class Training:
                 n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
                 also = None if problem.also is None else _inner(part, problem.also)
-                origin = None if self._origin is None else part.inner_weights(*self._origin)
+                origin = None if self._origin is None else part.local_weights(*self._origin)
                 loss = ChainLoss(
                     part.corpus,
                     part.n_labels,
@@ -279,36 +294,36 @@ class Training:
             converged=self.converged,
         )
 
-    def save(self, path: Path, rows: Rows | None = None) -> None:
+    def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`.
 
-        rows: what the loop was told so far.
+        rows: the evaluation log so far.
         """
         values = self._values()
         if values:
             save(path, self._identity(), values, rows)
 
-    def resume(self, path: Path) -> Rows:
-        """Go on where a run was saved: to the same weights, bit for bit.
+    def resume(self, path: Path) -> EvaluationLog:
+        """Resume a saved run, with bit-identical results.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
-        RETURNS: what the loop was told of that run.
+        RETURNS: the evaluation log of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
         with loaded(path, self._identity()) as values:
-            rows = Rows.of(without_prefix(ROWS, values), self._labels, path)
+            rows = EvaluationLog.of(without_prefix(ROWS, values), self._labels, path)
             self._restore({k: v for k, v in values.items() if not k.startswith(ROWS)})
         return rows
 
     def _values(self) -> dict[str, Any]:
-        """Arrays and scalars by name, from which `_restore` goes on; none before the first step."""
+        """Arrays and scalars by name, for `_restore`; none before the first step."""
         found: dict[str, Any] = {}
         for i, run in enumerate(self._runs):
             found |= prefixed(f"{i}.", run.values())
         return found
 
     def _restore(self, values: dict[str, Any]) -> None:
-        """Go on where another run's `_values` were taken. RAISES: ValueError for other values."""
+        """Resume from another run's `_values`. RAISES: ValueError for other values."""
         of_runs = [without_prefix(f"{i}.", values) for i in range(len(self._runs))]
         if sum(map(len, of_runs)) != len(values):
             raise ValueError(f"it is not of {len(of_runs)} parts")
@@ -316,7 +331,7 @@ class Training:
             run.restore(own)
 
     def _identity(self) -> dict[str, Any]:
-        """What a run and its continuation must have in common."""
+        """The values that a resumed run must share."""
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
@@ -348,7 +363,7 @@ class Training:
         """The model with the weights that are active now, polished where the solver says so.
 
         Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
-        best, not the last. Training goes on from the weights as they were.
+        best, not the last. Training continues from the unpolished weights.
         """
         weights = self._joined([run.polished() for run in self._runs])
         return self._names.model(*weights, self._problem.dtype, self._first, self._prior)
@@ -373,5 +388,5 @@ def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple
 
 def _inner(part: Part, coordinates: Longs) -> Longs:
     """Those of the coordinates [n] of the whole that the part has, as they are there."""
-    inner = part.inner(coordinates)
+    inner = part.to_local(coordinates)
     return inner[inner >= 0]

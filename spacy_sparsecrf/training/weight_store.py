@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..kernels.hashing import build_table, insert, lookup
 from ..kernels.indexing import follow, link
-from ..schema import Field
+from ..schema import SchemaField
 from ..solvers.base import Floats, Longs
 from .checkpoint import expect, prefixed, without_prefix
 
@@ -17,7 +17,7 @@ _FIRST_CAPACITY = 1 << 10
 
 
 class WeightStore:
-    """The weights of the tests of one kind, with what a solver keeps beside them.
+    """The weights of unigram or of bigram features, with the solver's values for each.
 
     A test has a *row*, a number in the order of arrival, and a weight a *slot*. Only weights that
     were added take memory; all others of a test are zero.
@@ -51,7 +51,7 @@ class WeightStore:
         return self._coordinates[: self.n_weights]
 
     def rows(self, keys: Keys, marks: dict[str, float]) -> Longs:
-        """The rows of tests, [n] int64; those that are new get one.
+        """The rows of features, [n] int64; new features get one.
 
         keys: [n] uint64, distinct; marks: of the new.
         """
@@ -128,11 +128,11 @@ class WeightStore:
 
     def restore(self, values: dict[str, Any]) -> None:
         """Fill an empty store with what `values` returned. RAISES: ValueError for others."""
-        forms: dict[str, Field | type] = {
-            "keys": Field("<u8", "O"),
-            "coordinates": Field("<i8", "K", below="potential"),
-            **prefixed("mark.", dict.fromkeys(self._marks, Field("<f8", "O"))),
-            **prefixed("column.", dict.fromkeys(self._columns, Field("<f8", "K"))),
+        forms: dict[str, SchemaField | type] = {
+            "keys": SchemaField("<u8", "O"),
+            "coordinates": SchemaField("<i8", "K", below="potential"),
+            **prefixed("mark.", dict.fromkeys(self._marks, SchemaField("<f8", "O"))),
+            **prefixed("column.", dict.fromkeys(self._columns, SchemaField("<f8", "K"))),
         }
         n_tests = len(values.get("keys", ()))
         expect(values, forms, {"potential": n_tests * self.width})

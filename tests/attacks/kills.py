@@ -43,11 +43,11 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "stream": (
-        _solver("SGDL1", on_batches=True),
+        _solver("SGDL1", online=True),
         {"eval_frequency": 4, "batcher": _BATCHES, "max_steps": 30},
         {},
     ),
-    "out of core": (_solver("OWLQN", inner_iterations=2), {}, {"corpus_dir": "corpus"}),
+    "out of core": (_solver("OWLQN", inner_iterations=2), {}, {"cache_dir": "corpus"}),
 }
 
 

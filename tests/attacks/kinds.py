@@ -25,9 +25,9 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.model.names import Names
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training

@@ -12,7 +12,7 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import unpack
 from spacy_sparsecrf.model.names import Names
-from spacy_sparsecrf.schema import MAX_STRUCTURE, Field, check, check_json, parse
+from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, check_json, parse
 
 from . import kinds
 from .test_model_file import ATTACKS, Change, array, frame, meta, text, told, without
@@ -86,10 +86,10 @@ CHECKPOINTS: list[tuple[str, Change, str]] = [
     ("a truth value of 7", changed("0.converged", 0, 7), "none of the dtype"),
     ("another name of a state", renamed("0.state.metric", "0.state.gauge"), "it has"),
     ("a part more", renamed("0.n_idle", "1.n_idle"), "it is not of 1 parts"),
-    ("no kinds", meta(kinds={}), "does not tell of its arrays"),
+    ("no kinds", meta(kinds={}), "does not describe its arrays"),
     ("kinds that are a list", meta(kinds=[]), "which is no object"),
     ("something told besides", meta(more=1), "it tells"),
-    ("a missing array", without("0.state.gradient"), "does not tell of its arrays"),
+    ("a missing array", without("0.state.gradient"), "does not describe its arrays"),
     ("bytes left over", frame(rest=bytes(8)), "8 bytes are left over"),
     ("a key twice", text('"kinds"', '"checkpoint"'), "a key is there twice"),
     ("format 0", frame(version=0), "there is no format 0"),
@@ -129,7 +129,7 @@ def test_checkpoints_of_streams_are_refused(change: Change, reason: str) -> None
 @pytest.mark.parametrize("data", [b"", b"SPCRF", bytes(100), b"[]" * 100])
 def test_what_a_power_cut_may_leave_is_no_checkpoint(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "run").write_bytes(data)
-    with pytest.raises(SparseCRFError, match=r"SC318.*begin anew"):
+    with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
         kinds.run_of("OWLQN").resume(tmp_path / "run")
 
 
@@ -270,14 +270,14 @@ def test_sound_files_are_accepted() -> None:
 
 def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy_sparsecrf.schema._PIECE", 2)
-    fields = {"a": Field("<i8", "n", rises=True)}
+    fields = {"a": SchemaField("<i8", "n", rises=True)}
     assert check({"a": np.arange(7)}, fields, {}) == {"n": 7}
     for at in range(1, 7):
         values = np.arange(7)
         values[at] = values[at - 1]
         with pytest.raises(ValueError, match="do not ascend"):
             check({"a": values}, fields, {})
-    cuts = {"a": Field("<i8", "n+1", cuts="m")}
+    cuts = {"a": SchemaField("<i8", "n+1", cuts="m")}
     assert check({"a": np.array([0, 2, 2, 5])}, cuts, {"m": 5}) == {"n": 3, "m": 5}
     with pytest.raises(ValueError, match="a has 0 entries"):
         check({"a": np.zeros(0, np.int64)}, cuts, {"m": 5})

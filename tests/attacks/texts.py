@@ -23,14 +23,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.convert.attributes import DOCSTART, parse_columns
-from spacy_sparsecrf.convert.docs import read_docs, write_docs
-from spacy_sparsecrf.convert.formats import Format, open_source
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.class_sources import check_sources, read_classes
 from spacy_sparsecrf.features.featurizer import Featurizer, PlanFeaturizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.attributes import DOCSTART, parse_columns
+from spacy_sparsecrf.interop.docs import read_docs, write_docs
+from spacy_sparsecrf.interop.formats import Format, open_source
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
 from .files import Entry, File
 from .kinds import Arrays, Kind, assert_same
@@ -384,7 +384,7 @@ def configs() -> list[File]:
     learning = {"min_freq": 1, "label_weights": {"N": 2.0}, "constrained": False}
     decoding = {"method": "posterior", "forbidden": [["N", "N"]], "scores": True}
     own = {"features": features, "learning": learning, "decoding": decoding, "dtype": "float64"}
-    own |= {"sequences": "docs", "overwrite": True, "names": False}
+    own |= {"sequences": "docs", "overwrite": True, "store_feature_names": False}
     target: dict[str, Any] = {
         "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
     }

@@ -5,7 +5,6 @@ import logging
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,7 @@ from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, docs_of, tags_of
 from .commands import run_spacy
 
-
-@pytest.fixture(autouse=True)
-def _quiet_logger() -> Iterator[None]:
-    """`spacy train` sets the level of spaCy's logger for good."""
-    level = logger.level
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +38,18 @@ def model_best(cli_dir: Path) -> Path:
     return cli_dir / "model-best"
 
 
-def test_train_with_the_shipped_config(model_best: Path, corpus: Corpus):
+def test_train_and_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
     nlp = spacy.load(model_best)
     assert accuracy(nlp, corpus.dev) > 0.95
     assert nlp.meta["performance"]["tag_acc"] > 0.95
     assert nlp.meta["performance"]["sparse_crf_loss"] > 0
     assert nlp.config["components"]["sparse_crf"]["features"]["templates"]
+    metrics = tmp_path / "metrics.json"
+    run_spacy("evaluate", model_best, corpus.dev_path, "--output", metrics)
+    score = json.loads(metrics.read_text(encoding="utf8"))["tag_acc"]
+    assert score == pytest.approx(accuracy(nlp, corpus.dev))
+    few = ["--batches", "30", "--batch-size", "5", "--warmup", "1"]
+    assert "words/s" in run_spacy("benchmark", "speed", model_best, corpus.dev_path, *few)
 
 
 def test_train_with_a_config_from_init_config(corpus: Corpus, tmp_path: Path):
@@ -85,7 +84,7 @@ def default_block(**settings: Any) -> dict[str, Any]:
     return block
 
 
-def test_fill_config_completes_a_minimal_config(tmp_path: Path):
+def test_fill_config_completes_configs(tmp_path: Path):
     base, filled = tmp_path / "base.cfg", tmp_path / "filled.cfg"
     base.write_text(
         '[nlp]\nlang = "en"\npipeline = ["sparse_crf"]\n'
@@ -93,12 +92,8 @@ def test_fill_config_completes_a_minimal_config(tmp_path: Path):
         encoding="utf8",
     )
     run_spacy("init", "fill-config", base, filled)
-    block = load_config(filled)["components"]["sparse_crf"]
-    assert block == default_block(l1=1.0)
-
-
-def test_the_shipped_config_differs_from_the_defaults_as_documented(tmp_path: Path):
-    filled = tmp_path / "filled.cfg"
+    assert load_config(filled)["components"]["sparse_crf"] == default_block(l1=1.0)
+    # The shipped config differs from the defaults as documented.
     run_spacy("init", "fill-config", SHIPPED_CONFIG, filled)
     config = load_config(filled)
     assert config["components"] == {"sparse_crf": default_block()}
@@ -107,17 +102,24 @@ def test_the_shipped_config_differs_from_the_defaults_as_documented(tmp_path: Pa
     assert (training["eval_frequency"], training["max_epochs"]) == (1, 0)
 
 
-def test_debug_config(corpus: Corpus):
-    shown = ["--show-functions", "--show-variables"]
-    output = run_spacy("debug", "config", SHIPPED_CONFIG, *corpus.arguments, *shown)
-    assert "Config is valid" in output
-    assert "spacy_sparsecrf.one_step_per_epoch.v1" in output
+UNKNOWN = ["--components.sparse_crf.solver.histroy", "3"]
 
 
-def test_debug_config_shows_where_an_unknown_key_is(corpus: Corpus):
-    arguments = ["debug", "config", str(SHIPPED_CONFIG), *corpus.arguments]
-    arguments += ["--components.sparse_crf.solver.histroy", "3"]
-    assert "sparse_crf.solver -> histroy" in run_spacy(*arguments, code=1)
+@pytest.mark.parametrize(
+    ("command", "code", "shown"),
+    [
+        (
+            ["debug", "config", SHIPPED_CONFIG, "--show-functions", "--show-variables"],
+            0,
+            ["Config is valid", "spacy_sparsecrf.one_step_per_epoch.v1"],
+        ),
+        (["debug", "config", SHIPPED_CONFIG, *UNKNOWN], 1, ["sparse_crf.solver -> histroy"]),
+        (["debug", "data", SHIPPED_CONFIG], 0, ["Pipeline can be initialized with data"]),
+    ],
+)
+def test_debug(command: list[Any], code: int, shown: list[str], corpus: Corpus):
+    output = run_spacy(*command, *corpus.arguments, code=code)
+    assert all(text in output for text in shown)
 
 
 def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Path):
@@ -130,17 +132,12 @@ def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Pa
     config["initialize"]["components"] = {"sparse_crf": {"labels": labels}}
     config.to_disk(tmp_path / "labels.cfg")
     settings = ["--training.max_steps", "1", "--output", tmp_path / "output"]
+    # A checkpoint can be named on the command line.
+    settings += ["--initialize.components.sparse_crf.checkpoint", tmp_path / "checkpoint"]
     run_spacy("train", tmp_path / "labels.cfg", *corpus.arguments, *settings)
+    assert (tmp_path / "checkpoint").is_file()
     nlp = spacy.load(tmp_path / "output" / "model-last")
     assert nlp.get_pipe("sparse_crf").labels == ("VB", "NN", "JJ", "IN", "DT")
-
-
-def test_a_checkpoint_can_be_named_on_the_command_line(corpus: Corpus, tmp_path: Path):
-    checkpoint = tmp_path / "checkpoint"
-    settings = ["--training.max_steps", "1", "--components.sparse_crf.n_threads", "1"]
-    settings += ["--initialize.components.sparse_crf.checkpoint", str(checkpoint)]
-    run_spacy("train", SHIPPED_CONFIG, *corpus.arguments, *settings)
-    assert checkpoint.is_file()
 
 
 def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp_path: Path):
@@ -157,28 +154,10 @@ def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp
     assert accuracy(nlp, corpus.dev) > 0.95
 
 
-def test_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
-    metrics = tmp_path / "metrics.json"
-    run_spacy("evaluate", model_best, corpus.dev_path, "--output", metrics)
-    score = json.loads(metrics.read_text(encoding="utf8"))["tag_acc"]
-    assert score == pytest.approx(accuracy(spacy.load(model_best), corpus.dev))
-
-
-def test_benchmark_accuracy_and_speed(model_best: Path, corpus: Corpus):
-    assert "TAG" in run_spacy("benchmark", "accuracy", model_best, corpus.dev_path)
-    few = ["--batches", "30", "--batch-size", "5", "--warmup", "1"]
-    assert "words/s" in run_spacy("benchmark", "speed", model_best, corpus.dev_path, *few)
-
-
-def test_debug_model_says_that_there_is_no_neural_network(model_best: Path):
-    config = model_best / "config.cfg"
-    output = run_spacy("debug", "model", config, "sparse_crf", code=1)
+def test_debug_model_says_that_there_is_no_neural_network(model_best: Path, corpus: Corpus):
+    output = run_spacy("debug", "model", model_best / "config.cfg", "sparse_crf", code=1)
     assert "Requires a Thinc Model" in output
-
-
-def test_debug_data(corpus: Corpus):
-    output = run_spacy("debug", "data", SHIPPED_CONFIG, *corpus.arguments)
-    assert "Pipeline can be initialized with data" in output
+    assert "TAG" in run_spacy("benchmark", "accuracy", model_best, corpus.dev_path)
 
 
 # Packages

@@ -14,9 +14,8 @@ TEXT = "the cat sees a dog .\na dog sees the cow .\nthe cow runs .\na cat runs .
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    file = tmp_path / "text.txt"
-    file.write_text(TEXT, encoding="utf8")
-    return file
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf8")
+    return tmp_path / "text.txt"
 
 
 def read(path: Path) -> dict[str, str]:
@@ -35,12 +34,11 @@ def test_classes_are_learnt_from_texts(text, tmp_path):
 
 
 def test_vectors_are_grouped(text, tmp_path):
-    nlp, out = spacy.blank("en"), tmp_path / "classes.txt"
+    nlp, out = spacy.blank("xx"), tmp_path / "classes.txt"
     words = ["cat", "dog", "the", "zebra"]
     data = np.array([[1, 0], [2, 0.1], [0, 1], [0, 3]], dtype=np.float32)
-    nlp.vocab.vectors = Vectors(
-        strings=nlp.vocab.strings, data=data, keys=[nlp.vocab.strings.add(word) for word in words]
-    )
+    keys = [nlp.vocab.strings.add(word) for word in words]
+    nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=data, keys=keys)
     nlp.to_disk(tmp_path / "model")
     run("clusters", "--vectors", tmp_path / "model", "--classes", 2, "-o", out)
     found = read(out)

@@ -12,10 +12,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.explanations import strongest_pairs
+from spacy_sparsecrf.analysis.commands.tables import strongest_pairs
+from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..pipeline.test_mistakes import mistagged
@@ -30,6 +30,10 @@ def test_every_command_has_help():
         assert command in run("--help").stdout
         assert "Usage" in run(command, "--help").stdout
     assert "Usage" in run(code=2).output
+    assert "NUMBA_CACHE_DIR" in run("warmup", "--help").output
+    text = run("path", "--help").output
+    for option in ("--output", "--l1", "--points", "--choose", "--within", "--window"):
+        assert option in text
 
 
 def test_as_a_module(tmp_path: Path):
@@ -51,6 +55,30 @@ def test_configs_come_with_the_package(tmp_path: Path):
     run("config", "tagger", "--output", tmp_path / "config.cfg")
     assert (tmp_path / "config.cfg").read_bytes() == SHIPPED_CONFIG.read_bytes()
     assert "SC607" in run("config", "../configs/tagger", code=1).output
+
+
+def test_a_config_for_a_solver(tmp_path: Path):
+    text = run("config", "tagger", "--solver", "sag").stdout
+    assert 'solver]\n@crf_solvers = "spacy_sparsecrf.SAG.v1"\n' in text
+    assert run("config", "tagger_sag").stdout == text
+    assert f"{'tagger --solver SAG':<27}{text.splitlines()[0][2:]}" in run("config").stdout
+    for name, solver in ("tagger", "LBFGS"), ("ner", "SAG"), ("tagger", "GIS"):
+        assert "SC609" in run("config", name, "--solver", solver, code=1).output
+
+
+def test_a_config_for_a_language():
+    text = run("config", "tagger", "--lang", "es").stdout
+    assert text == SHIPPED_CONFIG.read_text(encoding="utf8").replace('lang = "en"', 'lang = "es"')
+    assert "E048" in run("config", "tagger", "--lang", "xyz", code=1).output
+
+
+def test_a_config_does_not_overwrite_files(tmp_path: Path):
+    path = tmp_path / "config.cfg"
+    path.write_text("mine", encoding="utf8")
+    assert "SC608" in run("config", "tagger", "-o", path, code=1).output
+    assert path.read_text(encoding="utf8") == "mine"
+    run("config", "tagger", "-o", path, "--force")
+    assert path.read_bytes() == SHIPPED_CONFIG.read_bytes()
 
 
 # explain
@@ -79,12 +107,16 @@ def test_transitions_are_limited_as_tests_are(trained_dir: Path):
     assert "more pairs" not in run("explain", trained_dir, "-n", 100).stdout
 
 
-def test_explaining_a_text(trained_dir: Path):
+def test_explaining_a_text(trained_dir: Path, tmp_path: Path):
     shown = run("explain", trained_dir, "--text", "the fentovtion").stdout
-    assert "the: DT 0.9" in shown
-    assert "fentovtion: NN 0." in shown
-    assert "lower[0]=the" in shown
-    assert "DT -> NN" in shown
+    for text in ("the: DT 0.9", "fentovtion: NN 0.", "lower[0]=the", "DT -> NN"):
+        assert text in shown
+    # Earlier pipes annotate what is explained.
+    nlp = spacy.load(trained_dir)
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.to_disk(tmp_path / "x")
+    shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
+    assert shown.count("(start) -> DT") in (0, 2)
 
 
 def test_explanations_as_pages(trained_dir: Path, tmp_path: Path):
@@ -95,14 +127,6 @@ def test_explanations_as_pages(trained_dir: Path, tmp_path: Path):
     run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
     explained = pipe.explain_doc(Doc(pipe.vocab, words=["the", "a"], spaces=[True, False]))
     assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2)
-
-
-def test_earlier_pipes_annotate_what_is_explained(trained_dir: Path, tmp_path: Path):
-    nlp = spacy.load(trained_dir)
-    nlp.add_pipe("sentencizer", first=True)
-    nlp.to_disk(tmp_path / "x")
-    shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
-    assert shown.count("(start) -> DT") in (0, 2)
 
 
 # errors
@@ -177,7 +201,7 @@ def test_lost_and_rare_labels_are_told(nlp: Language, tmp_path: Path):
 
 
 def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_path: Path):
-    spacy.blank("en").to_disk(tmp_path / "none")
+    spacy.blank("xx").to_disk(tmp_path / "none")
     failed = run("dump", tmp_path / "none", code=1)
     assert "SC601" in failed.stderr and failed.stdout == ""
     nlp = spacy.load(trained_dir)
@@ -201,6 +225,13 @@ def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
     for name in ("cfg", "model", "names"):
         path = Path("sparse_crf") / name
         assert (tmp_path / "same" / path).read_bytes() == (trained_dir / path).read_bytes()
+    # Weight 0 removes.
+    lines = text.splitlines()
+    removed = lines[0].rsplit("\t", 1)[0]
+    (tmp_path / "weights.tsv").write_text(f"{removed}\t0\n", encoding="utf8")
+    shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
+    assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
+    assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
 
 
 def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Path):
@@ -212,15 +243,6 @@ def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Pat
     weights.write_bytes(b"u\talways\t#\t\xff\t1\n")
     assert "SC610" in run("patch", trained_dir, weights, tmp_path / "new", code=1).stderr
     assert "No such file" in run("patch", trained_dir, "none", tmp_path / "new", code=1).stderr
-
-
-def test_weight_zero_removes(trained_dir: Path, tmp_path: Path):
-    lines = run("dump", trained_dir).stdout.splitlines()
-    removed = lines[0].rsplit("\t", 1)[0]
-    (tmp_path / "weights.tsv").write_text(f"{removed}\t0\n", encoding="utf8")
-    shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
-    assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
-    assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
 
 
 # convert
@@ -250,9 +272,13 @@ def test_converting_other_formats(tmp_path: Path):
     assert (tmp_path / "a.txt").read_text() == "The DT\ncat NN\n\n"
     (tmp_path / "a.iob").write_text("a I-X\nb I-X\n")
     iob1 = ["--columns", "orth, ner", "--scheme", "iob1"]
-    run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1)
+    shown = run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1).stdout
+    assert "taken for" not in shown
     run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
     assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
+    (tmp_path / "c.iob").write_text("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n")
+    shown = run("convert", tmp_path / "c.iob", tmp_path / "c.spacy").stdout
+    assert "taken for orth,_,_,ner" in shown
 
 
 def test_multiword_tokens_are_told(tmp_path: Path):
@@ -279,6 +305,12 @@ def test_conversions_that_fail(tmp_path: Path):
         failed = run("convert", *arguments, code=1)
         assert found in failed.stderr and failed.stdout == ""
         assert not target.exists()
+    DocBin().to_disk(target)
+    (tmp_path / "b.tsv").write_text("old")
+    assert "SC612" in run("convert", target, tmp_path / "b.tsv", code=1).stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"a.spacy", "a.tsv", "b.tsv"}
+    assert (tmp_path / "b.tsv").read_text() == "old"
+    target.unlink()
     source.rename(tmp_path / "a.doc")
     assert "SC613" in run("convert", tmp_path / "a.doc", target, code=1).stderr
     run("convert", source, target, "--docs", 0, code=2)
@@ -288,12 +320,3 @@ def test_conversions_that_fail(tmp_path: Path):
     assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
     assert "--merge-subtokens" in run("convert", source, target, "-T", code=2).stderr
     assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
-
-
-def test_what_was_there_stays_where_converting_fails(tmp_path: Path):
-    source, target = tmp_path / "a.spacy", tmp_path / "a.tsv"
-    target.write_text("old")
-    DocBin().to_disk(source)
-    assert "SC612" in run("convert", source, target, code=1).stderr
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.spacy", "a.tsv"]
-    assert target.read_text() == "old"

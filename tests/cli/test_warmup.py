@@ -10,8 +10,6 @@ import pytest
 from spacy_sparsecrf import progress
 from spacy_sparsecrf.cli.warmup import N_KERNELS
 
-from .commands import run
-
 
 def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -22,15 +20,10 @@ def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess
     return done
 
 
-def test_warmup_is_documented():
-    assert "warmup" in run("--help").output
-    assert "NUMBA_CACHE_DIR" in run("warmup", "--help").output
-
-
 def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
     cache = tmp_path / "cache"
     # Without what stands for training and for prediction, which is compiled again.
-    ignored = shutil.ignore_patterns("descent.sgd_pass*", "viterbi.viterbi*")
+    ignored = shutil.ignore_patterns("sgd.sgd_pass*", "viterbi.viterbi*")
     shutil.copytree(everything_compiled.cache, cache, ignore=ignored)
     first = run_process(["-m", "spacy_sparsecrf", "warmup"], str(cache))
     assert "Kernels are compiled" in first.stdout
@@ -39,7 +32,7 @@ def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
     assert any("Compiling: " in line and " of about " in line for line in lines)
     assert all(line.startswith("[") for line in lines) and "once after" not in first.stderr
     compiled = sorted(path.name for path in cache.rglob("*.nbc"))
-    assert any(name.startswith("descent.sgd_pass") for name in compiled)
+    assert any(name.startswith("sgd.sgd_pass") for name in compiled)
     assert any(name.startswith("viterbi.viterbi") for name in compiled)
     again = run_process(["-m", "spacy_sparsecrf", "warmup", "--prediction"], str(cache))
     assert sorted(path.name for path in cache.rglob("*.nbc")) == compiled

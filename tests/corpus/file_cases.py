@@ -11,7 +11,7 @@ from spacy.training import Example
 
 import spacy_sparsecrf.corpus.arrays as arrays
 from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.training.training import Problem
+from spacy_sparsecrf.training.training import TrainingProblem
 
 from ..toy import run_steps
 
@@ -21,11 +21,10 @@ SMALL_PARTS = Limits(shard_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, m
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks, runs and files also of a small corpus."""
     # A component has no argument for them.
-    monkeypatch.setitem(Problem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
+    monkeypatch.setitem(TrainingProblem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
     monkeypatch.setattr(arrays, "CHUNK", 13)
     monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 12)
-    monkeypatch.setattr("spacy_sparsecrf.corpus.files._CHUNK", 64)
 
 
 @contextmanager
@@ -45,10 +44,10 @@ def full_disk(n_bytes: int) -> Iterator[None]:
 Trained = tuple[bytes, list[float]]
 
 
-def train(examples: list[Example], corpus_dir: Path | None, **config: object) -> Trained:
+def train(examples: list[Example], cache_dir: Path | None, **config: object) -> Trained:
     """The component with the names of its tests, and the losses of some steps."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
-    pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=corpus_dir)
+    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=cache_dir)
     losses = run_steps(nlp, examples, 3)
     return pipe.to_bytes(), losses

@@ -1,4 +1,4 @@
-"""Legal transitions, and Viterbi that keeps to them."""
+"""Valid transitions: masks and lists of them, and what is refused."""
 
 import itertools
 
@@ -8,24 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.legal import Transitions, check_paths, legal_transitions
+from spacy_sparsecrf.decoding.legal import check_paths, legal_transitions
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.layout import Scored
-from spacy_sparsecrf.kernels.viterbi import viterbi
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..reference import random_problem
-from .decoding_twin import best_labels_twin, random_mask, scheme_labels, scheme_mask
+from .decoding_reference import random_mask, scheme_labels, scheme_mask
 
 LABELS = ["A", "B", "C"]
 
 
-def test_nothing_is_forbidden():
+def test_forbidden_pairs():
     assert legal_transitions(LABELS) is None
     assert legal_transitions(LABELS, scheme=np.ones((4, 4), dtype=bool)) is None
-
-
-def test_forbidden_pairs():
     legal = legal_transitions(LABELS, forbidden=[["A", "B"], ["", "C"], ["B", ""]])
     expected = np.ones((4, 4), dtype=bool)
     expected[0, 1] = expected[3, 2] = expected[1, 3] = False
@@ -94,56 +89,8 @@ def test_masks_of_another_shape_or_type(mask):
     if mask is not None:
         with pytest.raises(SparseCRFError, match="SC405"):
             Decoder(CRFModel(LABELS), mask)
-
-
-def test_a_decoder_refuses_a_mask_without_paths():
     with pytest.raises(SparseCRFError, match="SC404"):
         Decoder(CRFModel(LABELS), np.zeros((4, 4), dtype=bool))
-
-
-# The search
-
-
-def masks(rng: np.random.Generator) -> list[np.ndarray]:
-    kinds = [scheme_mask(scheme_labels(n, ends), ends) for n in (1, 4) for ends in ("", "LU")]
-    return [*kinds, random_mask(rng, 2), random_mask(rng, 9), random_mask(rng, 20)]
-
-
-@pytest.mark.parametrize("prune", [True, False])
-@pytest.mark.parametrize("integers", [True, False])
-@pytest.mark.parametrize("n_contexts", [1, 3])
-def test_masked_search_equals_search_of_everything(prune, integers, n_contexts):
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        for legal in masks(rng):
-            n = len(legal) - 1
-            padded = -(-n // 8) * 8
-            offsets = np.array([0, 7, 7, 8, 30, 200], dtype=np.int64)
-            scores = rng.normal(scale=3.0, size=(200, padded))
-            pairs = rng.normal(scale=2.0, size=(n_contexts, n + 1, padded))
-            if integers:
-                scores, pairs = np.round(scores), np.round(pairs)
-            context = rng.integers(0, n_contexts, 200).astype(np.int32)
-            expected = best_labels_twin(offsets, scores, context, pairs, legal)
-            of = Transitions.make(legal, n, padded)
-            slack, labels = of.finish(pairs, prune), np.empty(200, np.int32)
-            last = offsets[[1, 3, 4, 5]] - 1
-            scores[last, :n] += np.where(of.ends, 0.0, -np.inf)
-            scored = Scored(n, offsets, scores, context, pairs)
-            viterbi(scored, slack, of.search, np.empty(padded), labels)
-            np.testing.assert_array_equal(labels, expected)
-
-
-def test_few_transitions_are_looked_at_in_schemes():
-    iob = Transitions.make(scheme_mask(scheme_labels(24, ""), ""), 49, 56).search
-    assert len(iob.group_ptr) == 2
-    assert (len(iob.rare), len(iob.rare_rows)) == (24, 48)
-    biluo = Transitions.make(scheme_mask(scheme_labels(12, "LU"), "LU"), 49, 56).search
-    assert biluo.group_ptr.tolist() == [0, 25]
-    assert (len(biluo.rare), len(biluo.rare_rows)) == (24, 48)
-    free = Transitions.make(None, 49, 56).search
-    assert free.group_ptr.tolist() == [0, 49]
-    assert len(free.rare) == 0
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding import decoder as decoding
-from spacy_sparsecrf.decoding.chains import Spans
+from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.decoding.probabilities import marginals
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
 
-from .decoding_twin import (
+from .decoding_reference import (
     KINDS,
     make_case,
     n_illegal,
@@ -37,7 +38,7 @@ def constraints(name: str, seed: int, n_tokens: int, n_labels: int):
     return legal, permitted
 
 
-def all_spans(tokens: range, n_labels: int) -> Spans:
+def all_spans(tokens: range, n_labels: int) -> SpanEvents:
     """Every run of up to three tokens of a sequence, each with random next labels."""
     found = [
         (start, labels)
@@ -46,7 +47,7 @@ def all_spans(tokens: range, n_labels: int) -> Spans:
         for labels in itertools.product(range(n_labels), repeat=length)
     ]
     after = np.random.default_rng(len(tokens)).random((len(found), n_labels)) < 0.5
-    return Spans.of(*zip(*found, strict=True), after)
+    return SpanEvents.of(*zip(*found, strict=True), after)
 
 
 def check_sequence(case, tokens: range, results: dict, legal, permitted) -> None:
@@ -83,7 +84,7 @@ def check_spans(case, decoder, legal, permitted) -> None:
         weights = np.exp(list(table.values()))
         bounded = decoder.span_probability(case.observations, spans, permitted)
         unbounded = decoder.span_probability(
-            case.observations, Spans(spans.starts, spans.run_ptr, spans.runs), permitted
+            case.observations, SpanEvents(spans.starts, spans.run_ptr, spans.runs), permitted
         )
         for m, first in enumerate(spans.starts - tokens.start):
             run = spans.runs[spans.run_ptr[m] : spans.run_ptr[m + 1]]
@@ -136,13 +137,8 @@ def test_log_probabilities_of_paths_equal_enumeration(kind, constraint):
 
 def test_nbest_of_more_labels_and_few_paths():
     case = make_case(13, "chain", [3, 1], n_labels=6)
-    source = case.observations
-    for tokens, few, many in zip(
-        case.problem.sequences(),
-        Decoder(case.model).nbest(source, 7),
-        Decoder(case.model).nbest(source, 10**6),
-        strict=True,
-    ):
+    all_few, all_many = (Decoder(case.model).nbest(case.observations, n) for n in (7, 10**6))
+    for tokens, few, many in zip(case.problem.sequences(), all_few, all_many, strict=True):
         table = case.table(tokens)
         ranked = sorted(table.values(), reverse=True)
         assert len(many[0]) == 6 ** len(tokens)
@@ -150,9 +146,7 @@ def test_nbest_of_more_labels_and_few_paths():
         np.testing.assert_allclose(few[1], ranked[:7], atol=1e-10)
         np.testing.assert_array_equal(few[0], many[0][:7])
         assert [table[tuple(path)] for path in few[0].tolist()] == pytest.approx(ranked[:7])
-
-
-def test_the_best_of_equals_are_in_order():
+    # The best of equals are in order.
     case = make_case(14, "chain", [3], n_labels=2, scale=0.0)
     [(labels, log_p)] = Decoder(case.model).nbest(case.observations, 8)
     assert labels[0].tolist() == [0, 0, 0]
@@ -178,9 +172,11 @@ def test_probabilities_agree_with_each_other(seed, kind, constraint, scale):
         best = decoder.viterbi(source, permitted)
         nbest = decoder.nbest(source, 10**4, permitted)
         of_best = decoder.log_probability(source, best, permitted)
-        singles = Spans.of(np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)])
+        singles = SpanEvents.of(
+            np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)]
+        )
         of_tokens = decoder.span_probability(source, singles, permitted).reshape(11, 3)
-        whole = Spans.of(
+        whole = SpanEvents.of(
             source.offsets[:-1], [best[a:b] for a, b in itertools.pairwise(source.offsets)]
         )
         of_wholes = decoder.span_probability(source, whole, permitted)
@@ -213,7 +209,7 @@ def test_long_sequences_are_accurate(scale):
     assert len({row.tobytes() for row in labels}) == 50
     again = [decoder.log_probability(case.observations, row)[0] for row in labels]
     np.testing.assert_allclose(again, log_p, atol=1e-8)
-    spans = Spans.of([0, 600, 1237], [path[:3], path[600:605], path[1237:]])
+    spans = SpanEvents.of([0, 600, 1237], [path[:3], path[600:605], path[1237:]])
     assert (decoder.span_probability(case.observations, spans) <= 1.0).all()
 
 
@@ -226,8 +222,6 @@ def test_what_is_hopeless_early_may_win_late():
     chains.scores[:, 0], chains.scores[:, 1] = 0.0, gain
     chains.pairs[:, 0, 0] += 3.0
     chains.pairs[:, 1, 1] += 3.0
-    from spacy_sparsecrf.decoding.probabilities import marginals
-
     found = np.empty((40, 2))
     marginals(chains, found)
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-1.5)), rtol=1e-10)
@@ -260,22 +254,20 @@ def test_parts_change_nothing(monkeypatch):
 
 def test_spans_may_go_over_the_boundaries_of_sequences():
     case = make_case(19, "chain", [2, 3])
-    decoder = Decoder(case.model)
     first, second = (case.table(tokens) for tokens in case.problem.sequences())
     left = sum(np.exp(p) for path, p in first.items() if path[1] == 2)
     right = sum(np.exp(p) for path, p in second.items() if path[:2] == (0, 1))
-    found = decoder.span_probability(case.observations, Spans.of([1], [[2, 0, 1]]))
+    spans = SpanEvents.of([1], [[2, 0, 1]])
+    found = Decoder(case.model).span_probability(case.observations, spans)
     assert found[0] == pytest.approx(left * right, abs=1e-10)
 
 
 def test_an_entity_is_as_probable_as_its_labelings():
     """P(B I then no I) of IOB2, by enumeration over the rest."""
     labels = scheme_labels(1, "")
-    case = make_case(20, "chain", [5])
-    legal = scheme_mask(labels, "")
-    decoder = Decoder(case.model, legal)
-    after = np.array([[label != "I-0" for label in labels]])
-    found = decoder.span_probability(case.observations, Spans.of([1], [[1, 2]], after))
+    case, legal = make_case(20, "chain", [5]), scheme_mask(labels, "")
+    spans = SpanEvents.of([1], [[1, 2]], np.array([[label != "I-0" for label in labels]]))
+    found = Decoder(case.model, legal).span_probability(case.observations, spans)
     table = case.table(range(5), legal)
     expected = sum(np.exp(p) for y, p in table.items() if y[1:3] == (1, 2) and y[3] != 2)
     assert found[0] == pytest.approx(expected, abs=1e-10)
@@ -330,37 +322,38 @@ def test_possible_sequences_equal_enumeration(seed):
 # Bad input
 
 
-@pytest.mark.parametrize("mask", [np.ones((2, 3), bool), np.ones((3, 3)), [[True] * 3] * 3])
-def test_permitted_labels_of_another_shape(mask):
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        *(
+            (method, (*first, mask), r"SC405.*\[3, 3\] of bool.*`permitted`")
+            for mask in (np.ones((2, 3), bool), np.ones((3, 3)), [[True] * 3] * 3)
+            for method, first in (
+                ("viterbi", ()),
+                ("marginals", ()),
+                ("posterior", ()),
+                ("span_probability", (SpanEvents.of([0], [[1]]),)),
+            )
+        ),
+        *(("nbest", (n,), "SC407") for n in (0, -1, 1.5, "2")),
+        ("log_probability", (np.zeros(2, np.int32),), r"SC406.*2 labels.*3 tokens"),
+        *(
+            (
+                "span_probability",
+                (SpanEvents.of([0, start], [[0], run]),),
+                rf"SC408.*Span 1, .*{start}.*3 tokens",
+            )
+            for start, run in ((-1, [0]), (2, [0, 0]), (3, [0]), (0, []))
+        ),
+    ],
+)
+def test_arguments_that_are_refused(method, arguments, message):
     case = make_case(23, "chain", [3])
-    for method in ("viterbi", "marginals", "posterior"):
-        with pytest.raises(SparseCRFError, match=r"SC405.*\[3, 3\] of bool.*`permitted`"):
-            getattr(Decoder(case.model), method)(case.observations, mask)
-    with pytest.raises(SparseCRFError, match="SC405"):
-        Decoder(case.model).span_probability(case.observations, Spans.of([0], [[1]]), mask)
+    with pytest.raises(SparseCRFError, match=message):
+        getattr(Decoder(case.model), method)(case.observations, *arguments)
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
-def test_n_must_be_a_number(n):
-    case = make_case(24, "chain", [3])
-    with pytest.raises(SparseCRFError, match="SC407"):
-        Decoder(case.model).nbest(case.observations, n)
-
-
-def test_paths_must_have_a_label_for_each_token():
-    case = make_case(25, "chain", [3])
-    with pytest.raises(SparseCRFError, match=r"SC406.*2 labels.*3 tokens"):
-        Decoder(case.model).log_probability(case.observations, np.zeros(2, np.int32))
-
-
-@pytest.mark.parametrize(("start", "run"), [(-1, [0]), (2, [0, 0]), (3, [0]), (0, [])])
-def test_spans_must_be_within_the_tokens(start, run):
-    case = make_case(26, "chain", [3])
-    with pytest.raises(SparseCRFError, match=rf"SC408.*Span 1, .*{start}.*3 tokens"):
-        Decoder(case.model).span_probability(case.observations, Spans.of([0, start], [[0], run]))
-
-
-def test_the_twin_sums_to_one():
+def test_the_reference_sums_to_one():
     for kind in KINDS:
         case = make_case(27, kind, [3])
         assert logsumexp(list(case.table(range(3)).values())) == pytest.approx(0.0, abs=1e-12)

@@ -1,7 +1,6 @@
 """Spans through the decoder: legality, what is set, probabilities and thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.component import SparseCRF
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
 
+from ..toy import blank_with
 from .span_cases import (
     add_spans,
     held_out_sentences,
@@ -40,12 +40,9 @@ WORDS = ["a", "b", "c"]
 
 @lru_cache
 def pipeline(name: str, scheme: str) -> Language:
-    nlp = spacy.blank("en")
     kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[name]
     target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", "scheme": scheme}
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
-    nlp.add_pipe(name, config={"features": features, "target": target})
-    return nlp
+    return blank_with(TEMPLATES, name, target=target)
 
 
 def with_random_weights(
@@ -64,9 +61,9 @@ def with_random_weights(
     return nlp
 
 
-def configure(pipe: SparseCRF, threshold: float, scores: bool) -> None:
-    decoding = replace(pipe.settings.decoding, scores=scores)
-    pipe.settings = replace(pipe.settings, threshold=threshold, decoding=decoding)
+def configure(pipe: SparseCRFPipe, threshold: float, scores: bool) -> None:
+    decoding = pipe.settings.decoding.model_copy(update={"scores": scores})
+    pipe.settings = pipe.settings.model_copy(update={"threshold": threshold, "decoding": decoding})
 
 
 @st.composite
@@ -154,9 +151,8 @@ def test_scores_are_the_probabilities_of_spans(
 @pytest.mark.parametrize("name", FACTORIES)
 def test_spacy_finds_a_threshold(name: str, tmp_path: Path):
     key = FACTORIES[name]
-    nlp = spacy.blank("en")
     # Few steps and a high penalty, so that the model is not sure of anything.
-    nlp.add_pipe(name, config={"n_threads": 1, "l1": 8.0})
+    nlp = blank_with(None, name, l1=8.0)
     examples = span_examples(nlp, training_sentences(), key)
     nlp.initialize(lambda: examples)
     nlp.update(examples[:1], sgd=None)
@@ -212,6 +208,6 @@ def test_probabilities_of_entities_that_cannot_be_are_refused():
     for start, end in ((1, 1), (-1, 1), (1, 3)):
         with pytest.raises(SparseCRFError, match="SC408"):
             pipe.entity_probabilities(doc, [(start, end, "X")])
-    tagger = spacy.blank("en").add_pipe("sparse_crf")
+    tagger = blank_with().get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match=r"SC509.*'sparse_crf'"):
         tagger.entity_probabilities(doc, [(0, 1, "X")])

@@ -1,4 +1,4 @@
-"""Decoding from readings, with kept sums of words, against decoding from every test's hash."""
+"""Decoding from readings, with kept sums of words, against decoding from every hash."""
 
 import copy
 import pickle
@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -24,17 +23,15 @@ from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
-from .decoding_twin import random_mask
-
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+from ..toy import vocab_of
+from .decoding_reference import random_mask
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
-VOCABS = [spacy.blank("en").vocab, spacy.blank("en").vocab, spacy.blank("fr").vocab]
+VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("fr")]
 
 
 def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
-    """Random weights for half of the tests."""
+    """Make random weights for half of the features."""
     keys = np.unique(hashes[hashes != 0])
     keys = keys[rng.random(len(keys)) < 0.5]
     most = n_labels * (n_labels + 1) if pairs else n_labels

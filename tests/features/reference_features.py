@@ -1,4 +1,4 @@
-"""A slow twin of the features: Python integers, one token at a time, through spaCy's Token."""
+"""Reference for features: Python integers, one token at a time, through spaCy's Token."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The slow twin with real-valued features, and random problems that have some."""
+"""The reference with real-valued features, and random problems that have some."""
 
 from dataclasses import replace
 

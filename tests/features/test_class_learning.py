@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.features import class_learning
 from spacy_sparsecrf.features.class_learning import (
     BigramCounter,
-    Bigrams,
+    BigramCounts,
     exchange_classes,
     vector_classes,
     write_classes,
@@ -22,14 +22,14 @@ from spacy_sparsecrf.features.class_sources import read_classes
 LINES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=20)
 
 
-def counted(lines: list[list[str]], min_count: int = 1) -> Bigrams:
+def counted(lines: list[list[str]], min_count: int = 1) -> BigramCounts:
     counter = BigramCounter()
     for line in lines:
         counter.add(line)
     return counter.bigrams(min_count)
 
 
-def likelihood(bigrams: Bigrams, classes: np.ndarray) -> float:
+def likelihood(bigrams: BigramCounts, classes: np.ndarray) -> float:
     """The sum that `kernels.exchange` has in its docstring, by counting."""
     of_word = [-2, -1, *classes.tolist()]
     pairs, sizes = Counter(), Counter()

@@ -20,14 +20,9 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import examples_of, make_sentences, run_steps
-from .feature_cases import check_malformed
+from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
 from .reference_features import after, hash_values
 
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
-VOCAB = spacy.blank("en").vocab
 PATHS = "0110\tla\t9\n0111\tMadrid\t3\n10\tmadrid\t1\n\n11\tsold\n"
 NUMBERS = "la 0\nMadrid 17\n"
 
@@ -40,7 +35,7 @@ def brown(tmp_path: Path, text: str = PATHS, **settings: Any) -> dict[str, Any]:
 
 def hashes(words: list[str], template: str, clusters: dict[str, Any]) -> list[int]:
     features = Featurizer([f"u:{template}"], clusters=clusters)
-    return features([Doc(VOCAB, words=words)]).hashes[:, 0].tolist()
+    return features([Doc(ENGLISH, words=words)]).hashes[:, 0].tolist()
 
 
 # Values --------------------------------------------------------------------------------------
@@ -68,7 +63,7 @@ def test_numbers_in_a_conjunction(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.text("aAbBİ", min_size=1, max_size=3), st.text("01", min_size=1)))
-def test_equals_the_slow_twin(words: dict[str, str]) -> None:
+def test_equals_the_reference(words: dict[str, str]) -> None:
     own = unpack(pack({"x": WordClasses.of(words, True)}))["x"]
     kept = {1: {"0"}, 0: {"11"}}
     pruned = own.pruned(kept)
@@ -100,7 +95,7 @@ def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found = hashes(["la", "Sold", ","], "cluster(a)[0]", {"a": {"lookups": "classes"}})
     key = 'cluster("a")[0]'
     assert found == [hash_values(key, "010"), hash_values(key, "101"), 0]
-    with pytest.raises(SparseCRFError, match=r"\[SC145\].*no table 'others'.*'en'"):
+    with pytest.raises(SparseCRFError, match=r"\[SC145\].*'en' has no table 'others'"):
         hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "others"}})
     path.write_bytes(gzip.compress(b'{"la": "x"}'))
     with pytest.raises(SparseCRFError, match=r"\[SC146\].*'classes'"):
@@ -139,8 +134,6 @@ def test_settings_that_are_not_valid(source: Any) -> None:
 
 
 def test_templates_that_are_not_valid(tmp_path: Path) -> None:
-    check_malformed("u:cluster(a,0)[0]", 13, "a number of bits, a whole number from 1 to 64")
-    check_malformed("u:cluster(a,65)[0]", 13, "a number of bits, a whole number from 1 to 64")
     with pytest.raises(SparseCRFError, match=r"\[SC141\] Template 1 .*'b'.*Known: 'brown'"):
         hashes(["a"], "cluster(b)[0]", brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC147\] Template 1 .*numbers without"):
@@ -156,16 +149,10 @@ WORDS = "0000\tnever\t1\n" + "".join(f"{PATH_OF[tag]}\t{w}\t1\n" for w, tag in T
 
 
 def trained(tmp_path: Path, l1: float = 0.5, **settings: Any) -> Language:
-    nlp = spacy.blank("en")
-    features = {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": ["b:", "u:cluster(brown,4)[0]", "u:cluster(brown,2)[-1]|cluster(brown)[0]"],
-        "clusters": brown(tmp_path, WORDS, **settings),
-    }
-    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": l1})
-    examples = examples_of(nlp, SENTENCES)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 3)
+    templates = ["b:", "u:cluster(brown,4)[0]", "u:cluster(brown,2)[-1]|cluster(brown)[0]"]
+    clusters = brown(tmp_path, WORDS, **settings)
+    nlp = blank_with(features={"templates": templates, "clusters": clusters}, l1=l1)
+    train(nlp, examples_of(nlp, SENTENCES), 3)
     return nlp
 
 
@@ -213,12 +200,12 @@ def test_pruning_leaves_predictions(tmp_path: Path) -> None:
     assert other.to_bytes(exclude=["vocab"]) == component.to_bytes(exclude=["vocab"])
 
 
-def test_classes_of_tests_without_names_are_saved_whole(tmp_path: Path) -> None:
+def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> None:
     component = trained(tmp_path, prune=True).get_pipe("sparse_crf")
     component.to_disk(tmp_path / "saved")
     (tmp_path / "saved" / "names").unlink()
     component.from_disk(tmp_path / "saved")
-    with pytest.warns(SparseCRFWarning, match=r"\[SCW211\] [0-9]+ active tests have no names"):
+    with pytest.warns(SparseCRFWarning, match=r"\[SCW211\] [0-9]+ active features have no names"):
         component.to_disk(tmp_path / "again")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
 from spacy_sparsecrf.features.expressions import Expression, _cost, find_fault, longest_text
-from spacy_sparsecrf.features.patterns.macros import translate
+from spacy_sparsecrf.interop.patterns.macros import translate
 
 SIGNS = {(0, None): "*", (1, None): "+", (0, 1): "?", (1, 1): ""}
 

@@ -1,4 +1,4 @@
-"""Phrase lists: what matches, where they come from, and that a saved pipeline has them."""
+"""Phrase lists: where they come from, and that a saved pipeline has them."""
 
 import copy
 import pickle
@@ -16,21 +16,17 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import examples_of, make_sentences, run_steps
-from .reference_features import before, hash_values
+from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
+from .reference_features import hash_values
 
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
-
-VOCAB = spacy.blank("en").vocab
 KEY = 'phrase("places")[0]'
 TEMPLATES = ["u:phrase(places)[0]"]
 
 
 def signs(features: Featurizer, words: list[str]) -> list[str]:
-    """What a phrase test reads at the words of a Doc."""
+    """Return what a phrase attribute reads at the words of a Doc."""
     names = {hash_values(KEY, sign): sign for sign in "BILU"} | {0: "-"}
-    found = features([Doc(VOCAB, words=words)]).hashes[:, 0].tolist()
+    found = features([Doc(ENGLISH, words=words)]).hashes[:, 0].tolist()
     return [names[value] for value in found]
 
 
@@ -41,34 +37,12 @@ def places(phrases: Any, **settings: Any) -> Featurizer:
 # Matching ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("in New York City now", "-BIL-"),
-        ("new york", "BL"),
-        ("Paris , PARIS", "U-U"),
-        ("York City", "--"),
-        ("New York New York", "BLBL"),
-        ("City of New York City", "BIIL-"),
-        ("nothing", "-"),
-    ],
-)
-def test_matches(text: str, expected: str) -> None:
-    phrases = ["New York", "new york city", "Paris", "  ", "City of New York", "Paris"]
-    assert "".join(signs(places(phrases), text.split())) == expected
-
-
-def test_matches_of_the_very_words() -> None:
-    features = places(["New York"], phrase_attr="ORTH")
-    assert signs(features, ["New", "York", "new", "york"]) == ["B", "L", "-", "-"]
-
-
 @settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=5),
     st.lists(st.sampled_from("abcd"), min_size=1, max_size=10),
 )
-def test_equals_the_slow_twin(phrases: list[list[str]], words: list[str]) -> None:
+def test_equals_the_reference(phrases: list[list[str]], words: list[str]) -> None:
     expected = ["-"] * len(words)
     matches = [
         (len(phrase), -i)
@@ -83,20 +57,6 @@ def test_equals_the_slow_twin(phrases: list[list[str]], words: list[str]) -> Non
     assert signs(places([" ".join(phrase) for phrase in phrases]), words) == expected
 
 
-def test_several_lists_in_a_conjunction() -> None:
-    lists = {"a": ["x y"], "b": ["y"]}
-    docs = [Doc(VOCAB, words=["x", "y"]), Doc(VOCAB, words=["y"])]
-    key = 'phrase("a")[-1]|phrase("b")[0]'
-    found = Featurizer(["u:phrase(b)[0] | phrase(a)[-1]"], phrases=lists)(docs).hashes[:, 0]
-    assert found.tolist() == [0, hash_values(key, "B", "U"), hash_values(key, before(1), "U")]
-
-
-def test_docs_of_several_vocabs() -> None:
-    docs = [Doc(spacy.blank(lang).vocab, words=["Paris", "x"]) for lang in ("en", "fr")]
-    found = places(["paris"])(docs).hashes[:, 0] != 0
-    assert found.tolist() == [True, False, True, False]
-
-
 # Sources -------------------------------------------------------------------------------------
 
 
@@ -107,7 +67,6 @@ def test_file(tmp_path: Path) -> None:
     assert signs(features, ["île", "de", "ré", "århus", "new", "york"]) == list("BILUBL")
 
 
-@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_tokens_are_those_of_the_pipeline() -> None:
     nlp = spacy.blank("en")
     features = places(["St. John's, Newfoundland"])
@@ -117,25 +76,30 @@ def test_tokens_are_those_of_the_pipeline() -> None:
     assert signs(features, words) == list("-BIIIL-")
 
 
+PHRASES = {"places": ["a"]}
+
+
 @pytest.mark.parametrize(
-    "value", ["places.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]}]
+    ("settings", "message"),
+    [
+        *(
+            ({"phrases": value}, r"\[SC132\].*phrases = .* is not valid")
+            for value in ("a.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]})
+        ),
+        (
+            {"phrases": PHRASES, "phrase_attr": "NORM"},
+            r"\[SC133\].*'NORM' is not known.*LOWER, ORTH",
+        ),
+        (
+            {"phrases": {"titles": ["Dr."]}},
+            r"^\[SC131\] Template 1 of \[components.NAME.features\] templates, "
+            r"'u:phrase\(places\)\[0\]'.*Known: 'titles'\.$",
+        ),
+    ],
 )
-def test_phrases_are_no_mapping_of_lists(value: Any) -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC132\].*phrases = .* is not valid"):
-        Featurizer(TEMPLATES, phrases=value)
-
-
-def test_phrase_attr_is_not_known() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC133\].*'NORM' is not known.*LOWER, ORTH"):
-        places(["a"], phrase_attr="NORM")
-
-
-def test_list_is_not_known() -> None:
-    with pytest.raises(SparseCRFError) as caught:
-        Featurizer(["b:", *TEMPLATES], phrases={"titles": ["Dr."]})
-    start = "[SC131] Template 2 of [components.NAME.features] templates, 'u:phrase(places)[0]'"
-    assert str(caught.value).startswith(start)
-    assert str(caught.value).endswith("Known: 'titles'.")
+def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer(TEMPLATES, **settings)
 
 
 @pytest.mark.parametrize("initialize", [True, False])
@@ -145,21 +109,19 @@ def test_files_that_cannot_be_read(tmp_path: Path, initialize: bool) -> None:
         if initialize:
             features.initialize()
         else:
-            features([Doc(VOCAB, words=["a"])])
+            features([Doc(ENGLISH, words=["a"])])
 
-    with pytest.raises(SparseCRFError, match=r"\[SC134\].*missing\.txt, named in .*'places'"):
-        read(tmp_path / "missing.txt")
-    with pytest.raises(SparseCRFError, match=r"\[SC134\]"):
-        read(tmp_path)
-    with pytest.raises(SparseCRFError, match=r"\[SC134\]"):
-        read("a\0b")
-    path = tmp_path / "latin.txt"
-    path.write_bytes("Paris\nZürich\n".encode("latin1"))
-    with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 2 of the file .*latin\.txt"):
-        read(path)
-    path.write_text("\n \n")
-    with pytest.raises(SparseCRFError, match=r"\[SC136\].*'places' has no phrases"):
-        read(path)
+    (tmp_path / "latin.txt").write_bytes("Paris\nZürich\n".encode("latin1"))
+    (tmp_path / "empty.txt").write_text("\n \n")
+    for path, message in (
+        (tmp_path / "missing.txt", r"\[SC134\].*missing\.txt, named in .*'places'"),
+        (tmp_path, r"\[SC134\]"),
+        ("a\0b", r"\[SC134\]"),
+        (tmp_path / "latin.txt", r"\[SC135\] Line 2 of the file .*latin\.txt"),
+        (tmp_path / "empty.txt", r"\[SC136\].*'places' has no phrases"),
+    ):
+        with pytest.raises(SparseCRFError, match=message):
+            read(path)
 
 
 def test_files_that_no_template_reads_are_not_read(tmp_path: Path) -> None:
@@ -183,18 +145,10 @@ def test_failure_leaves_the_phrases_as_they_were(tmp_path: Path) -> None:
 
 
 def trained(path: Path) -> Language:
-    """A pipeline that was trained with the phrases of a file."""
+    """Train a pipeline with the phrases of a file."""
     path.write_text("w1 w2\nw3\n", encoding="utf8")
-    nlp = spacy.blank("en")
-    features = {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": ["b:", "u:lower[0]", "u:phrase(places)[0]"],
-        "phrases": {"places": str(path)},
-    }
-    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1})
-    examples = examples_of(nlp, make_sentences(30, seed=1))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    nlp = blank_with(["b:", "u:lower[0]", *TEMPLATES], phrases={"places": str(path)})
+    train(nlp, examples_of(nlp, make_sentences(30, seed=1)), 2)
     return nlp
 
 

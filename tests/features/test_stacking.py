@@ -1,9 +1,8 @@
-"""What templates read of a first model, and which tests a first model has."""
+"""What templates read of a first-stage model, and which features a first-stage model has."""
 
 from collections import Counter
 
 import numpy as np
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -11,6 +10,8 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.stacking import FirstLabels, FirstSpans, fill, most_elsewhere
+
+from ..toy import ENGLISH
 
 TEMPLATES = [
     "b:",
@@ -41,8 +42,7 @@ def said(ids: list[int], ends: list[int], spans: list[tuple[int, int, int]] = ()
 
 
 def test_majorities_are_of_a_doc() -> None:
-    vocab = spacy.blank("en").vocab
-    docs = [Doc(vocab, words=words.split()) for words in ("a B A a", "a b", "b")]
+    docs = [Doc(ENGLISH, words=words.split()) for words in ("a B A a", "a b", "b")]
     features = Featurizer(["u:first[0]", "u:doc_majority[0]", "u:doc_entity[0]"])
     (readings,) = features.readings(docs)
     first = said([0, 1, 2, 2, 1, 1, 0], [4, 6, 7], [(0, 1, 1), (2, 3, 0), (3, 4, 1), (4, 6, 0)])
@@ -57,7 +57,7 @@ def test_majorities_are_of_a_doc() -> None:
     assert not readings.annotations[:, columns].any()
 
 
-def test_a_first_model_has_the_tests_that_do_not_read_it() -> None:
+def test_a_first_stage_model_has_the_features_that_do_not_read_it() -> None:
     docs = [Doc(Vocab(), words=["x", "Y", "x"])]
     both, alone = Featurizer(TEMPLATES), Featurizer(["b:", "u:lower[0]", "*:lower[1]"])
     found, expected = both(docs), alone(docs)

@@ -1,4 +1,7 @@
+"""The language of templates: what is parsed, and what is refused and where."""
+
 import re
+from typing import Any
 
 import pytest
 import regex
@@ -29,7 +32,7 @@ from spacy_sparsecrf.features.templates import (
     windows,
 )
 
-from .feature_cases import check_malformed
+from ..golden import read_golden
 
 
 @st.composite
@@ -62,35 +65,16 @@ names = st.text(characters, min_size=1).filter(lambda text: "\\" not in text)
 words = st.text("ab_1éß", min_size=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("u:", Template("u", ())),
-        ("b:", Template("b", ())),
-        ("*:", Template("*", ())),
-        ("u:lower[0]", Template("u", (TokenTest(0, "lower"),))),
-        ("u:suffix(3)[0]", Template("u", (TokenTest(0, "suffix", 3),))),
-        ("*:pos[+1]", Template("*", (TokenTest(1, "pos"),))),
-        (
-            " b : prefix ( 2 ) [ -1 ] | is_title [ 0 ] ",
-            Template("b", (TokenTest(-1, "prefix", 2), TokenTest(0, "is_title"))),
-        ),
-        ("u:ngrams( 2 , 4 )[0]", Template("u", (TokenTest(0, "ngrams", 2, "", 4),))),
-        ("u:ngrams(2,4,'^$')[0]", Template("u", (TokenTest(0, "ngrams", 2, "^$", 4),))),
-        ("u:_ . name [1]", Template("u", (TokenTest(1, "_", argument="name"),))),
-        ("u:span(sc)[0]", Template("u", (TokenTest(0, "span", argument="sc"),))),
-        ('u:span("a b")[0]', Template("u", (TokenTest(0, "span", argument="a b"),))),
-        ("u:phrase(cities)[0]", Template("u", (TokenTest(0, "phrase", argument="cities"),))),
-        ("u:cluster(es)[0]", Template("u", (TokenTest(0, "cluster", argument="es"),))),
-        ('u:cluster( "es" , 4 )[1]', Template("u", (TokenTest(1, "cluster", 4, "es"),))),
-        ("u:vector(2)[-1]", Template("u", (TokenTest(-1, "vector", 2),))),
-    ],
-)
-def test_parses(text: str, expected: Template) -> None:
-    assert parse_template(text) == expected
+@pytest.mark.parametrize(("text", "canonical", "argument"), read_golden(__file__, "parsed.jsonl"))
+def test_parses(text: str, canonical: str, argument: str | None) -> None:
+    """Canonical text names every part; argument: that of the last attribute."""
+    template = parse_template(text)
+    assert str(template) == canonical
+    assert parse_template(canonical) == template
+    assert argument is None or template.tests[-1].argument == argument
 
 
-def test_order_of_tests_does_not_matter() -> None:
+def test_order_of_attributes_does_not_matter() -> None:
     swapped = parse_template("u:lower[0]|lower[-1]")
     assert swapped == parse_template("u:lower[-1]|lower[0]")
     assert swapped.key == "lower[-1]|lower[0]"
@@ -103,66 +87,19 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[TokenTest]) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "expected", "found"),
-    [
-        ("", 1, "a kind, one of u, b, *", "the end of the template"),
-        ("x:lower[0]", 1, "a kind, one of u, b, *", "'x'"),
-        ("lower[0]", 1, "a kind, one of u, b, *", "'lower'"),
-        ("u", 2, "':'", "the end of the template"),
-        ("ub:", 2, "':'", "'b'"),
-        ("u:lowr[0]", 3, "an attribute, one of orth, lower, ", "'lowr'"),
-        ("u:LOWER[0]", 3, "an attribute, one of orth, ", "'LOWER'"),
-        ("u: [0]", 4, "an attribute, one of ", "'['"),
-        ("u:lower[0]|", 12, "an attribute, one of ", "the end of the template"),
-        ("u:|lower[0]", 3, "an attribute, one of ", "'|'"),
-        ("u:prefix[0]", 9, "'(' and a length, as in prefix(3)", "'['"),
-        ("u:suffix()[0]", 10, "a length, a whole number from 1 to 1000", "')'"),
-        ("u:suffix(0)[0]", 10, "a length, a whole number from 1 to 1000", "'0'"),
-        ("u:suffix(-2)[0]", 10, "a length, a whole number from 1 to 1000", "'-2'"),
-        ("u:suffix(1001)[0]", 10, "a length, a whole number from 1 to 1000", "'1001'"),
-        ("u:suffix(3[0]", 11, "')'", "'['"),
-        ("u:lower(3)[0]", 8, "'[' and an offset, as in [0] (lower takes no length)", "'('"),
-        ("u:lower", 8, "'[' and an offset, as in [0]", "the end of the template"),
-        ("u:suffix(3)", 12, "'[' and an offset, as in [0]", "the end of the template"),
-        ("u:lower[]", 9, "an offset, a whole number from -1000 to 1000", "']'"),
-        ("u:lower[x]", 9, "an offset, a whole number from -1000 to 1000", "'x'"),
-        ("u:lower[1001]", 9, "an offset, a whole number from -1000 to 1000", "'1001'"),
-        ("u:lower[٣]", 9, "an offset, a whole number from -1000 to 1000", "'٣'"),
-        ("u:lower[1.5]", 10, "']'", "'.'"),
-        ("u:lower[0", 10, "']'", "the end of the template"),
-        ("u:ngrams[0]", 9, "'(' and two lengths, as in ngrams(2,4)", "'['"),
-        ("u:ngrams(2)[0]", 11, "',' and the length of the longest n-grams", "')'"),
-        ("u:ngrams(0,2)[0]", 10, "a length, a whole number from 1 to 10", "'0'"),
-        ("u:ngrams(3,2)[0]", 12, "the length of the longest n-grams, a whole number from 3", "'2'"),
-        ("u:ngrams(3,11)[0]", 12, "the length of the longest n-grams, a whole number", "'11'"),
-        ("u:ngrams(2,3 4)[0]", 14, "',' or ')'", "'4'"),
-        ("u:ngrams(2,3,^)[0]", 14, "two characters that mark the ends of words, between", "'^'"),
-        ("u:ngrams(2,3,'^')[0]", 14, "two characters that mark the ends of words", '"\'"'),
-        ("u:ngrams(2,3,'^$'[0]", 18, "')'", "'['"),
-        ("u:_[0]", 4, "'.' and the name of an extension attribute, as in _.is_city", "'['"),
-        ("u:_.[0]", 5, "the name of an extension attribute", "'['"),
-        ("u:span[0]", 7, "'(' and a name, as in span(\"places\")", "'['"),
-        ("u:phrase()[0]", 10, "a name, alone or between quotation marks", "')'"),
-        ("u:vector(1)[0]", 10, "a number of bins, a whole number from 2 to 100", "'1'"),
-        ("u:value(score)[0]", 9, "an extension attribute, as in _.score", "'score'"),
-        ("u:value[0]", 8, "'(' and an extension attribute, as in value(_.score)", "'['"),
-        ("u:lower[0] lower[1]", 12, "'|' or the end of the template", "'lower'"),
-        ("u:lower[0]|lower[0]", 12, "a test other than lower[0], which stands", "'lower'"),
-        ("u:ngrm", 7, "'(', as in ngrm(3, lower)", "the end of the template"),
-        ("u:ngrm(4, lower)", 8, "an odd length, a whole number from 1 to 99", "'4'"),
-        ("u:ngrm(101, lower)", 8, "an odd length, a whole number from 1 to 99", "'101'"),
-        ("u:ngrm(x, lower)", 8, "an odd length, a whole number from 1 to ", "'x'"),
-        ("u:ngrm(3)", 9, "',' and an attribute", "')'"),
-        ("u:ngrm(3, word)", 11, "an attribute, one of orth", "'word'"),
-        ("u:ngrm(3, lower", 16, "')'", "the end of the template"),
-        ("u:ngrm(3, lower)[0]", 17, "'+', '++', '-' or the end of the template", "'['"),
-        ("u:ngrm(3, lower)+++", 19, "'+', '++', '-' or the end of the template", "'+'"),
-        ('u:regex("\ud800")[0]', 10, "a character, not half of one", r"'\ud800'"),
-        ("u:ngrm(3, lower)|tag[0]", 17, "'+', '++', '-' or the end of the template", "'|'"),
-    ],
+    ("text", "position", "expected", "found"), read_golden(__file__, "malformed.jsonl")
 )
 def test_malformed(text: str, position: int, expected: str, found: str) -> None:
-    check_malformed(text, position, expected, f"; found {found}")
+    """A template is refused with what was expected at a character of it, and what was found."""
+    with pytest.raises(SparseCRFError) as caught:
+        parse_templates(["b:", text])
+    message = str(caught.value)
+    start = (
+        f"[SC101] Template 2 of [components.NAME.features] templates, {text!r}, is malformed "
+        f"at character {position}: expected {expected}"
+    )
+    assert message.startswith(start)
+    assert message.endswith(f"; found {found}." if found else ".")
 
 
 def test_number_too_long_for_python() -> None:
@@ -182,15 +119,19 @@ def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
         assert parse_template(str(template)) == template
 
 
-@pytest.mark.parametrize("value", ["u:lower[0]", ["u:", 3], [None]])
-def test_not_a_list_of_strings(value: object) -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC102\].*is not a list of strings"):
-        parse_templates(value)  # type: ignore[arg-type]
-
-
-def test_no_templates() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC103\].*templates is empty"):
-        parse_templates([])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("u:lower[0]", r"\[SC102\].*is not a list of strings"),
+        (["u:", 3], r"\[SC102\].*is not a list of strings"),
+        ([None], r"\[SC102\].*is not a list of strings"),
+        ([], r"\[SC103\].*templates is empty"),
+        (["b:", "u:tag[0]", "*:ngrm(3, lower)"], r"\[SC104\] Template 3 .* template 1, 'b:'"),
+    ],
+)
+def test_lists_that_are_refused(value: Any, message: str) -> None:
+    with pytest.raises(SparseCRFError, match=message):
+        parse_templates(value)
 
 
 @pytest.mark.parametrize(
@@ -210,20 +151,15 @@ def test_repeated(first: str, second: str, conjoined: str) -> None:
         parse_templates([first, "u:shape[0]", second])
     assert str(caught.value) == (
         f"[SC104] Template 3 of [components.NAME.features] templates, {second!r}, repeats "
-        f"template 1, {first!r}: both test the same with {conjoined}. Remove one."
+        f"template 1, {first!r}: both are the same feature of {conjoined}. Remove one."
     )
 
 
-def test_label_and_pair_of_the_same_tests_are_no_repetition() -> None:
+def test_label_and_pair_of_the_same_attributes_are_no_repetition() -> None:
     label, pair = parse_templates(["u:lower[0]", "b:lower[0]"])
     assert label.key == pair.key
     assert (label.kinds, pair.kinds) == ("u", "b")
-
-
-def test_defaults_parse() -> None:
-    assert "b" in {
-        kind for template in parse_templates(DEFAULT_TEMPLATES) for kind in template.kinds
-    }
+    assert "b" in {kind for made in parse_templates(DEFAULT_TEMPLATES) for kind in made.kinds}
 
 
 # Families: the sets of Lavergne et al. (2010), section 5.1.1
@@ -267,8 +203,3 @@ def test_a_family_is_all_its_templates() -> None:
     ]
     assert [template.number for template in others] == [2, 2, 2, 2, 2, 3]
     assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
-
-
-def test_a_template_of_a_family_may_repeat_another() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC104\] Template 3 .* repeats template 1, 'b:'"):
-        parse_templates(["b:", "u:tag[0]", "*:ngrm(3, lower)"])

@@ -1,4 +1,4 @@
-"""Vectors in bins: several tests of one template at a token."""
+"""Vectors in bins: several features of one template at a token."""
 
 from pathlib import Path
 
@@ -14,22 +14,12 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import examples_of, make_sentences, run_steps
-from .reference_features import before, hash_values
-
-# Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap around.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning")
+from ..toy import blank_with, examples_of, make_sentences, train, vocab_of
+from .reference_features import hash_values
 
 # Three bins of equal probability under a normal distribution.
 THIRD = 0.4307272992954575
-
-
-def vocab_of(**vectors: list[float]) -> Vocab:
-    vocab = Vocab()
-    vocab.reset_vectors(width=len(next(iter(vectors.values()))))
-    for word, vector in vectors.items():
-        vocab.set_vector(word, np.array(vector, dtype="f"))
-    return vocab
+THREE = {"a": [1.0, 2.0, 3.0]}
 
 
 def with_tensor(rows: list[list[float]]) -> Doc:
@@ -39,7 +29,7 @@ def with_tensor(rows: list[list[float]]) -> Doc:
 
 
 def bins_of(vector: np.ndarray, bins: int) -> list[int]:
-    """The slow twin for two and three bins."""
+    """The reference for two and three bins."""
     size = np.sqrt(np.mean(vector.astype(np.float64) ** 2))
     edges = {2: [0.0], 3: [-THIRD, THIRD]}[bins]
     values = []
@@ -49,31 +39,12 @@ def bins_of(vector: np.ndarray, bins: int) -> list[int]:
     return values
 
 
-def test_signs() -> None:
-    vocab = vocab_of(a=[1.0, -2.0, 3.0], b=[-1.0, 0.0, 0.5])
-    observations = Featurizer(["u:vector(2)[0]"])([Doc(vocab, words=["a", "b", "unknown"])])
-    key = "vector(2)[0]"
-    assert observations.hashes.tolist() == [
-        [hash_values(key, value) for value in values]
-        for values in ([2, 3, 6], [1, 4, 6], [0, 0, 0])
-    ]
-
-
-def test_one_test_outside_of_the_sequence() -> None:
-    doc = Doc(vocab_of(a=[1.0, -2.0]), words=["a", "a"])
-    key = "vector(2)[-1]"
-    assert Featurizer([f"u:{key}"])([doc]).hashes.tolist() == [
-        [hash_values(key, before(1)), 0],
-        [hash_values(key, 2), hash_values(key, 3)],
-    ]
-
-
 @settings(deadline=None, max_examples=50)
 @given(
     arrays("f4", (4, 5), elements=st.floats(-(2.0**99), 2.0**99, width=32) | st.just(0.0)),
     st.sampled_from([2, 3]),
 )
-def test_equals_the_slow_twin(matrix: np.ndarray, bins: int) -> None:
+def test_equals_the_reference(matrix: np.ndarray, bins: int) -> None:
     doc = with_tensor(matrix.tolist())
     found = Featurizer([f"u:vector({bins})[0]"])([doc]).hashes
     expected = [bins_of(vector, bins) for vector in matrix]
@@ -91,7 +62,7 @@ def test_all_bins_are_used_alike() -> None:
 
 
 def test_where_vectors_come_from() -> None:
-    vocab = vocab_of(a=[1.0, -1.0], b=[-1.0, 1.0])
+    vocab = vocab_of("", {"a": [1.0, -1.0], "b": [-1.0, 1.0]})
     table = Doc(vocab, words=["b", "a", "b"])
     hooked = Doc(vocab, words=["x", "y"])
     hooked.user_token_hooks["vector"] = lambda token: np.array([-1.0, 3.0 - token.i])
@@ -104,35 +75,44 @@ def test_where_vectors_come_from() -> None:
 def test_columns_follow_the_width() -> None:
     features = Featurizer(["u:lower[0]", "*:vector(2)[0]", "b:"])
     assert features([]).hashes.shape == (0, 2)
-    observations = features([Doc(vocab_of(a=[1.0, 2.0, 3.0]), words=["a"])])
+    observations = features([Doc(vocab_of("", THREE), words=["a"])])
     assert observations.hashes.shape == (1, 5)
     assert observations.unigram_columns.tolist() == [0, 1, 2, 3]
     assert observations.bigram_columns.tolist() == [1, 2, 3, 4]
     assert features([]).hashes.shape == (0, 5)
 
 
-def test_no_vectors() -> None:
+TEMPLATES = pytest.mark.parametrize("template", ["u:vector(2)[0]", "u:vector[0]"])
+
+
+@TEMPLATES
+def test_no_vectors_and_those_of_another_width(template: str) -> None:
+    features = Featurizer([template])
     with pytest.raises(SparseCRFError, match=r"\[SC125\].*the pipeline has no vectors"):
-        Featurizer(["u:vector(2)[0]"])([Doc(spacy.blank("en").vocab, words=["a"])])
-
-
-def test_vectors_of_another_width() -> None:
-    features = Featurizer(["u:vector(2)[0]"])
-    features([with_tensor([[1.0, 2.0]])])
-    for doc in (with_tensor([[1.0, 2.0, 3.0]]), Doc(vocab_of(a=[1.0, 2.0, 3.0]), words=["a"])):
-        with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 3"):
-            features([doc])
-    with pytest.raises(SparseCRFError, match=r"\[SC126\].*2 dimensions.*now one of 0"):
         features([Doc(Vocab(), words=["a"])])
+    features([with_tensor([[1.0, 2.0]])])
+    three, table = with_tensor([[1.0, 2.0, 3.0]]), Doc(vocab_of("", THREE), words=["a"])
+    for doc, width in ((three, 3), (table, 3), (Doc(Vocab(), words=["a"]), 0)):
+        with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now one of {width}"):
+            features([doc])
     features.initialize()
-    assert features([with_tensor([[1.0, 2.0, 3.0]])]).hashes.shape == (1, 3)
+    found = features([three])
+    assert found.hashes.shape[1] + found.values.shape[1] == 3
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_vectors_that_are_not_finite(value: float) -> None:
-    doc = Doc(vocab_of(good=[1.0, 2.0], bad=[1.0, value]), words=["good", "bad"])
-    with pytest.raises(SparseCRFError, match=r"\[SC127\].*not finite at the token 'bad'"):
-        Featurizer(["u:vector(2)[0]"])([doc])
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        *(("u:vector(2)[0]", value) for value in (np.nan, np.inf, -np.inf)),
+        *(("u:vector[0]", value) for value in (np.nan, np.inf, -np.inf, 1e300)),
+    ],
+)
+def test_vectors_that_are_not_finite(template: str, value: float) -> None:
+    doc = Doc(Vocab(), words=["good", "bad"])
+    doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
+    message = r"\[SC127\].*not finite at the token 'bad' of the Doc that begins 'good bad "
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer([template])([doc])
 
 
 def test_too_many_dimensions() -> None:
@@ -141,21 +121,14 @@ def test_too_many_dimensions() -> None:
 
 
 def test_saved_pipeline_knows_the_width(tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
-    features = {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": ["b:", "u:lower[0]", "u:vector(2)[0]"],
-    }
-    nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1})
-    sentences = make_sentences(30, seed=1)
-    examples = examples_of(nlp, sentences)
+    nlp = blank_with(["b:", "u:lower[0]", "u:vector(2)[0]"])
+    examples = examples_of(nlp, make_sentences(30, seed=1))
     words = sorted({token.text for example in examples for token in example.predicted})
     nlp.vocab.reset_vectors(width=3)
     rng = np.random.default_rng(1)
     for word in words:
         nlp.vocab.set_vector(word, rng.normal(size=3).astype("f"))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     doc = Doc(loaded.vocab, words=words)

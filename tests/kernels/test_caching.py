@@ -174,3 +174,31 @@ def test_code_of_another_source_is_not_taken_for_compiled(package, empty_home):
     source = package / "spacy_sparsecrf" / "kernels" / "indexing.py"
     source.write_text(source.read_text(encoding="utf8") + "\n# changed\n", encoding="utf8")
     run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+
+
+SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
+
+
+@pytest.mark.parametrize("changed", SOURCES)
+def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeypatch, tmp_path):
+    # A solver's kernels are compiled with functions of `kernels/`.
+    for name in SOURCES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(caching, "_KERNELS", tmp_path / "kernels")
+    stamp = caching._stamp.__wrapped__
+    before = stamp(str(tmp_path / "sag"))
+    (tmp_path / changed).write_text("x = 2\n", encoding="utf-8")
+    assert stamp(str(tmp_path / "sag")) != before
+
+
+class Renamed:
+    """A class of an argument, of which an earlier version has left code."""
+
+
+def test_an_index_with_classes_that_no_longer_exist_counts_as_empty(tmp_path, monkeypatch):
+    index = caching._Index(str(tmp_path), "kernel", "stamp")
+    index._save_index({Renamed: "kernel.nbc"})
+    assert index._load_index() == {Renamed: "kernel.nbc"}
+    monkeypatch.delattr(sys.modules[__name__], "Renamed")
+    assert index._load_index() == {}

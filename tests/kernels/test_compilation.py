@@ -11,7 +11,7 @@ from .compiled_cases import AllCompiled, Call, Signatures, compile_all
 KNOWN: dict[str, dict[str, list[str]]] = {
     "float64": {},
     "float32": {
-        "exp.exp_shifted": ["shift"],  # a scalar of the width of its row, or of another
+        "exp.exp_shifted": ["shift"]  # a scalar of the width of its row, or of another
     },
 }
 
@@ -38,12 +38,7 @@ def accidents(first: Call, second: Call, *, widths: bool) -> set[int]:
         ([("array(float, 1d, C)", "float64")], [("array(float, 1d, C)", "float32")], {0}, set()),
         ([("bool", "")], [("Literal[bool](True)", "")], {0}, {0}),
         ([("array(int64, 1d, C)", "")], [("array(int64, 1d, A)", "")], {0}, {0}),
-        (
-            [("a", "float64"), ("b", "float64")],
-            [("a", "float32"), ("b", "float32")],
-            {0, 1},
-            set(),
-        ),
+        ([("a", "float64"), ("b", "float64")], [("a", "float32"), ("b", "float32")], {0, 1}, set()),
         (
             [("a", "float64"), ("b", "float32")],
             [("a", "float32"), ("b", "float64")],

@@ -50,10 +50,7 @@ places = offsets.map(str) | offsets.filter(bool).map("@{}".format)
     st.none() | st.integers(0, 7),
 )
 def test_equals_the_slow_twin(
-    sentences: list[list[str]],
-    pairs: list[tuple[str, str]],
-    single: str,
-    boundaries: int | None,
+    sentences: list[list[str]], pairs: list[tuple[str, str]], single: str, boundaries: int | None
 ) -> None:
     distinct = {frozenset(pair): pair for pair in pairs}.values()
     templates = [f"u:orth[{single}]", *(f"b:orth[{p}]|orth[{q}]" for p, q in distinct)]

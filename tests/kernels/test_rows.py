@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.kernels import indexing, rows
+from spacy_sparsecrf.kernels import indexing
+from spacy_sparsecrf.kernels import model_lookup as rows
 
 from .kernel_functions import function
 

@@ -9,6 +9,7 @@ from spacy_sparsecrf.loss.workspace import Limits
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
 # Entries are never so many that a context gets a matrix of its own.
 LAYOUTS = {
-    name: Limits(shares=(share,), entry=0.0, entry_exp=0.0) for name, share in _SHARES.items()
+    name: Limits(shares=(share,), correction=0.0, correction_exp=0.0)
+    for name, share in _SHARES.items()
 }
 in_every_layout = pytest.mark.parametrize("limits", LAYOUTS.values(), ids=list(LAYOUTS))

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.loss.blocks import BlockDescent, BlockLayout
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
+from ..solvers.cases import working_loss as everything
 from .layouts import in_every_layout
 
 # So large that zero weights stay zero.
@@ -23,11 +24,6 @@ OPTIONS = [
     {"n_unigram": 0},
     {"missing": 0.3, "weighted": True},
 ]
-
-
-def everything(problem: Problem, **options) -> WorkingLoss:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
-    return loss.restrict(loss.all_coordinates(), stochastic=True)
 
 
 def sweep(working: WorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> BlockDescent:

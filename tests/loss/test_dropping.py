@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.parts import Part, ReducedPart, without_idle_tests
+from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -84,10 +84,10 @@ def test_coordinates_lead_back(start_label):
     part = without_idle_tests(Part(corpus, 3), 1.0)
     assert isinstance(part, ReducedPart)
     everything = np.arange(corpus.n_potential(3))
-    inner = part.inner(everything)
+    inner = part.to_local(everything)
     kept = np.flatnonzero(inner >= 0)
     np.testing.assert_array_equal(inner[kept], np.arange(part.corpus.n_potential(3)))
-    np.testing.assert_array_equal(part.outer(inner[kept]), kept)
+    np.testing.assert_array_equal(part.to_global(inner[kept]), kept)
     # By names: the same test, the same labels.
     n, m, width = (
         3 * len(corpus.unigram_keys),

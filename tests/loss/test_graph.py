@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.graphs import EncodedGraph, GraphBuilder, Inference, Observed
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
+from spacy_sparsecrf.graphs.graph_inference import GraphInference
+from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.loss.examples import examples_of
-from spacy_sparsecrf.loss.field import Field
-from spacy_sparsecrf.loss.graph import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.pipeline.graph_settings import Inference
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.hybrid import Hybrid
@@ -189,12 +190,13 @@ def test_examples_add_up_and_products_are_derivatives(method):
     direction = rng.normal(size=len(theta))
     change = [loss.value_and_grad(theta + h * direction)[1] for h in (1e-5, -1e-5)]
     added, product = np.zeros_like(theta), np.zeros_like(theta)
-    found = loss.add_product(loss.examples, theta, direction, added, product)
+    found = loss.add_product(loss.sequences, theta, direction, added, product)
     assert found == pytest.approx(value, abs=1e-9)
     np.testing.assert_allclose(added, gradient, atol=1e-9)
     np.testing.assert_allclose(product, (change[0] - change[1]) / 2e-5, atol=1e-6)
     again = np.zeros_like(theta)
-    assert sum(loss.add(np.array([s]), theta, again) for s in loss.examples) == pytest.approx(value)
+    losses = [loss.add(np.array([s]), theta, again) for s in loss.sequences]
+    assert sum(losses) == pytest.approx(value)
     np.testing.assert_allclose(again, gradient, atol=1e-9)
 
 
@@ -205,7 +207,7 @@ def test_max_product_finds_the_best_labels_of_trees():
         given_theta = np.empty_like(theta)
         given_theta[in_order(corpus, 3)] = theta
         nothing = np.full(corpus.n_nodes, -1, np.int32)
-        field = Field(corpus, 3, nothing, np.zeros((0, 3), np.bool_), Inference())
+        field = GraphInference(corpus, 3, nothing, np.zeros((0, 3), np.bool_), Inference())
         best = field.infer_all(given_theta, Workers(1), best=True).beliefs.nodes.argmax(axis=1)
         exact = [graph.paths[(graph.counts(graph.paths) @ theta).argmax()] for graph in graphs]
         np.testing.assert_array_equal(best, np.concatenate(exact))
@@ -239,7 +241,7 @@ def test_solvers_come_to_one_minimum(name, l1):
     loss, penalty = lattices(missing=0.1), ElasticNet(l1, 1.0)
     objectives = []
     for each in (OWLQN(), solver):
-        state = each.start(loss, penalty, np.zeros(loss.split))
+        state = each.start(loss, penalty, np.zeros(loss.n_weights))
         for _ in range(40):
             report = each.step(loss, penalty, state)
             if report.converged:
@@ -251,17 +253,17 @@ def test_solvers_come_to_one_minimum(name, l1):
 
 def test_screening_asks_for_the_gradient_where_it_is_told():
     loss = lattices(2)
-    first, second = np.random.default_rng(1).normal(size=(2, loss.split))
+    first, second = np.random.default_rng(1).normal(size=(2, loss.n_weights))
     expected = loss.value_and_grad(second)[1]
     loss.value_and_grad(first)
-    coordinates, found = loss.screen(loss, second, 0.0, loss.split)
+    coordinates, found = loss.screen(loss, second, 0.0, loss.n_weights)
     np.testing.assert_array_equal(found, expected[coordinates])
     assert len(found) > 5
 
 
 def test_results_are_the_same_bits_for_any_number_of_threads():
     loss = lattices(40)
-    theta = np.random.default_rng(0).normal(size=loss.split)
+    theta = np.random.default_rng(0).normal(size=loss.n_weights)
     value, gradient = loss.value_and_grad(theta)
     for n_threads in (2, 3):
         other = GraphLoss(loss.field.graphs, 2, Workers(n_threads))
@@ -352,7 +354,7 @@ def test_a_node_with_very_many_neighbours(method):
 
 def test_huge_weights_are_no_minimum_and_lose_nothing():
     loss = lattices(2)
-    theta = np.random.default_rng(0).normal(size=loss.split)
+    theta = np.random.default_rng(0).normal(size=loss.n_weights)
     before = loss.value_and_grad(theta)[0]
     with np.errstate(all="ignore"):
         for size in (1e4, 1e200):
@@ -368,7 +370,7 @@ def test_huge_weights_are_no_minimum_and_lose_nothing():
 @pytest.mark.parametrize("eta0", [1e3, 1e150])
 def test_what_diverges_says_so_and_loses_nothing(eta0):
     loss, penalty = lattices(2), ElasticNet(0.0, 1.0)
-    start = np.zeros(loss.split)
+    start = np.zeros(loss.n_weights)
     before, solver = loss.value_and_grad(start)[0], SMD(eta0=eta0, batch=1)
     state = solver.start(loss, penalty, start)
     with pytest.raises(SparseCRFError, match="SC338.*SMD"), np.errstate(all="ignore"):

@@ -10,22 +10,11 @@ from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, in_every_layout
-
-CASES = [
-    (61, 2, [3, 1, 4], {}),
-    (62, 3, [2, 0, 5, 1], {"start_label": False}),
-    (63, 4, [4, 3], {"n_bigram": 3, "weighted": True}),
-    (64, 3, [5, 2, 3], {"missing": 0.4, "weighted": True, "n_bigram": 3}),
-    (65, 1, [3, 2], {}),
-    (66, 3, [4, 2], {"n_bigram": 0}),
-    (67, 3, [4, 2], {"n_unigram": 0}),
-    (68, 5, [3, 3], {"missing": 0.5, "start_label": False, "scale": 5.0}),
-]
+from .layouts import in_every_layout
 
 
 def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
@@ -60,18 +49,6 @@ def prepared(problem: Problem, stored: int = -1, **options: Any) -> HessianProdu
     return hessian
 
 
-@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
-@pytest.mark.parametrize(("seed", "n_labels", "lengths", "options"), CASES)
-def test_products_equal_the_enumerated_hessian(seed, n_labels, lengths, options, limits):
-    problem, _ = random_problem(seed, n_labels, lengths, **options)
-    expected = enumerated_hessian(problem)
-    hessian = prepared(problem, limits=limits)
-    got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
-    np.testing.assert_allclose(got, expected, atol=1e-12 * max(1.0, np.abs(expected).max()))
-    vector = np.random.default_rng(seed).normal(size=len(expected))
-    np.testing.assert_allclose(hessian.product(vector), expected @ vector, atol=1e-11)
-
-
 @pytest.mark.parametrize("n_labels", [2, 7, 8, 9, 17])
 @in_every_layout
 def test_products_equal_differences_of_the_gradient(n_labels, limits):
@@ -89,18 +66,6 @@ def test_products_equal_differences_of_the_gradient(n_labels, limits):
             - working.value_and_grad(problem.theta - step)[1]
         ) / 2e-5
         np.testing.assert_allclose(got, difference, atol=2e-7 * np.abs(got).max())
-
-
-def test_working_weights_have_a_part_of_the_hessian():
-    problem, _ = random_problem(71, 3, [5, 3, 4], n_bigram=3, missing=0.2)
-    rng = np.random.default_rng(1)
-    chosen = np.flatnonzero(rng.random(len(problem.theta)) < 0.3)
-    problem.theta[np.setdiff1d(np.arange(len(problem.theta)), chosen)] = 0.0
-    hessian = HessianProduct(working_loss(problem, chosen))
-    hessian.prepare(problem.theta[chosen])
-    expected = enumerated_hessian(problem)[np.ix_(chosen, chosen)]
-    got = np.array([hessian.product(row) for row in np.eye(len(chosen))])
-    np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
 @in_every_layout
@@ -140,20 +105,6 @@ def test_a_corpus_in_files_has_the_same_products(tmp_path, stored):
     hessian = prepared(problem, stored, limits=blocks_of(20))
     np.testing.assert_allclose(hessian.product(vector), expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(hessian.product(vector), hessian.product(vector))
-
-
-@pytest.mark.parametrize("stored", [-1, 3])
-def test_products_do_not_depend_on_threads_nor_on_spans(stored):
-    problem, _ = random_problem(74, 9, [9, 8, 10, 3] * 20, n_bigram=2)
-    vector = np.random.default_rng(3).normal(size=len(problem.theta))
-    whole = prepared(problem, stored).product(vector)
-    one, two, seven = (
-        prepared(problem, stored, n_threads=n, limits=Limits(span=64)).product(vector)
-        for n in (1, 2, 7)
-    )
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(one, seven)
-    np.testing.assert_allclose(one, whole, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("stored", [-1, 2])
@@ -200,12 +151,3 @@ def test_long_sequences_keep_their_digits():
         - working.value_and_grad(problem.theta - step)[1]
     ) / 2e-5
     np.testing.assert_allclose(product, difference, atol=1e-6 * np.abs(product).max())
-
-
-def test_a_sequence_of_weight_zero_counts_for_nothing():
-    problem, _ = random_problem(78, 3, [4, 5])
-    problem.corpus.weights[0] = 0.0
-    expected = enumerated_hessian(problem)
-    hessian = prepared(problem)
-    got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
-    np.testing.assert_allclose(got, expected, atol=1e-12)

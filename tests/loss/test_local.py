@@ -12,13 +12,13 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.layout import Scored
 from spacy_sparsecrf.kernels.log_space import normalise_steps
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.model import file as model_file
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.scgis import SCGIS
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_log_probabilities, local_loss, random_problem

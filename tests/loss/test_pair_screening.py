@@ -69,18 +69,6 @@ def test_no_violator_is_left_out(seed, n_labels, threshold, missing):
     check(problem, threshold)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_blocks_of_sequences_and_runs_of_tests_find_the_same(n_threads):
-    problem, _ = random_problem(5, 6, [7, 3, 12] * 9, n_bigram=3, n_values=9, missing=0.1)
-    whole = found_and_expected(problem, 0.4)
-    limits = Limits(shard_bytes=8 * 8 * 40, held_pairs=100)
-    options = {"n_threads": n_threads, "limits": limits}
-    found, gradients, expected, _ = found_and_expected(problem, 0.4, **options)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(found, whole[0])
-    np.testing.assert_allclose(gradients, whole[1], atol=1e-12)
-
-
 def test_half_precision_leaves_no_violator_out():
     problem, _ = random_problem(6, 8, [40] * 20, n_bigram=2, n_values=30, scale=3.0)
     n = len(problem.theta)

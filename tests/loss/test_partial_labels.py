@@ -5,39 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.loss.examples import Examples, SequenceDescent
-from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.penalty import ElasticNet
 
 from ..reference import Problem
 from ..training.learning_cases import loss_of, partial_problem
-from .layouts import in_every_layout
 
-CASES = [
-    {},
-    {"constrained": True},
-    {"constrained": True, "start_label": False, "n_bigram": 3, "weighted": True},
-    {"constrained": True, "missing": 0.0, "ambiguous": 0.0, "n_bigram": 0},
-    {"ambiguous": 0.8, "missing": 0.0, "weighted": True, "start_label": False},
-    {"constrained": True, "ambiguous": 0.5, "missing": 0.4, "n_unigram": 0},
-]
 LENGTHS = [4, 0, 1, 3, 5]
 
 
 def everything(problem: Problem, **options: Limits):
     loss = loss_of(problem, **options)
     return loss.restrict(loss.all_coordinates())
-
-
-@in_every_layout
-@pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient_equal_enumeration(case, limits):
-    problem = partial_problem(201, 3, LENGTHS, **case)
-    value, gradient = everything(problem, limits=limits).value_and_grad(problem.theta)
-    expected, expected_gradient = problem.loss()
-    assert value == pytest.approx(expected, rel=1e-10, abs=1e-10)
-    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-10)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans())
@@ -70,21 +48,6 @@ def test_more_labels_than_a_word_has_bits(n_labels):
     assert ahead - behind == pytest.approx(2.0 * float(gradient @ step), rel=1e-5, abs=1e-9)
 
 
-@in_every_layout
-@pytest.mark.parametrize("case", CASES)
-def test_screening_finds_exactly_the_violators(case, limits):
-    problem = partial_problem(203, 3, LENGTHS, **case)
-    chosen = np.arange(0, len(problem.theta), 3)
-    rest = np.setdiff1d(np.arange(len(problem.theta)), chosen)
-    problem.theta[rest] = 0.0
-    loss = loss_of(problem, limits=limits)
-    working = loss.restrict(chosen)
-    _, gradient = problem.loss()
-    found, values = loss.screen(working, problem.theta[chosen], 0.1, limit=10_000)
-    np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > 0.1))
-    np.testing.assert_allclose(values, gradient[found], atol=1e-12)
-
-
 def test_illegal_pairs_have_no_gradient_at_all():
     problem = partial_problem(204, 4, [5, 4, 6], constrained=True, n_bigram=3)
     _, gradient = everything(problem).value_and_grad(problem.theta)
@@ -93,57 +56,6 @@ def test_illegal_pairs_have_no_gradient_at_all():
     illegal = ~np.vstack((problem.legal[:4, :4], problem.legal[4, :4]))
     assert illegal.any() and (found.lam[:, illegal] == 0.0).all()
     assert (found.lam[:, ~illegal] != 0.0).any()
-
-
-@in_every_layout
-@pytest.mark.parametrize("case", CASES)
-def test_products_with_the_hessian_are_differences_of_gradients(case, limits):
-    problem = partial_problem(205, 3, LENGTHS, **case)
-    working = everything(problem, limits=limits)
-    direction = np.random.default_rng(2).normal(size=len(problem.theta))
-    step = 1e-5
-    ahead, behind = (
-        working.value_and_grad(problem.theta + sign * step * direction)[1] for sign in (1, -1)
-    )
-    product = HessianProduct(working)
-    product.prepare(problem.theta)
-    found = product.product(direction)
-    np.testing.assert_allclose(found, (ahead - behind) / (2 * step), atol=1e-6)
-
-
-@in_every_layout
-@pytest.mark.parametrize("case", CASES)
-def test_examples_add_up_to_the_whole(case, limits):
-    problem = partial_problem(206, 3, LENGTHS, **case)
-    loss = loss_of(problem, limits=limits)
-    working = loss.restrict(loss.all_coordinates(), stochastic=True)
-    expected, expected_gradient = problem.loss()
-    sums, gradient = Examples(working), np.zeros_like(problem.theta)
-    value = sums.add(sums.sequences, problem.theta, gradient)
-    assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    curved = Examples(working)
-    gradient, product = np.zeros_like(problem.theta), np.zeros_like(problem.theta)
-    direction = np.random.default_rng(3).normal(size=len(gradient))
-    arguments = problem.theta, direction, gradient, product
-    assert curved.add_product(curved.sequences, *arguments) == pytest.approx(
-        expected, rel=1e-9, abs=1e-9
-    )
-    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-9)
-    whole = HessianProduct(everything(problem))
-    whole.prepare(problem.theta)
-    np.testing.assert_allclose(product, whole.product(direction), atol=1e-8)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_stochastic_descent_measures_the_loss(case):
-    problem = partial_problem(207, 3, LENGTHS, **case)
-    loss = loss_of(problem)
-    working = loss.restrict(loss.all_coordinates(), stochastic=True)
-    descent = SequenceDescent(working, ElasticNet(0.0, 0.0), missing=True)
-    descent.resume(problem.theta, np.zeros_like(problem.theta), 0.0)
-    found = descent.run(descent.sequences, 0.0, 1.0)
-    assert found == pytest.approx(problem.loss()[0], rel=1e-9, abs=1e-9)
 
 
 def test_single_precision_is_near():
@@ -166,18 +78,6 @@ def test_scores_of_labels_that_a_token_cannot_have_do_not_drown_the_others():
     assert expected > 700.0
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-12)
-
-
-def test_results_do_not_depend_on_threads():
-    options = {"missing": 0.1, "ambiguous": 0.2, "constrained": True}
-    problem = partial_problem(210, 4, [2, 1, 4] * 40, **options)
-    results = []
-    for n_threads in (1, 2, 7):
-        loss = loss_of(problem, n_threads=n_threads)
-        results.append(loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta))
-    for value, gradient in results[1:]:
-        assert value == results[0][0]
-        np.testing.assert_array_equal(gradient, results[0][1])
 
 
 def test_all_sequences_legal_changes_nothing():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from spacy_sparsecrf.distributed.loss import ShardLosses, ShardProblem
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.shared import LeafLosses, Problem
 from spacy_sparsecrf.loss.tree import sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 
@@ -34,8 +34,8 @@ def test_leaves_tell_the_sums_of_the_whole() -> None:
     loss = ChainLoss(corpus, 3, Workers(1))
     every = loss.all_coordinates()
     some, fewer = every[::2], every[::4]
-    leaves = LeafLosses(
-        corpus, np.array([0, 2, 2, 5, 6]), 4, Problem(3, None, "float64"), Workers(2)
+    leaves = ShardLosses(
+        corpus, np.array([0, 2, 2, 5, 6]), 4, ShardProblem(3, None, "float64"), Workers(2)
     )
     theta = 0.2 * np.random.default_rng(1).standard_normal(len(fewer))
     working, at = loss.restrict(every), np.zeros(len(every))

@@ -18,54 +18,41 @@ from ..toy import examples_of, make_sentences
 MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
 
 
+# Control groups of a process: folder, limit, usage, and inactive pages of files.
+OUTER, INNER = ("a", "10000", 4_000, 500), ("a/b", "max", 100, 0)
+MACHINE = 5000 * 1024
+MEMORY = {
+    "unknown": ("", "", [], None),
+    "machine": (MEMINFO, "", [], MACHINE),
+    "no limit": (MEMINFO, "0::/a/b\n", [INNER], MACHINE),
+    "high limit": (MEMINFO, "0::/a/b\n", [("a/b", "900000000", 100, 0)], MACHINE),
+    "own group": (MEMINFO, "0::/a/b\n", [("a/b", "10000", 4_000, 500)], 6_500),
+    "outer group": (MEMINFO, "0::/a/b\n", [INNER, OUTER], 6_500),
+    "root group": (MEMINFO, "0::/a/b\n", [INNER, (".", "10000", 4_000, 500)], 6_500),
+    "used up": (MEMINFO, "0::/a/b\n", [INNER, ("a", "10000", 14_000, 0)], 0),
+    "version 1": (MEMINFO, "3:cpu:/x\n2:memory:/x\n", [("memory/x", "10000", 4_000, 0)], 6_000),
+}
+
+
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
-def group(directory, limit, usage, inactive=0, names=("memory.max", "memory.current")):
-    write(directory / names[0], f"{limit}\n")
-    write(directory / names[1], f"{usage}\n")
-    write(directory / "memory.stat", f"anon 1\ninactive_file {inactive}\n")
-
-
-def test_the_machine_tells_what_is_available(tmp_path):
-    write(tmp_path / "proc" / "meminfo", MEMINFO)
-    assert available_memory(tmp_path / "proc", tmp_path / "cgroup") == 5000 * 1024
-
-
-def test_nothing_is_known_where_the_system_does_not_tell(tmp_path):
-    assert available_memory(tmp_path, tmp_path) is None
-
-
-@pytest.mark.parametrize("limit", ["max", "900000000"])
-def test_limits_of_groups_beyond_the_machine_do_not_count(tmp_path, limit):
-    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
-    write(proc / "meminfo", MEMINFO)
-    write(proc / "self" / "cgroup", "0::/a/b\n")
-    group(groups / "a" / "b", limit, 100)
-    assert available_memory(proc, groups) == 5000 * 1024
-
-
-@pytest.mark.parametrize("path", ["a/b", "a", "."])
-def test_limits_of_a_group_and_those_around_it_count(tmp_path, path):
-    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
-    write(proc / "meminfo", MEMINFO)
-    write(proc / "self" / "cgroup", "0::/a/b\n")
-    group(groups / "a" / "b", "max", 100)
-    group(groups / path, 10_000, 4_000, inactive=500)
-    assert available_memory(proc, groups) == 6_500
-    group(groups / path, 10_000, 14_000)
-    assert available_memory(proc, groups) == 0
-
-
-def test_groups_of_the_first_version_count(tmp_path):
-    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
-    write(proc / "meminfo", MEMINFO)
-    write(proc / "self" / "cgroup", "3:cpu,cpuacct:/x\n2:memory:/x\n")
-    names = "memory.limit_in_bytes", "memory.usage_in_bytes"
-    group(groups / "memory" / "x", 10_000, 4_000, names=names)
-    assert available_memory(proc, groups) == 6_000
+@pytest.mark.parametrize("name", MEMORY)
+def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, name):
+    meminfo, own, groups, expected = MEMORY[name]
+    proc, cgroup = tmp_path / "proc", tmp_path / "cgroup"
+    for path, text in ((proc / "meminfo", meminfo), (proc / "self" / "cgroup", own)):
+        if text:
+            write(path, text)
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    for folder, limit, usage, inactive in groups:
+        limits = names if name == "version 1" else ("memory.max", "memory.current")
+        for file, value in zip(limits, (limit, usage), strict=True):
+            write(cgroup / folder / file, f"{value}\n")
+        write(cgroup / folder / "memory.stat", f"anon 1\ninactive_file {inactive}\n")
+    assert available_memory(proc, cgroup) == expected
 
 
 def test_this_machine_is_understood():

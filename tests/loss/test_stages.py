@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.descent import Paid, penalise
+from spacy_sparsecrf.kernels.sgd import Paid, penalise
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.run import warm_start
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import warm_start
 
 from ..reference import Problem, random_problem
 from .layouts import in_every_layout

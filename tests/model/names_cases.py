@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
-from spacy_sparsecrf.features.patterns.featurizer import PatternFeaturizer
+from spacy_sparsecrf.interop.patterns.featurizer import PatternFeaturizer
 from spacy_sparsecrf.model.names import Outside, Value, read_test
 
 from ..features.reference_features import MASK, after, before, hash_values
@@ -27,9 +27,9 @@ def number(value: Value) -> int:
 def names_of(
     features: Featurizer | PatternFeaturizer, docs: Sequence[Doc], sequences: str = "sents"
 ) -> list[list[str]]:
-    """Names of the tests at each token, "" where there is none.
+    """Return the names of the features at each token, "" where there is none.
 
-    Every test must have a name that hashes to it, by the kernel and by the slow twin.
+    Every feature must have a name that hashes to it, by the kernel and by the reference.
     """
     record = NameRecord(features)
     halves = [record(docs[:1], sequences), record(docs[1:], sequences)]

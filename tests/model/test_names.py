@@ -33,9 +33,8 @@ from spacy_sparsecrf.model.names import (
 from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
 
 from ..conftest import Corpus
-from ..features.feature_cases import EVERY_TEMPLATE, SENTENCE
 from ..features.reference_features import hash_values
-from ..toy import docs_of, examples_of, run_steps
+from ..toy import blank_with, docs_of, examples_of, run_steps, train
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1)
 tricky = st.text(st.sampled_from("\\\t\n\r|=^$01 a"), min_size=1)
@@ -116,38 +115,6 @@ def test_names_hash_to_their_tests():
     assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
 
 
-def annotated(vocab: Vocab) -> Doc:
-    n = len(SENTENCE)
-    return Doc(
-        vocab,
-        words=SENTENCE,
-        spaces=[i % 2 == 0 for i in range(n)],
-        tags=[f"T{i}" for i in range(n)],
-        pos=["NOUN", "PROPN", "VERB", "NUM", "NOUN", "PUNCT"],
-        morphs=["Case=Nom|Number=Sing"] * n,
-        lemmas=[word.lower() for word in SENTENCE],
-        deps=["ROOT"] * n,
-        heads=[0] * n,
-        ents=["B-PER", "I-PER", "O", "O", "O", "O"],
-    )
-
-
-def test_every_test_of_every_attribute_is_named(vocab: Vocab):
-    features = Featurizer(EVERY_TEMPLATE)
-    record = NameRecord(features)
-    docs = [annotated(vocab), Doc(vocab, words=["x|y", "a=b", "\t", "7", "^1"]), Doc(vocab)]
-    observations = record(docs)
-    assert np.array_equal(observations.hashes, features(docs).hashes)
-    keys = np.unique(observations.hashes)[1:]
-    names = record.names(keys)
-    assert sorted(names) == keys.tolist()
-    assert hash_names([*names.values()]).tolist() == [*names]
-    found = set(names.values())
-    assert {"pos[0]=NOUN", "glued[0]=1", r"morph[0]=Case\=Nom\|Number\=Sing"} <= found
-    assert {r"orth[0]=x\|y", r"orth[0]=\7", "length[0]=1", r"orth[0]=\t", r"orth[0]=\^1"} <= found
-    assert {"is_title[0]=1", "suffix(2)[-1]=^1", ALWAYS} <= found
-
-
 def test_names_of_many_batches_and_vocabs():
     features = Featurizer(["u:lower[-1]|lower[0]", "b:"])
     record = NameRecord(features)
@@ -218,24 +185,24 @@ def test_a_damaged_file_of_names_is_left_out_with_a_warning(damage):
 # The component
 
 
+def keys_of(pipe) -> set[int]:
+    return {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
+
+
 def names_of(pipe) -> set[str]:
-    keys = (*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist())
-    return {pipe._names[key] for key in keys}
+    return {pipe._names[key] for key in keys_of(pipe)}
 
 
-def test_a_trained_pipeline_has_the_names_of_its_active_tests(trained: Language, trained_dir: Path):
-    pipe = trained.get_pipe("sparse_crf")
-    assert (trained_dir / "sparse_crf" / "names").is_file()
-    keys = {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
-    assert len(pipe._names) == len(keys)
-    assert not [name for name in names_of(pipe) if name.startswith("0x")]
-    assert ALWAYS in names_of(pipe)
-
-
-def test_names_survive_bytes_disk_copies_and_pickles(trained: Language, tmp_path: Path):
+def test_names_survive_bytes_disk_copies_and_pickles(
+    trained: Language, trained_dir: Path, tmp_path: Path
+):
     pipe = trained.get_pipe("sparse_crf")
     expected = names_of(pipe)
-    other = spacy.blank("en").add_pipe("sparse_crf")
+    assert (trained_dir / "sparse_crf" / "names").is_file()
+    assert len(pipe._names) == len(keys_of(pipe))
+    assert not [name for name in expected if name.startswith("0x")]
+    assert ALWAYS in expected
+    other = blank_with().get_pipe("sparse_crf")
     assert names_of(other.from_bytes(pipe.to_bytes())) == expected
     assert names_of(copy.deepcopy(pipe)) == expected
     trained.to_disk(tmp_path / "a")
@@ -244,31 +211,24 @@ def test_names_survive_bytes_disk_copies_and_pickles(trained: Language, tmp_path
     again.to_disk(tmp_path / "b")
     first, second = (tmp_path / x / "sparse_crf" / "names" for x in "ab")
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_a_pipeline_without_names_loads_and_saves_without(trained_dir: Path, tmp_path: Path):
-    nlp = spacy.load(trained_dir)
-    nlp.to_disk(tmp_path / "a")
-    (tmp_path / "a" / "sparse_crf" / "names").unlink()
+    # Without the file, a pipeline loads and saves without names.
+    first.unlink()
     nlp = spacy.load(tmp_path / "a")
     pipe = nlp.get_pipe("sparse_crf")
     assert all(name.startswith("0x") for name in names_of(pipe))
     # A file that was there before belongs to another model.
-    (tmp_path / "a" / "sparse_crf" / "names").write_bytes(b"old")
+    first.write_bytes(b"old")
     nlp.to_disk(tmp_path / "a")
-    assert not (tmp_path / "a" / "sparse_crf" / "names").exists()
+    assert not first.exists()
     assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes(exclude=["names"]))
 
 
 def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False, "n_threads": 1})
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    nlp = blank_with(store_feature_names=False)
+    train(nlp, examples_of(nlp, corpus.train), 2)
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "sparse_crf" / "names").exists()
-    assert pipe.model.n_active
+    assert nlp.get_pipe("sparse_crf").model.n_active
 
 
 def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpus, tmp_path: Path):
@@ -278,14 +238,13 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
         run_steps(nlp, examples, 1)
         nlp.to_disk(tmp_path)
         pipe = spacy.load(tmp_path).get_pipe("sparse_crf")
-        keys = {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
-        assert sorted(pipe._names._known().tolist()) == sorted(keys)
+        assert sorted(pipe._names._known().tolist()) == sorted(keys_of(pipe))
 
 
 def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
-    nlp = spacy.blank("en")
     # Without names of its own, and without a corpus that has a gold label.
-    pipe = nlp.add_pipe("sparse_crf", config={"names": False})
+    nlp = blank_with(store_feature_names=False)
+    pipe = nlp.get_pipe("sparse_crf")
     docs = docs_of(nlp, [(["a"], ["DT"])])
     examples = [spacy.training.Example(doc, doc.copy()) for doc in docs]
     pipe.initialize(lambda: examples, nlp=nlp, init_weights=trained_dir)
@@ -303,9 +262,9 @@ def test_loading_names_imports_no_numba(trained_dir: Path):
 
 
 def test_features_of_another_kind_have_no_names(corpus: Corpus):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     config = {key: value for key, value in COMMON.items() if not isinstance(value, dict)}
-    default = spacy.blank("en").add_pipe("sparse_crf")
+    default = blank_with().get_pipe("sparse_crf")
     features = Featurizer(["u:lower[0]", "b:"])
     pipe = make_sparse_crf(
         nlp,

@@ -14,8 +14,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.model import explanation
-from spacy_sparsecrf.model.explanation import (
+from spacy_sparsecrf.analysis import explanation
+from spacy_sparsecrf.analysis.calibration import Bin, Calibration, Reliability, Threshold
+from spacy_sparsecrf.analysis.error_analysis import Mistake, Report
+from spacy_sparsecrf.analysis.explanation import (
     Contribution,
     DocExplanation,
     LabelExplanation,
@@ -25,8 +27,6 @@ from spacy_sparsecrf.model.explanation import (
     Transition,
 )
 from spacy_sparsecrf.pages.rendering import Page, render
-from spacy_sparsecrf.pipeline.calibration import Bin, Calibration, Reliability, Threshold
-from spacy_sparsecrf.pipeline.mistakes import Mistake, Report
 from spacy_sparsecrf.targets.matching import KINDS, Matches
 
 from ..conftest import Corpus
@@ -96,8 +96,8 @@ def calibration() -> Calibration:
         for share in (0.05, 0.12)
     )
     labels = (LONG, HOSTILE)
-    thresholds = tuple(Threshold(label, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
-    return Calibration(0.9, 77, 1.5, before, after, thresholds)
+    thresholds = tuple(Threshold(label, 10, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
+    return Calibration(0.9, None, 77, 1.5, before, after, thresholds)
 
 
 PAGES: dict[str, Page] = {
@@ -150,11 +150,6 @@ def test_pages_are_whole_and_load_nothing(name: str):
     assert "prefers-color-scheme: dark" in text
 
 
-def test_words_and_cards_are_linked():
-    page = Reader(render(PAGES["tags"]))
-    assert {*page.all("href")} == {f"#{kind}{i}" for kind in "wt" for i in range(3)}
-
-
 def test_spans_are_shown_as_spans():
     text = render(explained_doc())
     labels = re.findall(r'class="label"[^>]*>([^<]*)<', text)
@@ -162,6 +157,9 @@ def test_spans_are_shown_as_spans():
     assert labels == ["X", "PER", "LOC", "PER", "LOC"]
     assert "0.9876" in text and text.count("<section") == 3 + 2
     assert "first token" in text and "only token" in text
+    # Words and cards are linked.
+    page = Reader(render(PAGES["tags"]))
+    assert {*page.all("href")} == {f"#{kind}{i}" for kind in "wt" for i in range(3)}
 
 
 @pytest.mark.parametrize(("n", "squares"), [(59, 1), (60, 0)])
@@ -170,9 +168,6 @@ def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
     assert text.count('class="square"') == squares
     assert text.count("<tr") == (2 + n) + n * (1 + 3)
     assert ("+0.500" in text) and (f"-{n}.00" in text)
-
-
-def test_a_model_without_weights():
     empty = ModelExplanation((), (LabelExplanation("A", (), (), 0),), 0)
     assert "What the model has learnt: 0 weights" in render(empty)
 
@@ -187,35 +182,7 @@ def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
 # In a browser
 
 WIDTHS = 400, 1200
-# Of each frame: elements that go over its edge or are cut; what is found by search and by sorting.
-LOOK = """
-const out = [];
-for (const frame of document.querySelectorAll("iframe")) {
-  const page = frame.contentDocument, view = frame.contentWindow, over = [];
-  const width = page.documentElement.clientWidth;
-  if (page.documentElement.scrollWidth > width) over.push("page");
-  for (const node of page.body.querySelectorAll("*")) {
-    const box = node.getBoundingClientRect(), scrolls = node.closest(".scroll");
-    const told = node.closest("caption") && node.tagName === "SPAN";
-    if (scrolls && scrolls !== node && !told) continue;
-    if (box.right > width + 1 || box.left < -1) over.push(node.outerHTML.slice(0, 80));
-    const cut = node.scrollWidth > node.clientWidth + 1;
-    if (cut && /^H[1-3]$/.test(node.tagName)) over.push(node.tagName);
-  }
-  const cards = () => [...page.querySelectorAll("main section")].filter(x => !x.hidden).length;
-  const type = (id, value) => { const box = page.getElementById(id); box.value = value;
-    box.dispatchEvent(new view.Event("input")); box.dispatchEvent(new view.Event("change")); };
-  const ground = view.getComputedStyle(page.body).backgroundColor;
-  const found = {width, over, ground, all: cards()};
-  type("word", "a10"); found.a10 = cards(); type("word", "zzz"); found.zzz = cards();
-  type("word", ""); type("label", "LOC"); found.loc = cards(); type("label", "");
-  const head = page.querySelector("section th[aria-sort]:last-child button");
-  const column = () => [...head.closest("table").tBodies[0].rows].map(x => x.cells[2].textContent);
-  if (head) { head.click(); found.falling = column(); head.click(); found.rising = column(); }
-  out.push(found);
-}
-document.getElementById("out").textContent = JSON.stringify(out);
-"""
+LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf8")
 
 
 def seen(shown: Sequence[Page], tmp_path: Path, *options: str) -> list[dict[str, Any]]:
@@ -228,15 +195,8 @@ def seen(shown: Sequence[Page], tmp_path: Path, *options: str) -> list[dict[str,
     path = tmp_path / "frames.html"
     body = f'{"".join(frames)}<pre id="out"></pre><script>onload = () => {{ {LOOK} }}</script>'
     path.write_text(f'<!DOCTYPE html><meta charset="utf-8">{body}', encoding="utf-8")
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        *options,
-    ]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += [*options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
     told = re.search(r'<pre id="out">(.*?)</pre>', dom, flags=re.DOTALL)
     assert told is not None, dom[-500:]
@@ -250,13 +210,8 @@ def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
     assert [each["width"] for each in found] == [*WIDTHS] * len(PAGES)
     assert [each["over"] for each in found] == [[]] * len(found)
     by_page = dict(zip(PAGES, found[::2], strict=True))
-    assert {name: each["all"] for name, each in by_page.items()} == {
-        "doc": 5,
-        "tags": 3,
-        "model": 3,
-        "mistakes": 2,
-        "calibration": 3,
-    }
+    n_cards = {"doc": 5, "tags": 3, "model": 3, "mistakes": 2, "calibration": 3}
+    assert {name: each["all"] for name, each in by_page.items()} == n_cards
     assert all(each["zzz"] == 0 for each in found)
     assert by_page["model"]["a10"] == 3
     assert (by_page["doc"]["loc"], by_page["mistakes"]["loc"]) == (1, 0)

@@ -3,20 +3,19 @@
 from typing import Any
 
 import pytest
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.pipeline.compiling import AlignmentCount
+from spacy_sparsecrf.pipeline.encoding import AlignmentCount
 from spacy_sparsecrf.targets.base import Target
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
-from ..toy import examples_of
+from ..toy import blank_with, examples_of
 
 CUT = {"words": ["a", "bc", "d"], "spaces": [False, True, True]}
 GOLD = {"words": ["ab", "c", "d"], "spaces": [False, True, True]}
@@ -67,8 +66,7 @@ def test_a_tokenizer_that_cuts_less_loses_labels_and_one_that_cuts_more_does_not
 
 @pytest.mark.parametrize(("n", "warns"), [(1, False), (60, True)])
 def test_training_warns_above_one_in_a_hundred(corpus: Corpus, n: int, warns: bool):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
     examples = examples_of(nlp, corpus.train)
     n_gold = sum(len(words) for words, _ in corpus.train)
     for _ in range(n):

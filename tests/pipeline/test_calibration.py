@@ -1,6 +1,5 @@
 """Calibration: what is found equals its definition, and holds for what is predicted."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,15 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_sparsecrf.__main__ import app
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.analysis.calibration import (
+    Threshold,
+    best_threshold,
+    calibrate,
+    reliability,
+    threshold_of,
+)
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.calibration import calibrate, reliability, threshold_of
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, as_section
 
 from ..conftest import Corpus
@@ -63,10 +68,33 @@ def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
     allowed = [
         t for t in np.unique(p) if (np.sum(~right[p >= t]) + 1) / (np.sum(p >= t) + 1) <= 0.3
     ]
-    assert value == (min(allowed) if allowed else 1.0)
-    if allowed:
+    if np.mean(~right) <= 0.3 or (allowed and min(allowed) == p.min()):
+        assert (value, n_kept) == (0.0, len(p))
+    else:
+        assert value == (min(allowed) if allowed else 1.0)
+    if value < 1.0:
         assert n_kept == np.sum(p >= value)
         assert right_kept == pytest.approx(right[p >= value].mean())
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.booleans()), min_size=1),
+    st.integers(0, 5),
+    st.sampled_from([0.5, 1.0, 2.0]),
+)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_the_best_threshold_has_the_largest_f(pairs, n_missed, beta):
+    p, right = (np.array(column) for column in zip(*pairs, strict=True))
+    n_gold = int(right.sum()) + n_missed
+
+    def f_of(t: float) -> float:
+        return (1 + beta**2) * np.sum(right[p >= t]) / (np.sum(p >= t) + beta**2 * n_gold)
+
+    found = Threshold("A", n_gold, *best_threshold(p, right, n_gold, beta))
+    assert f_of(found.value) == pytest.approx(max(map(f_of, p)))
+    assert found.value == 0.0 or found.n_kept == np.sum(p >= found.value)
+    if beta == 1.0:
+        assert found.after[2] == pytest.approx(f_of(found.value))
 
 
 def test_reliability_of_calibrated_probabilities_is_near_the_diagonal():
@@ -86,7 +114,8 @@ def test_the_wanted_precision_is_reached_on_other_data(noisy: Path):
     assert found.n == sum(each.n for each in found.thresholds)
     assert found.after.error <= found.before.error or found.temperature == 1.0
     assert pipe.settings.decoding == DecodingSettings()
-    pipe.predict_by(replace(pipe.settings, decoding=found.decoding(pipe.settings.decoding)))
+    decoding = found.decoding(pipe.settings.decoding)
+    pipe.predict_by(pipe.settings.model_copy(update={"decoding": decoding}))
     scores = nlp.evaluate(made_up(nlp, 400, 3))
     assert all(each["p"] > 0.65 for each in scores["ents_per_type"].values() if each["p"])
     assert scores["ents_r"] > 0.3
@@ -125,32 +154,17 @@ def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corp
     assert "Reliability as it is" in render(found)
 
 
-@pytest.mark.parametrize(
-    ("decoding", "message"),
-    [
-        ({"temperature": 0.0}, "SC402.*temperature = 0.0 "),
-        ({"temperature": float("inf")}, "SC402.*temperature = inf "),
-        ({"thresholds": {"A": 1.5}}, "SC402.*thresholds"),
-        ({"thresholds": [["A", "x"]]}, "SC402.*thresholds"),
-        ({"thresholds": 3}, "SC402.*thresholds = 3 "),
-    ],
-)
-def test_bad_settings_are_refused(decoding, message):
-    with pytest.raises(SparseCRFError, match=message):
-        DecodingSettings.read("names", decoding)
-
-
 def test_what_cannot_be_calibrated_is_refused(noisy: Path):
     nlp = spacy.load(noisy)
     pipe = nlp.get_pipe("sparse_crf_ner")
     with pytest.raises(SparseCRFError, match="SC642.*1.0"):
         calibrate(pipe, made_up(nlp, 5, 4), 1.0)
+    for precision, beta in ((0.9, 1.0), (None, 0.0), (None, float("inf"))):
+        with pytest.raises(SparseCRFError, match=f"SC644.*beta = {beta}"):
+            calibrate(pipe, made_up(nlp, 5, 4), precision, beta)
     doc = Doc(nlp.vocab, words=["went", "to"])
     with pytest.raises(SparseCRFError, match="SC640"):
         calibrate(pipe, [Example(doc, doc.copy())])
-    tagger = {"decoding": {"thresholds": {"NN": 0.5}}}
-    with pytest.raises(SparseCRFError, match=r"SC504.*decoding\.thresholds"):
-        spacy.blank("en").add_pipe("sparse_crf", config=tagger)
 
 
 def test_labels_that_a_config_loses_as_keys_are_pairs():
@@ -158,18 +172,49 @@ def test_labels_that_a_config_loses_as_keys_are_pairs():
     assert as_section({"A": 0.5, "b:c": 0.25}) == [["A", 0.5], ["b:c", 0.25]]
 
 
-def test_the_command_keeps_what_it_finds(noisy: Path, tmp_path: Path):
+def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     nlp = spacy.load(noisy)
     data, out = tmp_path / "dev.spacy", tmp_path / "out"
     DocBin(docs=[each.reference for each in made_up(nlp, 200, 5)]).to_disk(data)
     page = tmp_path / "page.html"
-    command = ["calibrate", str(noisy), str(data), "--precision", "0.7"]
-    result = CliRunner().invoke(app, [*command, "--output", str(out), "--html", str(page)])
-    assert result.exit_code == 0, result.output
-    assert "expected calibration error" in result.output and "threshold" in result.output
-    assert "<svg" in page.read_text(encoding="utf8")
-    kept = spacy.load(out).get_pipe("sparse_crf_ner").settings.decoding
-    assert set(kept.thresholds) == {"LOC", "PER"}
-    assert not spacy.load(noisy).get_pipe("sparse_crf_ner").settings.decoding.thresholds
-    missing = CliRunner().invoke(app, ["calibrate", "no_such_package", str(data)])
-    assert missing.exit_code == 1 and "SC643" in missing.output
+
+    def run(*options: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["calibrate", *options])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    def decoding_of(path: Path) -> DecodingSettings:
+        return spacy.load(path).get_pipe("sparse_crf_ner").settings.decoding
+
+    report = run(str(noisy), str(data), "--html", str(page))
+    assert "expected calibration error" in report and "Nothing was saved" in report
+    assert "threshold" not in report and "<svg" in page.read_text(encoding="utf8")
+    # Precision, recall and F1 are those of spaCy's scorer.
+    scores = nlp.evaluate(made_up(nlp, 200, 5))["ents_per_type"]
+    for label, each in scores.items():
+        assert [f"{100 * each[key]:.2f}" for key in "prf"] == _row_of(report, label)[-3:]
+    saved = run(str(noisy), str(data), "--precision", "0.7", "--output", str(out))
+    assert "threshold" in saved and "To undo: [components.sparse_crf_ner.decoding]" in saved
+    assert set(decoding_of(out).thresholds) == {"LOC", "PER"}
+    assert decoding_of(noisy) == DecodingSettings()
+    # A temperature alone keeps thresholds.
+    thresholds = decoding_of(out).thresholds
+    run(str(out), str(data), "--in-place")
+    assert decoding_of(out).thresholds == thresholds
+    run(str(out), str(data), "--best-f", "0.5", "--in-place")
+    assert decoding_of(out).thresholds != thresholds
+    assert "SC645" in run(str(out), str(data), "--in-place", "-o", str(out), code=1)
+    assert "SC643" in run("no_such_package", str(data), "--in-place", code=1)
+
+
+def _row_of(table: str, label: str) -> list[str]:
+    return next(line.split() for line in table.splitlines() if line.startswith(label))
+
+
+def test_calibrating_on_training_data_is_warned_of(noisy: Path, tmp_path: Path):
+    data = tmp_path / "train.spacy"
+    nlp = spacy.load(noisy, config={"paths.train": str(data)})
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[each.reference for each in made_up(nlp, 20, 1)]).to_disk(data)
+    with pytest.warns(SparseCRFWarning, match="SCW640.*train.spacy"):
+        CliRunner().invoke(app, ["calibrate", str(tmp_path / "model"), str(data)])

@@ -21,7 +21,7 @@ from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.training.training import Training
 
 from ..conftest import Corpus
-from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of, train
 
 
 def test_the_factory_declares_what_it_assigns_and_its_score(nlp: Language):
@@ -155,8 +155,7 @@ def test_pos_can_be_the_target(corpus: Corpus):
     names = {"DT": "DET", "IN": "ADP", "JJ": "ADJ", "NN": "NOUN", "VB": "VERB"}
     sentences = [(words, [names[tag] for tag in tags]) for words, tags in corpus.train]
     examples = examples_of(nlp, sentences, "pos")
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 4)
+    train(nlp, examples, 4)
     assert nlp.get_pipe("sparse_crf").labels == ("ADJ", "ADP", "DET", "NOUN", "VERB")
     doc = nlp(Doc(nlp.vocab, words=["the", "fentovtion"]))
     assert [token.pos_ for token in doc] == ["DET", "NOUN"]
@@ -193,8 +192,7 @@ def test_training_on_sentences_and_predicting_on_docs_warns_once(nlp: Language, 
     for example in examples:
         for token in example.predicted[1:]:
             token.is_sent_start = False
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 1)
+    train(nlp, examples, 1)
     pipe = nlp.get_pipe("sparse_crf")
     assert pipe.cfg["sequences"] == "sents"
     pipe.predict(with_boundaries(nlp, corpus))
@@ -207,8 +205,7 @@ def test_training_on_docs_and_predicting_on_sentences_warns(nlp: Language, corpu
     examples = examples_of(nlp, [(a + b, s + t) for (a, s), (b, t) in pairs(corpus.train)])
     for example, ((first, _), _) in zip(examples, pairs(corpus.train), strict=True):
         example.reference[len(first)].is_sent_start = True
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 1)
+    train(nlp, examples, 1)
     pipe = nlp.get_pipe("sparse_crf")
     assert pipe.cfg["sequences"] == "docs"
     with pytest.warns(SparseCRFWarning, match="SCW202"):
@@ -269,8 +266,7 @@ def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(
     nlp: Language, corpus: Corpus, duplicate: Callable[[Any], Any]
 ):
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     pipe = nlp.get_pipe("sparse_crf")
     other = duplicate(pipe)
     assert other.model.to_bytes() == pipe.model.to_bytes()
@@ -353,15 +349,14 @@ def test_a_damaged_model_file_is_refused(trained_dir: Path, tmp_path: Path):
 IN_PROCESSES = """
 import multiprocessing, sys
 import spacy
-from tests.toy import docs_of, examples_of, make_sentences, run_steps, tags_of
+from tests.toy import docs_of, examples_of, make_sentences, tags_of, train
 
 if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[1])
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"n_threads": 2})
     examples = examples_of(nlp, make_sentences(60, seed=1))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     sentences = make_sentences(40, seed=3)
     expected = tags_of(list(nlp.pipe(docs_of(nlp, sentences))))
     docs = nlp.pipe(docs_of(nlp, sentences), n_process=2, batch_size=10)

@@ -1,4 +1,4 @@
-"""Every solver comes with a config, and every config trains."""
+"""Every solver has a config, and every config trains."""
 
 from pathlib import Path
 
@@ -6,6 +6,10 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 from spacy.util import load_config
+from thinc.api import Config
+
+from spacy_sparsecrf.cli.config import make_config, shipped_configs
+from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..decoding.span_cases import span_examples, training_sentences
@@ -14,23 +18,33 @@ from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
 ALL = sorted(SHIPPED_CONFIG.parent.glob("*.cfg"))
-CONFIGS = [
-    path
-    for path in ALL
-    if "sparse_crf" in load_config(path)["components"] and not path.stem.endswith("_classes")
-]
+BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}
+# Configs of taggers by the names of tests, one for each solver.
+CONFIGS = {name: name for name in BASES} | {
+    solver: f"{variant.base} --solver {solver}"
+    for solver, variant in VARIANTS.items()
+    if solver not in BASES.values()
+}
 
 
-def solver_of(path: Path) -> str:
-    return load_config(path)["components"]["sparse_crf"]["solver"]["@crf_solvers"]
+CONFIG_NAMES = {solver: f"{variant.base} --solver {solver}" for solver, variant in VARIANTS.items()}
+
+
+def load_text(text: str) -> Config:
+    return Config().from_str(text, interpolate=False)
+
+
+def config_of(name: str, overrides: dict[str, object] | None = None) -> Config:
+    return Config().from_str(shipped_configs()[CONFIGS[name]], overrides=overrides or {})
 
 
 def test_every_solver_has_a_config():
-    assert sorted(map(solver_of, CONFIGS)) == sorted(SOLVERS_IN_USE)
+    blocks = [config_of(name)["components"]["sparse_crf"]["solver"] for name in CONFIGS]
+    assert sorted(block["@crf_solvers"] for block in blocks) == sorted(SOLVERS_IN_USE)
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_configs_train(path: Path, corpus: Corpus):
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configs_train(name: str, corpus: Corpus):
     overrides = {
         "paths.train": str(corpus.train_path),
         "paths.dev": str(corpus.dev_path),
@@ -38,13 +52,13 @@ def test_configs_train(path: Path, corpus: Corpus):
         "training.patience": 0,
         "components.sparse_crf.n_threads": 1,
     }
-    nlp, rows = run_training(load_config(path, overrides=overrides))
+    nlp, rows = run_training(config_of(name, overrides))
     assert len(rows) >= 4
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_every_solver_stops_on_the_development_score(path: Path, corpus: Corpus):
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_solver_stops_on_the_development_score(name: str, corpus: Corpus):
     overrides = {
         "paths.train": str(corpus.train_path),
         "paths.dev": str(corpus.dev_path),
@@ -52,7 +66,7 @@ def test_every_solver_stops_on_the_development_score(path: Path, corpus: Corpus)
         "training.max_steps": 60,
         "components.sparse_crf.n_threads": 1,
     }
-    _, rows = run_training(load_config(path, overrides=overrides))
+    _, rows = run_training(config_of(name, overrides))
     scores = [float(row[3]) for row in rows]
     assert len(rows) == scores.index(max(scores)) + 1 + 2 < 60
 
@@ -102,16 +116,62 @@ def test_configs_of_documents_and_classes_train(name: str, corpus: Corpus, tmp_p
     assert (nlp.get_pipe(component).model.first is not None) == (component == "sparse_crf_ner")
 
 
-def test_headers_name_their_files():
-    for path in ALL:
-        assert f"spacy_sparsecrf config {path.stem} >" in path.read_text(encoding="utf-8")
+def test_headers_name_their_configs():
+    for name, text in shipped_configs().items():
+        assert f"spacy_sparsecrf config {name} >" in text
+
+
+@pytest.mark.parametrize("solver", VARIANTS)
+def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
+    variant = VARIANTS[solver]
+    base, own = (
+        load_text(shipped_configs()[name]) for name in (variant.base, CONFIG_NAMES[solver])
+    )
+    block = own["components"]["sparse_crf"]
+    assert block["solver"].pop("@crf_solvers") == f"spacy_sparsecrf.{solver}.v1"
+    names = [line.split(" = ")[0] for line in variant.settings if not line.startswith("#")]
+    assert [*block["solver"]] == names
+    assert (block["l1"], block["l2"]) == tuple(map(float, variant.penalty))
+    assert own["training"]["patience"] == variant.patience
+    for config in base, own:
+        for key in "solver", "l1", "l2":
+            del config["components"]["sparse_crf"][key]
+        del config["training"]["patience"]
+    assert own == base
+
+
+# Solver, l1, l2 and patience of the configs that earlier versions had as files.
+FORMER = {
+    "maxent_gis": ("GIS", 0.5, 0.1, 10),
+    "maxent_scgis": ("SCGIS", 0.5, 0.1, 5),
+    "tagger_adagrad": ("AdaGrad", 0.5, 1e-5, 5),
+    "tagger_bcd": ("BCD", 0.5, 1e-5, 5),
+    "tagger_hybrid": ("Hybrid", 0.5, 1e-5, 5),
+    "tagger_newton_cg": ("NewtonCG", 0.0, 1.0, 5),
+    "tagger_oeg": ("OEG", 0.0, 1.0, 5),
+    "tagger_perceptron": ("Perceptron", 0.0, 0.0, 5),
+    "tagger_rprop": ("RPROP", 0.5, 1e-5, 10),
+    "tagger_sag": ("SAG", 0.5, 1e-5, 5),
+    "tagger_sgd": ("SGD", 0.0, 1.0, 5),
+    "tagger_sgd_l1": ("SGDL1", 0.5, 1e-5, 5),
+    "tagger_smd": ("SMD", 0.0, 1.0, 5),
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_former_names_of_configs_have_the_same_settings(name: str):
+    config = load_text(make_config(name))
+    block = config["components"]["sparse_crf"]
+    solver, *numbers = FORMER[name]
+    assert block["solver"]["@crf_solvers"] == f"spacy_sparsecrf.{solver}.v1"
+    assert [block["l1"], block["l2"], config["training"]["patience"]] == numbers
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
     config = load_config(path)
     [name] = config["nlp"]["pipeline"]
-    keys = "init_weights", "checkpoint", "corpus_dir"
+    keys = "init_weights", "checkpoint", "cache_dir"
     assert config["initialize"]["components"] == {name: dict.fromkeys(keys)}
     overrides = {f"initialize.components.{name}.{key}": f"a/{key}" for key in keys}
     block = load_config(path, overrides=overrides)["initialize"]["components"][name]

@@ -24,7 +24,7 @@ from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..decoding.span_cases import span_examples, training_sentences
-from ..toy import docs_of, examples_of, make_sentences, run_steps
+from ..toy import docs_of, examples_of, make_sentences, run_steps, train
 from ..training.test_training_loop import run_training
 
 READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
@@ -307,7 +307,6 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
     assert found[0].predicted.spans["other"][0].id_ == "7"
 
 
-@pytest.mark.usefixtures("exceptions_of_the_tokenizer")
 def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
@@ -336,7 +335,7 @@ def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
     for token in gold:
         token._.set(EXTENSION, token.text == "firm")
     example = Example(Doc(blank.vocab, words=words, spaces=[True, True, False]), gold)
-    Annotations.parse(EVERYTHING).hand_over(example)
+    Annotations.parse(EVERYTHING).copy_to_predicted(example)
     predicted = example.predicted
     assert [token.tag_ for token in predicted] == ["A", "", "E"]
     assert not predicted.ents and predicted[2].ent_iob_ == "O"
@@ -356,7 +355,7 @@ def test_sentences_begin_where_gold_ones_do(words: list[str], blank: Language):
     )
     predicted = Doc(blank.vocab, words=words, spaces=[False] * len(words))
     example = Example(predicted, gold)
-    Annotations.parse(["sents"]).hand_over(example)
+    Annotations.parse(["sents"]).copy_to_predicted(example)
     starts = [bool(token.is_sent_start) for token in predicted]
     assert starts == {3: [True, True, True], 4: [True, False, True, True]}.get(
         len(words), [True, False, True, True, False]
@@ -428,9 +427,12 @@ def tagged(examples: list[Example]) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_training_warns_of_an_attribute_that_no_token_has(names: bool):
-    nlp = pipeline([*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"], names=names)
+@pytest.mark.parametrize("named", [True, False])
+def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
+    nlp = pipeline(
+        [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
+        store_feature_names=named,
+    )
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:
         nlp.initialize(lambda: examples)
@@ -465,8 +467,7 @@ def learnt() -> Language:
     """A pipeline that learnt with tags."""
     nlp = pipeline(overwrite=True)
     examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 2)
+    train(nlp, examples, 2)
     return nlp
 
 
@@ -497,8 +498,7 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     examples = examples_of(nlp, make_sentences(30, seed=1))
     for example in examples:
         example.predicted[0]._.set(EXTENSION, True)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 1)
+    train(nlp, examples, 1)
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))

@@ -21,7 +21,7 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
-from ..toy import docs_of, examples_of, run_steps, tags_of
+from ..toy import docs_of, examples_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {
@@ -202,33 +202,7 @@ def test_posterior_decoding(fitted: Language, tmp_path: Path, corpus: Corpus):
         assert [labels[y] for y in marginals.argmax(axis=1)] == [token.tag_ for token in doc]
 
 
-@pytest.mark.parametrize(
-    ("decoding", "message"),
-    [
-        ({"beam": 3}, r"SC401.*\[components.sparse_crf.decoding\].*beam.*method, forbidden"),
-        ({"method": "greedy"}, r"SC402.*method = 'greedy'.*\"viterbi\" or \"posterior\""),
-        ({"scores": "yes"}, "SC402.*scores = 'yes'.*true or false"),
-        ({"forbidden": ["DT", "NN"]}, "SC402.*forbidden.*list of pairs"),
-        ({"forbidden": [["DT"]]}, "SC402.*forbidden.*list of pairs"),
-        ({"allowed": "DT"}, "SC402.*allowed.*list of pairs"),
-        ({"allowed": [["DT", 1]]}, "SC402.*allowed.*list of pairs"),
-    ],
-)
-def test_wrong_settings(decoding, message):
-    with pytest.raises(SparseCRFError, match=message):
-        DecodingSettings.read("sparse_crf", decoding)
-
-
-def test_a_component_reads_its_block():
-    with pytest.raises(SparseCRFError, match="SC402.*sparse_crf.*method = 'greedy'"):
-        spacy.blank("en").add_pipe("sparse_crf", config={"decoding": {"method": "greedy"}})
-
-
-def test_lists_are_checked_when_labels_are_known(fitted: Language, tmp_path: Path, corpus: Corpus):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"decoding": {"forbidden": [["DT", "XX"]]}})
-    with pytest.raises(SparseCRFError, match="SC403.*forbidden names 'XX'.*DT, IN, JJ"):
-        nlp.initialize(lambda: examples_of(nlp, corpus.train))
+def test_lists_are_checked_when_labels_are_known(fitted: Language, tmp_path: Path):
     with pytest.raises(SparseCRFError, match="SC403"):
         with_decoding(fitted, tmp_path, forbidden=[["DT", "XX"]])
     with pytest.raises(SparseCRFError, match="SC404.*no label can begin"):
@@ -315,8 +289,7 @@ def test_settings_and_training(corpus: Corpus):
     decoding = {"scores": True, "method": "posterior", "forbidden": [["VB", "VB"]]}
     nlp.add_pipe("sparse_crf", config={"decoding": decoding, "n_threads": 1})
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 3)
+    train(nlp, examples, 3)
     assert nlp.evaluate(examples_of(nlp, corpus.dev))["tag_acc"] > 0.9
 
 

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.graphs import Inference, Links
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.graphs.edges import read_links
+from spacy_sparsecrf.graphs.encoded import Links
+from spacy_sparsecrf.graphs.loss import GraphLoss
+from spacy_sparsecrf.graphs.training import GraphTraining, linked
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.graph import GraphLoss
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.pipeline.links import Edge, parse, read_links
-from spacy_sparsecrf.solvers.newton_cg import NewtonCG
+from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.graph import GraphTraining, linked
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
@@ -35,7 +36,7 @@ def doc_of(*words: str) -> Doc:
 
 
 def pairs_of(text: str, doc: Doc, offsets: list[int] | None = None) -> list[list[int]]:
-    edges = parse("x", [text])
+    edges = parse_edges("x", [text])
     found = read_links(edges, [doc], np.array(offsets or [0, len(doc)]))
     return found.ends.tolist()
 
@@ -86,10 +87,10 @@ def test_links_of_extensions_and_places(places: None) -> None:
 def test_bad_edges_are_refused(text: str) -> None:
     others = ["link(head)", "same(orth, if=nothing)", "same(glued)", 3]
     with pytest.raises(SparseCRFError, match=r"SC233.*components\.here"):
-        parse("here", [text])
+        parse_edges("here", [text])
     for other in others:
         with pytest.raises(SparseCRFError, match="SC233"):
-            parse("here", [other])
+            parse_edges("here", [other])
 
 
 def test_very_many_equal_words_have_few_edges() -> None:
@@ -197,41 +198,7 @@ def test_entities_of_a_graph_are_legal() -> None:
     assert pipe.marginals(Doc(nlp.vocab, words=["x"])).shape == (1, len(pipe.label_data))
 
 
-@pytest.mark.parametrize(
-    ("factory", "config", "expected"),
-    [
-        ("sparse_crf", {"model": "chain", "edges": SKIP}, "SC236.*edges"),
-        ("sparse_crf_ner", {"model": "graph", "threshold": 0.5}, "SC236.*threshold"),
-        ("sparse_crf_ner", {"model": "graph", "decoding": {"scores": True}}, "SC236.*scores"),
-        ("sparse_crf", {"inference": {"method": "x"}}, "SC373.*method"),
-        ("sparse_crf", {"inference": {"methods": "lbp"}}, r"SC237.*sparse_crf\.inference.*methods"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(factory: str, config: dict, expected: str) -> None:
-    with pytest.raises(SparseCRFError, match=expected):
-        spacy.blank("en").add_pipe(factory, config=config)
-
-
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        ({"solver": {"@crf_solvers": "spacy_sparsecrf.NewtonCG.v1"}}, "SC376.*NewtonCG"),
-        ({"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}}, "SC376.*BCD"),
-        ({"solver": {"@crf_solvers": "spacy_sparsecrf.Perceptron.v1"}}, "SC376.*Perceptron"),
-        ({"learning": {"observed_only": True}}, "SC377.*observed_only = true"),
-        ({"learning": {"schedule": [{"templates": "*"}]}}, "SC334.*model"),
-        (
-            {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1", "on_batches": True}, "l1": 0.0},
-            "SC377.*on_batches",
-        ),
-    ],
-)
-def test_what_works_on_chains_only_is_refused(config: dict, expected: str) -> None:
-    with pytest.raises(SparseCRFError, match=expected):
-        train("graph", steps=0, **config)
-
-
-def test_a_run_goes_on_to_the_same_weights(tmp_path) -> None:
+def test_training_continues_from_weights() -> None:
     problem, _ = random_problem(1, 3, [5, 6, 4])
     links = Links(np.array([[0, 3], [6, 9]]), np.array([0, 0]), np.array([77], np.uint64))
     options = {"l1": 0.1, "l2": 0.5, "links": links, "inference": Inference(), "kind": "graph"}
@@ -240,21 +207,12 @@ def test_a_run_goes_on_to_the_same_weights(tmp_path) -> None:
         solver = OWLQN(inner_iterations=2, tolerance=1e-12)
         return GraphTraining(problem.corpus, "abc", solver, **{**options, **other})
 
-    whole, first, second = training(), training(), training()
+    whole = training()
     for _ in range(3):
         whole.step()
-    first.step()
-    first.save(tmp_path / "run")
-    second.resume(tmp_path / "run")
-    for _ in range(2):
-        second.step()
-    for mine, theirs in zip(second.weights, whole.weights, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    assert second.model().kind == "graph" and second.objective == whole.objective
+    assert whole.model().kind == "graph"
     continued = training(init=whole.model())
     assert continued.objective == pytest.approx(whole.objective, rel=1e-6)
     assert whole.largest_gradient() > 0.1
-    with pytest.raises(SparseCRFError, match="SC316"):
-        training(links=NO_LINKS).resume(tmp_path / "run")
     with pytest.raises(SparseCRFError, match="SC376"):
         GraphTraining(problem.corpus, "abc", NewtonCG(), **{**options, "l1": 0.0})

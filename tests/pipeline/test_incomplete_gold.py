@@ -8,8 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.compiling import LabelIds, compile_corpus, with_negatives
-from spacy_sparsecrf.pipeline.settings import LearningSettings
+from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus, with_negatives
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 
@@ -62,7 +61,7 @@ def test_the_order_of_docs_does_not_matter():
     setup, found = nlp.get_pipe("names").setup, []
     for chosen in (examples, examples[::-1]):
         labels = LabelIds("names", ["O", "U-X", "B-X", "I-X", "L-X"], fixed=True)
-        compiled = compile_corpus(chosen, setup.features, setup, labels)
+        compiled = encode_corpus(chosen, setup.features, setup, labels)
         assert compiled.corpus is not None
         found.append(compiled.corpus.labels.reshape(2, -1))
     np.testing.assert_array_equal(found[0], found[1][::-1])
@@ -96,24 +95,6 @@ def test_labels_that_alignment_loses_are_no_negatives():
     assert sampled(example, 1.0)[1:3] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("learning", "message"),
-    [
-        ({"negative_rate": 1.5}, r"SC352.*negative_rate = 1\.5 .*from 0 to 1"),
-        ({"negative_rate": -0.1}, "SC352.*negative_rate"),
-        ({"negative_seed": -1}, "SC352.*negative_seed = -1 "),
-        ({"entity_ratio": 0.1}, r"SC352.*entity_ratio = 0\.1 .*`ratio`"),
-        ({"entity_ratio": {"margin": 0.1}}, "SC352.*entity_ratio"),
-        ({"entity_ratio": {"ratio": 1.1}}, "SC352.*entity_ratio"),
-        ({"entity_ratio": {"ratio": 0.1, "strength": 0.0}}, "SC352.*entity_ratio"),
-        ({"entity_ratio": {"ratio": 0.1, "gamma": 1.0}}, "SC352.*entity_ratio"),
-    ],
-)
-def test_bad_settings_are_refused(learning, message):
-    with pytest.raises(SparseCRFError, match=message):
-        LearningSettings.read("names", learning)
-
-
 RATIO = {"ratio": 0.1}
 
 
@@ -132,26 +113,3 @@ def test_the_ratio_holds_what_is_predicted_in_bounds():
         losses = nlp.update(examples)
         assert np.isfinite(losses["names"])
     assert shares[0] > 0.5 and 0.02 < shares[1] < 0.13
-
-
-@pytest.mark.parametrize("solver", ["SGDL1", "BCD", "SAG", "Hybrid", "AdaGrad"])
-def test_solvers_that_sum_over_sequences_refuse_the_ratio(solver):
-    nlp = pipeline(solver=solver, entity_ratio=RATIO)
-    with pytest.raises(SparseCRFError, match=f"SC365.*{solver}.*OWLQN"):
-        nlp.initialize(lambda: [partial(nlp)])
-
-
-def test_the_ratio_needs_spans_of_a_chain(tmp_path):
-    nlp = pipeline("sparse_crf", entity_ratio=RATIO)
-    reference = Doc(nlp.vocab, words=["a", "b"], tags=["A", "B"])
-    example = Example(Doc(nlp.vocab, words=["a", "b"]), reference)
-    with pytest.raises(SparseCRFError, match="SC364.*names"):
-        nlp.initialize(lambda: [example])
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf_ner", config={"model": "maxent", "learning": {"entity_ratio": RATIO}})
-    with pytest.raises(SparseCRFError, match="SC363.*maxent"):
-        nlp.initialize(lambda: [partial(nlp)])
-    nlp = pipeline(entity_ratio=RATIO)
-    nlp.config["initialize"]["components"]["names"] = {"corpus_dir": str(tmp_path)}
-    with pytest.raises(SparseCRFError, match="SC346.*entity_ratio"):
-        nlp.initialize(lambda: [partial(nlp)])

@@ -21,7 +21,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:lower[0]"]}
 SOLVERS = [
     {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1, "warm_start_epochs": 0},
-    {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True},
+    {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
 ]
 WORDS = ["a", "b", "c", "d", "e"]
 LABELS = st.sampled_from(["A", "B", "C", "Ü"])
@@ -59,8 +59,8 @@ class LifeCycle(RuleBasedStateMachine):
         return self.nlp.get_pipe("sparse_crf")
 
     @property
-    def on_batches(self) -> bool:
-        return "on_batches" in self.solver
+    def online(self) -> bool:
+        return "online" in self.solver
 
     def refused(self, codes: str, do: Callable[[], object]) -> None:
         """What is refused changes nothing."""
@@ -123,11 +123,11 @@ class LifeCycle(RuleBasedStateMachine):
             self.pipe.finish_update(None)
             assert np.isfinite(losses["sparse_crf"])
 
-        if self.on_batches and new and (self.learns or self.pipe.model.n_active):
+        if self.online and new and (self.learns or self.pipe.model.n_active):
             self.refused("SC206|SC3", do)
         elif self.learns:
             do()
-        elif self.on_batches and self.pipe.model.n_active:
+        elif self.online and self.pipe.model.n_active:
             do()
             self.learns = True
         else:

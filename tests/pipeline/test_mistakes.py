@@ -5,8 +5,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_sparsecrf.analysis.error_analysis import Report, find_mistakes
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.mistakes import Report, find_mistakes
 
 from ..conftest import Corpus
 from ..toy import Sentence, examples_of

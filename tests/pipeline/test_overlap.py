@@ -12,12 +12,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_sparsecrf.analysis.calibration import calibrate
+from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.corpus.encoded import MISSING
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.parts import Part, chain_parts
+from spacy_sparsecrf.loss.subproblems import Part, chain_parts
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.pipeline.calibration import calibrate
-from spacy_sparsecrf.pipeline.mistakes import find_mistakes
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
 from ..reference import random_problem
@@ -132,11 +132,10 @@ def test_they_are_saved_and_explained(trained: Language, tmp_path: Path):
 
 def test_a_run_goes_on(trained: Language, tmp_path: Path):
     examples = make_examples(trained, 40)
-    n_steps = 2
     whole, cut, rest = pipeline(), pipeline(), pipeline()
-    train(whole, examples, 2 * n_steps)
-    train(cut, examples, n_steps, checkpoint=tmp_path / "run")
-    train(rest, examples, 2 * n_steps, checkpoint=tmp_path / "run")
+    train(whole, examples, 4)
+    train(cut, examples, 2, checkpoint=tmp_path / "run")
+    train(rest, examples, 4, checkpoint=tmp_path / "run")
     assert [*rest.get_pipe(NAME).dump()] == [*whole.get_pipe(NAME).dump()]
     trained.to_disk(tmp_path / "saved")
     again = pipeline()
@@ -158,24 +157,6 @@ def test_kept_spans_and_thresholds(trained: Language, tmp_path: Path):
     assert len(trained(Doc(trained.vocab)).spans["sc"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("config", "code"),
-    [
-        ({"model": "maxent"}, "SC424.* model"),
-        ({"decoding": {"forbidden": [["O", "U-LOC"]]}}, "SC424.*forbidden"),
-        ({"learning": {"constrained": True}}, "SC424.*constrained"),
-        ({"learning": {"label_weights": {"O": 2.0}}}, "SC424.*label_weights"),
-        ({"learning": {"schedule": [{"templates": "*"}]}}, "SC424.*schedule"),
-        ({"overlap": [["PER"], ["PER"]]}, "SC420"),
-        ({"overlap": [[]]}, "SC420"),
-        ({"overlap": "PER"}, "SC420"),
-    ],
-)
-def test_what_cannot_be_combined(config: dict[str, Any], code: str):
-    with pytest.raises(SparseCRFError, match=code):
-        pipeline(**config)
-
-
 def test_what_is_told_of_one_chain_only(trained: Language):
     examples, pipe = make_examples(trained, 3), trained.get_pipe(NAME)
     for ask in (
@@ -189,9 +170,6 @@ def test_what_is_told_of_one_chain_only(trained: Language):
     pipe.cfg["labels"] = list(trained.get_pipe(NAME).label_data)
     with pytest.raises(SparseCRFError, match="SC421.*O-ORG.*O-PER.ORG"):
         pipe.target.legal(pipe.label_data)
-    batches = pipeline(solver={"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True})
-    with pytest.raises(SparseCRFError, match="SC424.*on_batches"):
-        batches.initialize(lambda: make_examples(batches, 3))
 
 
 def test_gold_of_chains():
@@ -225,12 +203,12 @@ def test_parts_of_chains():
     assert second.corpus.labels.tolist() == [1, 0, 1, 1, MISSING, 1, 0, 1]
     assert len(second.corpus.sets) == 0
     known = np.arange(encoded.n_potential(5))
-    seen = [own.inner(known) for own in (first, second)]
+    seen = [own.to_local(known) for own in (first, second)]
     assert not ((seen[0] >= 0) & (seen[1] >= 0)).any()
     for own, inner in zip((first, second), seen, strict=True):
         n = own.corpus.n_potential(own.n_labels)
         assert sorted(inner[inner >= 0].tolist()) == list(range(n))
-        assert (own.outer(inner[inner >= 0]) == known[inner >= 0]).all()
+        assert (own.to_global(inner[inner >= 0]) == known[inner >= 0]).all()
 
 
 def test_some_labels_of_a_model(trained: Language):

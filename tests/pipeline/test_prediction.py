@@ -16,7 +16,7 @@ from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..conftest import Corpus
-from ..toy import docs_of, examples_of, run_steps, tags_of
+from ..toy import docs_of, examples_of, run_steps, tags_of, train
 
 TEMPLATES = ["b:", "u:", "u:norm[0]", "u:norm[-1]|lower[0]", "u:like_num[0]", "u:lower[1]"]
 
@@ -28,8 +28,7 @@ def normed(corpus: Corpus) -> Language:
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
     nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": 0.1})
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 4)
+    train(nlp, examples, 4)
     return nlp
 
 

@@ -11,8 +11,7 @@ from spacy.tokens import Token
 from spacy.util import load_model_from_config
 
 from spacy_sparsecrf.corpus.schedule import Stage
-from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.settings import read_schedule
+from spacy_sparsecrf.pipeline.settings import LearningSettings
 
 from ..toy import accuracy, examples_of, make_sentences, run_steps
 
@@ -37,6 +36,10 @@ def pipeline(schedule: object = SCHEDULE, **config: object) -> Language:
     return nlp
 
 
+def stages(schedule: object) -> list[Stage]:
+    return LearningSettings.read("sparse_crf", {"schedule": schedule}).stages
+
+
 def test_settings_are_read():
     whole = {
         "templates": ["u:*", "b:"],
@@ -45,74 +48,10 @@ def test_settings_are_read():
         "admit": "labels",
         "parents": {"u:lower[0]": ["b:"], "b:": []},
     }
-    assert read_schedule("name", [whole, {"templates": "*"}]) == [
+    assert stages([whole, {"templates": "*"}]) == [
         Stage(("u:*", "b:"), 3, "none", "labels", {"u:lower[0]": ("b:",), "b:": ()}),
         Stage(("*",), 0, "all", "tests", {}),
     ]
-
-
-@pytest.mark.parametrize(
-    ("schedule", "message"),
-    [
-        ("u:*", r"SC352.*learning\] schedule = 'u:\*'.*a list of stages"),
-        (["*"], r"SC352.*schedule, stage 1, = '\*'.*a section"),
-        ([{"steps": 2}], "SC352.*stage 1, .*with `templates`"),
-        ([{"templates": "*", "step": 2}], "SC352.*stage 1, .*if need be, steps, require, admit"),
-        ([{"templates": "*"}, {"templates": 3}], "SC352.*stage 2, templates = 3 "),
-        ([{"templates": [3]}], r"SC352.*stage 1, templates = \[3\] "),
-        ([{"templates": "*", "steps": -1}], "SC352.*stage 1, steps = -1 "),
-        ([{"templates": "*", "steps": True}], "SC352.*stage 1, steps = True "),
-        ([{"templates": "*", "require": "most"}], "SC352.*require = 'most' .*all, any, none"),
-        ([{"templates": "*", "admit": []}], r"SC352.*admit = \[\] .*tests, labels"),
-        ([{"templates": "*", "parents": ["b:"]}], r"SC352.*parents = \['b:'\] "),
-        ([{"templates": "*", "parents": {"b:": 1}}], "SC352.*stage 1, parents = 1 "),
-    ],
-)
-def test_malformed_settings_are_refused(schedule, message):
-    with pytest.raises(SparseCRFError, match=message):
-        read_schedule("sparse_crf", schedule)
-
-
-def test_a_component_reads_its_schedule():
-    with pytest.raises(SparseCRFError, match=r"SC352.*sparse_crf.*schedule, stage 1, = '\*'"):
-        pipeline(["*"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"l1": 0.0}, "SC334.*sparse_crf.*l1 = 0.0 must be a number > 0"),
-        ({"model": "maxent", "clusters": 2}, "SC334.*sparse_crf.*clusters = 2 must be 0"),
-        (
-            {"schedule": [{"templates": "u:*"}]},
-            r"SC331.*templates b:, \*:lower.*, b:suffix\(3\)\[0\]",
-        ),
-        ({"schedule": [{"templates": "u:tag[0]"}]}, "SC330.*u:tag"),
-    ],
-)
-def test_schedules_that_do_not_fit_the_component_are_refused(options, message):
-    nlp = pipeline(**options)
-    with pytest.raises(SparseCRFError, match=message):
-        nlp.initialize(lambda: examples_of(nlp, make_sentences(5, 1)))
-
-
-def test_other_features_than_templates_are_refused():
-    features = {
-        "@crf_features": "spacy_sparsecrf.CRFPPTemplates.v1",
-        "text": "U00:%x[0,0]",
-        "columns": ["orth"],
-    }
-    nlp = pipeline([{"templates": "*"}], features=features)
-    with pytest.raises(SparseCRFError, match="SC333.*sparse_crf"):
-        nlp.initialize(lambda: examples_of(nlp, make_sentences(5, 1)))
-
-
-def test_streams_are_refused():
-    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}
-    nlp = pipeline(solver=solver)
-    nlp.config["training"]["batcher"] = {"@batchers": "spacy.batch_by_words.v1", "size": 9}
-    with pytest.raises(SparseCRFError, match="SC384.*schedule = "):
-        nlp.initialize(lambda: examples_of(nlp, make_sentences(5, 1)))
 
 
 def test_a_pipeline_learns_in_stages_and_tells_of_them(caplog):

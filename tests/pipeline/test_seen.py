@@ -9,7 +9,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.pipeline.session import Seen
+from spacy_sparsecrf.pipeline.training_state import Seen
 
 from ..conftest import Corpus
 from ..toy import examples_of
@@ -39,7 +39,7 @@ def test_the_same_examples_read_again_or_in_another_vocab_are_known(nlp: Languag
 
 def test_examples_are_not_looked_at_where_training_is_on_batches(corpus: Corpus):
     nlp = spacy.blank("en")
-    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True}
+    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}
     nlp.config["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": 8}
     nlp.add_pipe("sparse_crf", config={"solver": solver, "n_threads": 1})
     nlp.initialize(lambda: examples_of(nlp, corpus.train))

@@ -8,17 +8,16 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.shards import block_of, read_files, reader_block, shard_files
+from spacy_sparsecrf.pipeline.corpus_files import block_of, read_files, reader_block, shard_files
 from spacy_sparsecrf.registry import crf_engines
 
-from ..toy import examples_of, make_sentences, write_corpus
+from ..toy import blank_with, examples_of, make_sentences, write_corpus
 
 SENTENCES = make_sentences(60, seed=3)
 
 
 def pipeline() -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
     return nlp
 
 

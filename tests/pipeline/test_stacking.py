@@ -134,41 +134,9 @@ def test_a_changed_model_keeps_its_first_one(trained):
     assert nlp.evaluate(examples_of(nlp, 5, seed=2))["ents_f"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("templates", "stack", "config", "message"),
-    [
-        (BASE, {"folds": 5}, {}, "SC411"),
-        (BASE + READING, {}, {}, "SC416.*doc_entity, doc_majority, first"),
-        (BASE + READING, {"folds": 1}, {}, "SC352.*stack folds = 1.*at least 2"),
-        (BASE + READING, {"folds": 2.0}, {}, "SC352.*stack folds"),
-        (BASE + READING, {"folds": 2, "steps": 0}, {}, "SC352.*stack steps"),
-        (BASE + READING, {"folds": 2, "l1": -1}, {}, "SC352.*stack l1"),
-        (BASE + READING, {"fold": 2}, {}, "SC352.*section of folds, l1, l2, steps"),
-        (BASE + READING, [5], {}, "SC352.*stack"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(templates, stack, config, message):
-    with pytest.raises(SparseCRFError, match=message):
-        pipeline(templates, stack, **config)
-
-
 def test_what_cannot_be_combined_is_refused(trained):
-    schedule = [{"templates": "*"}]
-    with pytest.raises(SparseCRFError, match="SC412"):
-        pipeline(BASE + READING, {}, learning={"stack": {"folds": 2}, "schedule": schedule})
-    tagger = {"templates": BASE + READING, "@crf_features": "spacy_sparsecrf.Templates.v1"}
-    with pytest.raises(SparseCRFError, match="SC413"):
-        config = {"features": tagger, "learning": {"stack": {"folds": 2}}}
-        spacy.blank("en").add_pipe("sparse_crf", config=config)
     nlp = pipeline(BASE + READING, {"folds": 4})
     with pytest.raises(SparseCRFError, match="SC414.*folds = 4.*there are 3"):
         train(nlp, examples_of(nlp, 3, seed=1))
     with pytest.raises(SparseCRFError, match="SC415"):
         pipeline(BASE, {}).get_pipe(NAME).from_bytes(trained.get_pipe(NAME).to_bytes())
-
-
-def test_two_stages_are_for_a_corpus_in_memory(tmp_path):
-    nlp = pipeline(BASE + READING, {"folds": 2})
-    nlp.config["initialize"]["components"][NAME] = {"corpus_dir": str(tmp_path)}
-    with pytest.raises(SparseCRFError, match=r"SC346.*learning\] stack"):
-        train(nlp, examples_of(nlp, 3, seed=1))

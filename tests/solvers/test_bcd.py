@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.blocks import BlockLayout
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.block_loss import BlockLayout
 from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
-from ..loss.test_blocks import everything, single_test
+from ..loss.test_blocks import single_test
 from ..reference import random_problem
-from .test_solvers import dense_weights, smooth_minimum, train
+from .cases import working_loss as everything
+from .test_solvers import dense_weights, train
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,23 +40,6 @@ def test_no_sweep_ascends(seed, n_labels, lengths, missing, penalty, scale, kapp
         solver.step(working, net, state)
         assert state.value <= before + 1e-12 * max(1.0, abs(before))
         assert np.isfinite(state.theta).all()
-
-
-# Plain problems are among those of all solvers.
-@pytest.mark.parametrize(("l1", "l2"), [(0.5, 1e-5), (0.5, 0.1), (0.0, 1.0)])
-@pytest.mark.parametrize(
-    "options", [{"n_bigram": 3, "weighted": True}, {"start_label": False}, {"n_unigram": 0}]
-)
-def test_minimiser_equals_scipy(l1, l2, options):
-    problem, _ = random_problem(64, 3, [6, 4, 7, 5, 8], n_values=2, **options)
-    expected_value, expected = smooth_minimum(problem, l1, l2)
-    training = train(problem, l1, l2, BCD(tolerance=1e-7, window=0.0), n_threads=1)
-    assert training.objective == pytest.approx(expected_value, rel=1e-9)
-    problem.theta = dense_weights(training, len(expected))
-    _, gradient = problem.loss()
-    assert ElasticNet(l1, l2).distance(problem.theta, gradient) <= 1e-6
-    if l2 >= 0.01:
-        np.testing.assert_allclose(problem.theta, expected, rtol=1e-4, atol=1e-5)
 
 
 @in_every_layout
@@ -124,23 +107,3 @@ def test_a_step_reports_visits_and_leaves_the_last_weights_alone():
     assert report.converged
     assert report.n_active == 0
     assert state.theta is not first
-
-
-@pytest.mark.slow
-def test_single_precision_reaches_nearly_the_same():
-    problem, _ = random_problem(71, 3, [6, 4, 7, 5, 8], n_values=2)
-    runs = [
-        Training(problem.corpus, list("abc"), BCD(), l1=0.5, l2=0.1, precision=precision)
-        for precision in ("float64", "float32")
-    ]
-    for _ in range(4):
-        objectives = [run.step().objective for run in runs]
-    assert objectives[0] == pytest.approx(objectives[1], rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"), [({"kappa": 0.0}, "kappa"), ({"inner_iterations": 0}, "inner_iterations")]
-)
-def test_settings_out_of_range_are_refused_by_name(settings, key):
-    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
-        BCD(**settings)

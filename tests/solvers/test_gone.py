@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 import spacy
 from confection import Config
-from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.solvers.orthant_newton import OrthantNewton
+from spacy_sparsecrf.solvers.newton.orthant_newton import OrthantNewton
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
+from ..toy import examples_of
 
 # As the config of a pipeline has it that was saved when the solver was there.
 SOLVER = {
@@ -32,13 +30,11 @@ SOLVER = {
 }
 
 
-def examples_of(nlp: Language) -> list[Example]:
-    tagged = ("the plan fails", "DT NN VB"), ("plan the trip", "VB DT NN"), ("a trip", "DT NN")
-    pairs = [(text.split(), tags.split()) for text, tags in tagged]
-    return [
-        Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=tags))
-        for words, tags in pairs
-    ]
+SENTENCES = [
+    (["the", "plan", "fails"], ["DT", "NN", "VB"]),
+    (["plan", "the", "trip"], ["VB", "DT", "NN"]),
+    (["a", "trip"], ["DT", "NN"]),
+]
 
 
 @pytest.fixture
@@ -46,7 +42,7 @@ def stored(tmp_path: Path) -> tuple[Path, list[str]]:
     """A stored pipeline whose config names the solver, and what it predicted."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"n_threads": 1, "l1": 0.1})
-    examples = examples_of(nlp)
+    examples = examples_of(nlp, SENTENCES)
     nlp.initialize(lambda: examples)
     for _ in range(5):
         nlp.update(examples)
@@ -72,7 +68,7 @@ def test_what_it_trained_is_loaded_and_predicts(stored, tmp_path: Path):
 def test_what_it_trained_is_not_trained_again(stored):
     nlp = spacy.load(stored[0])
     with pytest.raises(SparseCRFError, match=r"SC396.*OrthantNewton.*OWLQN\.v1.*NewtonCG\.v1"):
-        nlp.initialize(lambda: examples_of(nlp))
+        nlp.initialize(lambda: examples_of(nlp, SENTENCES))
 
 
 @pytest.mark.parametrize("l1", [0.5, 0.0])

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import Examples, Sample
+from spacy_sparsecrf.loss.examples import ChainExamples, Sample
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
@@ -15,7 +14,8 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import random_problem
-from .test_sgd import MISSING, example_loss, lattice_order, stochastic_loss
+from .cases import working_loss
+from .test_sgd import MISSING, example_loss, lattice_order
 from .test_smd import corpus_of_rare_tests
 
 
@@ -27,8 +27,8 @@ from .test_smd import corpus_of_rare_tests
 def test_sums_of_examples_equal_enumeration(options, limits):
     problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[[0, 5, 8, 12]] = 0
-    working = stochastic_loss(problem, limits=limits)
-    sums, numbers = Examples(working), lattice_order(problem, working)
+    working = working_loss(problem, limits=limits)
+    sums, numbers = ChainExamples(working), lattice_order(problem, working)
     # Potentials at other weights, and of other examples, are not taken for present ones.
     for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):
         theta = factor * problem.theta
@@ -45,8 +45,8 @@ def test_sums_of_examples_equal_enumeration(options, limits):
 def test_subsets_are_scaled_up_to_the_whole():
     problem, _ = random_problem(102, 3, [5, 3, 4, 1], **MISSING)
     problem.corpus.labels[[0, 5, 8, 12]] = 0
-    working = stochastic_loss(problem)
-    sums = Examples(working)
+    working = working_loss(problem)
+    sums = ChainExamples(working)
     whole = Sample(sums, sums.sequences).value_and_grad(problem.theta)
     value, gradient = working.value_and_grad(problem.theta)
     assert whole[0] == pytest.approx(value, rel=1e-12)
@@ -59,23 +59,23 @@ def test_subsets_are_scaled_up_to_the_whole():
 
 def test_samples_grow_and_have_those_before(monkeypatch):
     problem, penalty = learnable(), ElasticNet(0.0, 1.0)
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     visited: list[np.ndarray] = []
-    add = Examples.add
+    add = ChainExamples.add
 
     def spy(self, members, theta, gradient):
         visited.append(members)
         return add(self, members, theta, gradient)
 
-    monkeypatch.setattr(Examples, "add", spy)
+    monkeypatch.setattr(ChainExamples, "add", spy)
     solver = Hybrid(growth=1.5, first_share=0.05)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    order = np.random.default_rng(0).permutation(Examples(working).sequences)
+    order = np.random.default_rng(0).permutation(ChainExamples(working).sequences)
     passes = 0.0
     while state.size < 80:
         passes += solver.step(working, penalty, state).passes
         gradient = np.zeros_like(state.theta)
-        value = add(Examples(working), order[: state.known], state.theta, gradient)
+        value = add(ChainExamples(working), order[: state.known], state.theta, gradient)
         assert state.partial_value == pytest.approx(value, rel=1e-10)
         np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
     samples = [members for members in visited if members[0] == order[0]]
@@ -92,7 +92,7 @@ def test_samples_grow_and_have_those_before(monkeypatch):
 @pytest.mark.parametrize("l1", [0.0, 0.2])
 def test_remapped_samples_are_evaluated_anew(l1):
     problem, penalty = learnable(), ElasticNet(l1, 1.0)
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     solver = Hybrid(growth=1.1)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
     solver.step(working, penalty, state)
@@ -104,7 +104,7 @@ def test_remapped_samples_are_evaluated_anew(l1):
     np.testing.assert_array_equal(other.theta, state.theta)
     passes = [solver.step(working, penalty, each).passes for each in (state, other)]
     assert other.known <= state.known
-    sums, gradient = Examples(working), np.zeros_like(other.theta)
+    sums, gradient = ChainExamples(working), np.zeros_like(other.theta)
     order = np.random.default_rng(0).permutation(sums.sequences)
     value = sums.add(order[: other.known], other.theta, gradient)
     assert other.partial_value == pytest.approx(value, rel=1e-10)
@@ -132,9 +132,3 @@ def test_it_needs_fewer_passes_than_the_whole_corpus_from_the_start():
     for gap in (1e-2, 1e-3):
         goal = (1.0 + gap) * state.value
         assert passes(Hybrid(), goal) < 0.9 * passes(OWLQN(), goal)
-
-
-def test_settings_out_of_range_are_refused_by_name():
-    for settings in ({"growth": 0.9}, {"first_share": -0.1}, {"history": 0}):
-        with pytest.raises(SparseCRFError, match=f"SC306.*{next(iter(settings))}"):
-            Hybrid(**settings)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.index import sliced
+from spacy_sparsecrf.distributed.loss import ShardLosses, ShardProblem
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.parts import with_distinct_contexts
-from spacy_sparsecrf.loss.shared import LeafLosses, Problem
+from spacy_sparsecrf.loss.subproblems import with_distinct_contexts
 from spacy_sparsecrf.loss.tree import sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.mixing import MEAN, Pass
+from spacy_sparsecrf.solvers.parameter_mixing import MEAN, Pass
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.streaming import Batch, Terms
@@ -33,20 +33,20 @@ def test_leaves_are_visited_as_if_each_had_all_weights(
     solver: Any, penalty: ElasticNet, totals: dict[str, float]
 ) -> None:
     problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3], n_unigram=9, n_bigram=4)
-    corpus, workers, leaf_ptr = problem.corpus, Workers(1), np.array([0, 2, 2, 5, 6])
+    corpus, workers, shard_ptr = problem.corpus, Workers(1), np.array([0, 2, 2, 5, 6])
     theta, n = 0.1 * problem.theta, corpus.n_sequences
     columns = {name: 0.02 * np.ones_like(theta) for name in solver.stream_columns} | {
         "theta": theta
     }
     begun = Pass(solver, columns, totals, 2, penalty, n)
     coordinates = np.arange(len(theta))
-    leaves = LeafLosses(corpus, leaf_ptr, 4, Problem(3, None, "float64"), workers)
+    leaves = ShardLosses(corpus, shard_ptr, 4, ShardProblem(3, None, "float64"), workers)
     total = sum_over_tree(leaves.visit(coordinates, begun.over))
     means, told, lost = begun.averaged(total, 3)
     expected, losses = [], []
     for i in (0, 2, 3):
         # The order of sequences follows from contexts.
-        own = with_distinct_contexts(sliced(corpus, *leaf_ptr[i : i + 2]))
+        own = with_distinct_contexts(sliced(corpus, *shard_ptr[i : i + 2]))
         whole = ChainLoss(own, 3, workers)
         batch = Batch(whole.restrict(coordinates, True), np.random.default_rng((3, 2, 4 + i)))
         there, after = {k: v.copy() for k, v in columns.items()}, dict(totals)

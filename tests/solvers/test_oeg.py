@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,15 +15,14 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.oeg import OEG, State
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.oeg.oeg import OEG
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..training.learning_cases import loss_of, partial_problem
-from .test_sag_kernels import LENGTHS, everything
-from .test_solvers import dense_weights, smooth_minimum, train
+from .cases import LENGTHS, everything
+from .test_solvers import smooth_minimum
 
 # Options of `partial_problem`.
 CASES = {
@@ -41,7 +40,7 @@ def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> tuple[list
     return labels[begin:end].tolist(), of_tokens.tolist()
 
 
-class Twin:
+class Reference:
     """The dual by enumeration: a distribution over all label sequences of each sequence.
 
     order: sequences of the problem in the solver's order; features: [paths, K] of each, and of the
@@ -100,18 +99,18 @@ def make(case: str, l2: float, seed: int = 301) -> tuple[Problem, WorkingLoss, E
 @pytest.mark.parametrize("case", CASES)
 def test_iterates_are_those_of_the_enumerated_dual(case, l2):
     problem, working, penalty = make(case, l2)
-    twin, solver = Twin(problem, working, l2), OEG(gold=2.0, first_step=0.8, seed=4)
+    reference, solver = Reference(problem, working, l2), OEG(gold=2.0, first_step=0.8, seed=4)
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    alphas = twin.first(np.zeros_like(problem.theta), 2.0)
+    alphas = reference.first(np.zeros_like(problem.theta), 2.0)
     etas, halved = np.full(len(LENGTHS), 0.8), 0
     for epoch in range(6):
-        assert state.dual == pytest.approx(twin.value(alphas), rel=1e-11)
+        assert state.dual == pytest.approx(reference.value(alphas), rel=1e-11)
         if epoch > 0:
-            np.testing.assert_allclose(state.theta, twin.weights(alphas), atol=1e-11)
+            np.testing.assert_allclose(state.theta, reference.weights(alphas), atol=1e-11)
         evaluations = 0
         for s in np.random.default_rng([4, epoch]).permutation(len(LENGTHS)):
-            before = twin.value(alphas)
-            while twin.value(after := twin.step(alphas, s, etas[s])) < before:
+            before = reference.value(alphas)
+            while reference.value(after := reference.step(alphas, s, etas[s])) < before:
                 etas[s] *= 0.5
                 halved += 1
                 evaluations += 1
@@ -126,7 +125,7 @@ def test_iterates_are_those_of_the_enumerated_dual(case, l2):
 @pytest.mark.parametrize("case", CASES)
 def test_the_dual_never_falls_and_meets_the_objective(case):
     problem, working, penalty = make(case, 1.0)
-    twin, solver = Twin(problem, working, 1.0), OEG()
+    reference, solver = Reference(problem, working, 1.0), OEG()
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
     duals, gaps = [state.dual], []
     for _ in range(150):
@@ -142,7 +141,7 @@ def test_the_dual_never_falls_and_meets_the_objective(case):
     value, gradient = problem.loss()
     assert value + penalty.value(state.theta) == pytest.approx(duals[-1], rel=1e-9)
     np.testing.assert_allclose(gradient + state.theta, 0.0, atol=1e-5)
-    assert twin.value(twin.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
+    assert reference.value(reference.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
 
 
 @settings(deadline=None, max_examples=40)
@@ -190,76 +189,14 @@ def test_corpora_at_the_edges(n_labels, lengths):
         assert report.objective == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("l2", [0.5, 2.0])
-def test_minimiser_is_that_of_lbfgs(l2, weighted, kind):
-    lengths, n_bigram = [6, 4, 7, 5, 8], 0 if kind == "maxent" else 3
-    problem, _ = random_problem(302, 3, lengths, n_values=2, weighted=weighted, n_bigram=n_bigram)
-    best = train(problem, 0.0, l2, OWLQN(tolerance=1e-8, window=0.0), kind=kind)
-    found = train(problem, 0.0, l2, OEG(tolerance=1e-7, window=0.0), kind=kind)
-    assert found.objective == pytest.approx(best.objective, rel=1e-9)
-    n = problem.corpus.n_potential(3)
-    np.testing.assert_allclose(dense_weights(found, n), dense_weights(best, n), atol=1e-6)
-
-
-def test_convergence_is_linear_in_the_dual():
-    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
-    penalty, working = ElasticNet(0.0, 5.0), everything(problem.corpus, 3)
-    lowest, solver = smooth_minimum(problem, 0.0, 5.0)[0], OEG()
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    gaps = []
-    while not gaps or gaps[-1] > 1e-9 * lowest:
-        assert len(gaps) < 300
-        solver.step(working, penalty, state)
-        gaps.append(lowest - state.dual)
-    logs = np.log(gaps[3:])
-    assert len(logs) >= 8
-    assert np.corrcoef(np.arange(len(logs)), logs)[0, 1] < -0.98
-
-
-def test_the_state_is_all_that_a_run_needs():
-    problem, working, penalty = make("weighted", 0.5)
-    solver, other = OEG(seed=3), OEG(seed=3)
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    for _ in range(2):
-        solver.step(working, penalty, state)
-    later = State(**copy.deepcopy(vars(state)))
-    again = make("weighted", 0.5)[1]
-    for _ in range(3):
-        assert solver.step(working, penalty, state) == other.step(again, penalty, later)
-    for name in [entry.name for entry in fields(State)]:
-        np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
-    assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
-
-
-@pytest.mark.parametrize("n_steps", [1, 3])
-def test_a_run_goes_on_to_the_same_weights(tmp_path, n_steps):
-    problem, _ = random_problem(306, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-
-    def begin(n_threads: int) -> Training:
-        solver, options = OEG(inner_iterations=2), {"l1": 0.0, "l2": 0.5, "n_threads": n_threads}
-        return Training(problem.corpus, list("abcd"), solver, **options)
-
-    whole, later = begin(1), begin(2)
-    for _ in range(n_steps):
-        whole.step()
-    whole.save(tmp_path / "run")
-    later.resume(tmp_path / "run")
-    assert later.objective == whole.objective
-    for _ in range(4):
-        assert later.step() == whole.step()
-    assert later.model().to_bytes() == whole.model().to_bytes()
-
-
 def test_first_weights_give_the_first_distributions():
     problem, working, penalty = make("weighted", 1.0)
     best = smooth_minimum(problem, 0.0, 1.0)[1]
-    twin = Twin(problem, working, 1.0)
+    reference = Reference(problem, working, 1.0)
     for theta in (best, problem.theta):
         state = OEG().start(working, penalty, theta)
         np.testing.assert_array_equal(state.theta, theta)
-        assert state.dual == pytest.approx(twin.value(twin.first(theta, 0.0)), rel=1e-11)
+        assert state.dual == pytest.approx(reference.value(reference.first(theta, 0.0)), rel=1e-11)
     # The minimiser stays.
     solver = OEG()
     state = solver.start(working, penalty, best)
@@ -286,14 +223,6 @@ def test_the_working_set_does_not_change_the_distributions():
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
 
 
-@pytest.mark.slow
-def test_single_precision_gets_near_the_minimiser():
-    problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
-    lowest = smooth_minimum(problem, 0.0, 0.5)[0]
-    training = train(problem, 0.0, 0.5, OEG(tolerance=1e-3, window=0.0), precision="float32")
-    assert training.objective == pytest.approx(lowest, rel=1e-5)
-
-
 def test_other_solvers_may_use_the_same_loss():
     problem, working, penalty = make("weighted", 1.0)
     state = OEG().start(working, penalty, np.zeros_like(problem.theta))
@@ -302,16 +231,6 @@ def test_other_solvers_may_use_the_same_loss():
     for _ in range(2):
         OEG().step(working, penalty, state)
         assert SAG().step(working, penalty, other) == SAG().step(working, penalty, alone)
-
-
-def test_memory_is_twice_that_of_residuals():
-    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=1)
-    for precision, width in (("float64", 8), ("float32", 4)):
-        working = everything(problem.corpus, 3, precision)
-        state = OEG().start(working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates)))
-        # 60 tokens and 12 groups; 3 labels, which are padded to 8.
-        stored = (state.node_theta, state.pair_theta, state.nodes, state.pairs)
-        assert sum(array.nbytes for array in stored) == 2 * width * 8 * (60 + 12 * 3)
 
 
 def test_steps_that_never_gain_leave_the_distribution():
@@ -346,11 +265,3 @@ def test_gold_labels_that_are_not_known_are_refused(options):
     training = Training(problem.corpus, list("abc"), OEG(), l1=0.0, l2=1.0)
     with pytest.raises(SparseCRFError, match=r"SC395.*OEG.* [1-6] training sequences.*SAG\.v1"):
         training.step()
-
-
-@pytest.mark.parametrize("key", ["first_step", "grow", "gold", "seed", "tolerance"])
-def test_settings_are_refused_by_name(key):
-    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
-        OEG(**{key: -1})
-    with pytest.raises(SparseCRFError, match=r"SC306.*grow = 0\.9"):
-        OEG(grow=0.9)

@@ -1,20 +1,18 @@
 """The averaged perceptron."""
 
-import copy
 import dataclasses
 
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
-from .test_sgd import assert_equal_states, lattice_order, stochastic_loss
+from .cases import working_loss
+from .test_sgd import lattice_order
 
 NONE = ElasticNet(0.0, 0.0)
 
@@ -29,11 +27,11 @@ NONE = ElasticNet(0.0, 0.0)
         {"n_unigram": 0},
     ],
 )
-def test_passes_equal_a_slow_twin(options):
+def test_passes_equal_the_reference(options):
     problem, _ = random_problem(91, 3, [4, 3, 5, 2, 1], n_values=2, **options)
     # The longest has a missing label, and is left out.
     problem.corpus.labels[8] = -1
-    working = stochastic_loss(problem)
+    working = working_loss(problem)
     solver = AveragedPerceptron(seed=4)
     # No ties.
     start = 0.1 * problem.theta
@@ -63,7 +61,7 @@ def test_it_ends_when_it_decodes_a_separable_corpus():
     problem, _ = random_problem(92, 3, [4, 3, 5, 2] * 10, n_values=4)
     for tokens in problem.sequences():
         problem.corpus.labels[tokens.start : tokens.stop] = problem.best_path(tokens)
-    working, solver = stochastic_loss(problem), AveragedPerceptron()
+    working, solver = working_loss(problem), AveragedPerceptron()
     state = solver.start(working, NONE, np.zeros_like(problem.theta))
     wrong = []
     for _ in range(60):
@@ -82,43 +80,6 @@ def test_it_ends_when_it_decodes_a_separable_corpus():
         for tokens in problem.sequences()
     )
     assert errors <= 0.02 * len(gold)
-
-
-def test_resuming_is_bit_identical_and_weights_are_carried_over():
-    problem, _ = random_problem(93, 3, [5, 3, 6, 4] * 4, missing=0.05)
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    working = loss.restrict(loss.all_coordinates(), stochastic=True)
-    solver = AveragedPerceptron()
-    state = solver.start(working, NONE, np.zeros(loss.n_potential))
-    solver.step(working, NONE, state)
-    for field in dataclasses.fields(state):
-        assert isinstance(getattr(state, field.name), (np.ndarray, float, int, bool))
-    saved = copy.deepcopy(state)
-    kept = np.flatnonzero((state.iterate != 0.0) | (state.moves != 0.0))
-    assert 0 < len(kept) < loss.n_potential
-    smaller = loss.restrict(kept, stochastic=True)
-    less = solver.remap(smaller, NONE, copy.deepcopy(state), kept, state.gradient[kept])
-    source = np.full(loss.n_potential, -1)
-    source[kept] = np.arange(len(kept))
-    back = solver.remap(working, NONE, less, source, state.gradient)
-    for other in (saved, back):
-        assert_equal_states(state, other)
-    solver.step(working, NONE, state)
-    solver.step(stochastic_loss(problem), NONE, saved)
-    assert_equal_states(state, saved)
-    other = AveragedPerceptron(seed=1)
-    different = other.start(working, NONE, np.zeros(loss.n_potential))
-    for _ in range(2):
-        other.step(working, NONE, different)
-    assert not np.array_equal(different.theta, state.theta)
-
-
-def test_penalties_are_refused():
-    problem, _ = random_problem(94, 3, [4])
-    with pytest.raises(SparseCRFError, match="SC336.*AveragedPerceptron.*l2 = 0.1"):
-        Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.1).step()
-    with pytest.raises(SparseCRFError, match="SC308.*AveragedPerceptron"):
-        Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.5, l2=0.0)
 
 
 def test_a_corpus_without_complete_sequences_is_refused():

@@ -3,76 +3,24 @@
 import copy
 import gc
 import weakref
-from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.parts import Part
-from spacy_sparsecrf.loss.stored import StoredGradients
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag import SAG, State
-from spacy_sparsecrf.training.run import Run
+from spacy_sparsecrf.solvers.sag.memory import StoredGradients
+from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..data import DATA, needs
-from ..reference import Problem, random_problem
-from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
-from .test_solvers import dense_weights, smooth_minimum, train
+from ..reference import random_problem
+from .cases import LENGTHS, everything
 
 OCR = DATA / "ocr-letters.npz"
-
-
-def begun_at_zero(problem: Problem, loss: ChainLoss, penalty: ElasticNet, solver: SAG) -> Run:
-    """A run without a warm start."""
-    run = Run(Part(problem.corpus, loss.n_labels), loss, penalty, solver)
-    run.begin(np.empty(0, np.int64), np.empty(0), penalty)
-    return run
-
-
-def problem_of_modes() -> Problem:
-    return random_problem(78, 3, [6, 4, 7, 5, 8], n_values=2, missing=0.1, weighted=True)[0]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sampling", MODES)
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
-def test_every_mode_reaches_the_minimiser(sampling, method, l1, l2):
-    problem = problem_of_modes()
-    expected_value, expected = smooth_minimum(problem, l1, l2)
-    solver = SAG(sampling=sampling, method=method, tolerance=1e-7, window=0.0)
-    training = train(problem, l1, l2, solver)
-    assert training.objective == pytest.approx(expected_value, rel=1e-10)
-    theta = dense_weights(training, len(expected))
-    problem.theta = theta
-    assert ElasticNet(l1, l2).distance(theta, problem.loss()[1]) <= 1.1e-7
-    np.testing.assert_allclose(theta, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sampling", MODES)
-def test_convergence_is_linear(sampling, method):
-    problem, _ = random_problem(79, 3, [6, 4, 7, 5, 8, 3] * 4, n_values=4)
-    penalty, working = ElasticNet(0.0, 1.0), everything(problem.corpus, 3)
-    lowest = smooth_minimum(problem, 0.0, 1.0)[0]
-    solver = SAG(sampling=sampling, method=method)
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    gaps = [state.value - lowest]
-    while gaps[-1] > 1e-9 * lowest:
-        assert len(gaps) < 500
-        gaps.append(solver.step(working, penalty, state).objective - lowest)
-    # At first sequences are missing; then the logarithm of the gap falls along a line.
-    logs = np.log(gaps[3:])
-    assert len(logs) >= 8
-    epochs = np.arange(len(logs))
-    assert np.corrcoef(epochs, logs)[0, 1] < -0.98
-    middle = len(logs) // 2
-    assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
 
 
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
@@ -92,44 +40,6 @@ def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
     empty = loss.restrict(source[:0], stochastic=True)
     nothing = solver.remap(empty, penalty, state, source[:0], state.gradient[:0])
     assert solver.step(empty, penalty, nothing).n_active == 0
-
-
-@pytest.mark.parametrize("sampling", MODES)
-def test_the_state_is_all_that_a_run_needs(sampling):
-    problem, _ = random_problem(81, 3, LENGTHS * 2, n_bigram=3, missing=0.1)
-    penalty, solver = ElasticNet(0.2, 0.1), SAG(sampling=sampling)
-    working = everything(problem.corpus, 3)
-    state = solver.start(working, penalty, problem.theta)
-    for _ in range(2):
-        solver.step(working, penalty, state)
-    later = State(**copy.deepcopy(vars(state)))
-    other, again = SAG(sampling=sampling), everything(problem.corpus, 3)
-    for _ in range(3):
-        assert solver.step(working, penalty, state) == other.step(again, penalty, later)
-    for name in [entry.name for entry in fields(State)]:
-        np.testing.assert_array_equal(getattr(state, name), getattr(later, name))
-    assert all(isinstance(value, (int, float, str)) for value in vars(solver).values())
-
-
-def test_converged_means_that_the_certificate_holds():
-    # Long after the paper's test of the stored gradients holds, the gradient itself is as large.
-    problem, _ = random_problem(82, 3, [5, 4, 6, 3] * 10, n_values=4)
-    penalty, tolerance = ElasticNet(0.0, 0.3), 0.02
-    working, solver = everything(problem.corpus, 3), SAG(sampling="uniform", tolerance=tolerance)
-    early = 0
-    for seed in range(6):
-        solver.seed = seed
-        state = solver.start(working, penalty, np.zeros_like(problem.theta))
-        report = solver.step(working, penalty, state)
-        while not report.converged:
-            estimate = penalty.distance(state.theta, state.total)
-            early += state.curvatures.min() > 0.0 and estimate <= tolerance
-            report = solver.step(working, penalty, state)
-            _, gradient = working.value_and_grad(state.theta)
-            distance = penalty.distance(state.theta, gradient)
-            assert report.converged == (distance <= tolerance)
-            assert report.optimality == pytest.approx(distance, rel=1e-9)
-    assert early > 0
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.2])
@@ -189,56 +99,6 @@ def test_steps_that_are_too_long_are_shortened():
     assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
 
 
-@pytest.mark.parametrize("warm_start_epochs", [0, 2])
-def test_a_working_set_grows_from_nothing_to_the_minimiser(warm_start_epochs):
-    problem, _ = random_problem(85, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-    penalty = ElasticNet(0.5, 0.1)
-    loss = ChainLoss(problem.corpus, 4, Workers(1))
-    solver = SAG(tolerance=1e-6, window=0.0, warm_start_epochs=warm_start_epochs)
-    grown = begun_at_zero(problem, loss, penalty, solver)
-    started = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.1)
-    for run in (grown, started):
-        for _ in range(300):
-            if run.step().converged:
-                break
-        assert run.converged
-        theta = np.zeros(loss.n_potential)
-        theta[run.weights[0]] = run.weights[1]
-        _, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(theta)
-        assert penalty.distance(theta, gradient) <= 1.1e-6
-        assert 0 < len(run.weights[0]) < loss.n_potential / 2
-    assert grown.objective == pytest.approx(started.objective, rel=1e-9)
-
-
-def test_an_empty_working_set_stays_empty_under_a_large_penalty():
-    problem, _ = random_problem(86, 3, LENGTHS, missing=0.2)
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    run = begun_at_zero(problem, loss, ElasticNet(1e6, 0.0), SAG())
-    report = run.step()
-    assert report.converged
-    assert report.n_active == 0
-    assert report.optimality == 0.0
-
-
-def test_memory_is_of_the_precision_and_the_size_that_is_documented():
-    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=0)
-    always, _ = random_problem(88, 3, [6, 5, 4] * 4, n_bigram=1)
-    for corpus, groups in ((problem.corpus, 0), (always.corpus, 12)):
-        for precision, width in (("float64", 8), ("float32", 4)):
-            working = everything(corpus, 3, precision)
-            state = SAG().start(working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates)))
-            # N tokens, 3 labels, which are padded to 8.
-            assert state.nodes.nbytes + state.pairs.nbytes == width * 8 * (60 + groups * 3)
-
-
-@pytest.mark.slow
-def test_single_precision_gets_near_the_minimiser():
-    problem, _ = random_problem(89, 3, [6, 4, 7, 5], n_values=2)
-    lowest = smooth_minimum(problem, 0.3, 0.5)[0]
-    training = train(problem, 0.3, 0.5, SAG(tolerance=1e-4, window=0.0), precision="float32")
-    assert training.objective == pytest.approx(lowest, rel=1e-5)
-
-
 def test_memory_lasts_as_long_as_its_loss():
     problem, _ = random_problem(90, 3, LENGTHS)
     working, solver = everything(problem.corpus, 3), SAG()
@@ -248,24 +108,6 @@ def test_memory_lasts_as_long_as_its_loss():
     del working
     gc.collect()
     assert memory() is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"sampling": "other"}, "SC325.*sampling = 'other'.*'uniform', 'nus', 'nus\\*'"),
-        ({"method": "svrg"}, "SC325.*method = 'svrg'"),
-        ({"stopping": "never"}, "SC325.*stopping = 'never'.*'gradient', 'memory'"),
-        ({"grow": 1.0}, "SC306.*grow"),
-        ({"revisit": -0.5}, "SC306.*revisit"),
-        ({"fresh": 0.0}, "SC306.*fresh"),
-        ({"first_curvature": float("nan")}, "SC306.*first_curvature"),
-        ({"least_norm": -1.0}, "SC306.*least_norm"),
-    ],
-)
-def test_settings_are_refused_by_name(settings, message):
-    with pytest.raises(SparseCRFError, match=message):
-        SAG(**settings)
 
 
 def ocr_corpus(n_words: int) -> EncodedCorpus:
@@ -311,15 +153,3 @@ def test_non_uniform_sampling_needs_no_more_passes_on_letters():
     uniform = passes_to(corpus, "uniform", target, 400.0)
     assert uniform < 400.0
     assert passes_to(corpus, "nus*", target, 400.0) <= uniform
-
-
-@pytest.mark.parametrize("sampling", MODES)
-def test_all_sequences_are_soon_seen(sampling):
-    problem, _ = random_problem(91, 2, [1, 2] * 100, n_bigram=0)
-    working, penalty = everything(problem.corpus, 2), ElasticNet(0.0, 1.0)
-    solver = SAG(sampling=sampling)
-    state = solver.start(working, penalty, problem.theta)
-    # Of 200 that are drawn alike, the last takes about log(200) passes; half as likely, twice that.
-    for _ in range(20):
-        solver.step(working, penalty, state)
-    assert state.curvatures.min() > 0.0

@@ -1,4 +1,4 @@
-"""The iterates of SAG and SAGA against a twin that stores whole gradients."""
+"""The iterates of SAG and SAGA against a reference that stores whole gradients."""
 
 import copy
 from dataclasses import dataclass, field
@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.rules import BALANCED, Rules
-from spacy_sparsecrf.loss.stored import StoredGradients
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag import SAG
+from spacy_sparsecrf.solvers.sag.memory import StoredGradients
+from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag_updates import BALANCED, Rules
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
-from .test_sag_kernels import LENGTHS, METHODS, MODES, everything
+from .cases import LENGTHS, METHODS, SAMPLINGS, everything
+from .test_sgd import example_loss
 
 
 @dataclass
-class Twin:
+class Reference:
     """Stores the whole gradient of each sequence, changes all weights at each draw."""
 
     problem: Problem
@@ -38,17 +39,10 @@ class Twin:
         self.slopes = np.zeros((len(self.sequences), len(self.theta)))
         self.curvatures = np.zeros(len(self.sequences))
 
-    def value(self, s: int, theta: np.ndarray) -> float:
-        at = Problem(self.problem.corpus, self.problem.n_labels, theta)
-        tokens = at.sequences()[self.sequences[s]]
-        weight = at.corpus.weights[self.sequences[s]]
-        return weight * (at.log_z(tokens) - at.log_z(tokens, agree=True))
-
-    def gradient(self, s: int) -> np.ndarray:
-        at = Problem(self.problem.corpus, self.problem.n_labels, self.theta)
-        tokens = at.sequences()[self.sequences[s]]
-        weight = at.corpus.weights[self.sequences[s]]
-        return weight * (at.expected(tokens) - at.expected(tokens, agree=True))
+    def evaluate(self, s: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        weight = self.problem.corpus.weights[self.sequences[s]]
+        value, gradient = example_loss(self.problem, self.sequences[s], theta)
+        return weight * value, weight * gradient
 
     def share(self) -> float:
         """How likely the next draw is by curvature."""
@@ -92,17 +86,17 @@ class Twin:
 
     def search(self, s: int, gradient: np.ndarray) -> float:
         curvature, norm = self.first_estimate(s), gradient @ gradient
-        value = self.value(s, self.theta)
-        while not (
-            self.value(s, self.theta - gradient / curvature) < value - norm / (2.0 * curvature)
-        ):
+        value, _ = self.evaluate(s, self.theta)
+        while True:
+            trial, _ = self.evaluate(s, self.theta - gradient / curvature)
+            if trial < value - norm / (2.0 * curvature):
+                return curvature
             curvature *= 2.0
-        return curvature
 
     def step(self, numbers: np.ndarray) -> None:
         n, decay, share = len(self.sequences), self.penalty.l2 / len(self.sequences), self.share()
         s, probability = self.draw(numbers)
-        gradient, old = self.gradient(s), self.slopes[s].copy()
+        (_, gradient), old = self.evaluate(s, self.theta), self.slopes[s].copy()
         total = self.slopes.sum(axis=0)
         self.curvatures[s] = self.search(s, gradient)
         self.slopes[s] = gradient
@@ -122,7 +116,7 @@ class Twin:
         self.theta = np.sign(moved) * np.maximum(np.abs(moved) - least, 0.0)
 
 
-def assert_equal_to_twin(
+def assert_equal_to_reference(
     problem: Problem, sampling: str, method: str, penalty: ElasticNet, **options: Limits
 ) -> None:
     working = everything(problem.corpus, problem.n_labels, **options)
@@ -133,15 +127,15 @@ def assert_equal_to_twin(
     weights = working.space.lattice.weights[:n]
     sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
     theta = problem.theta.copy()
-    twin = Twin(problem, sequences, sampling, method, penalty, solver.revisit, theta)
+    reference = Reference(problem, sequences, sampling, method, penalty, solver.revisit, theta)
     for epoch in range(3):
         report = solver.step(working, penalty, state)
-        twin.begin_pass()
+        reference.begin_pass()
         for numbers in np.random.default_rng([3, epoch]).random((n, 2)):
-            twin.step(numbers)
-        np.testing.assert_allclose(state.curvatures, twin.curvatures, rtol=1e-9)
-        np.testing.assert_allclose(state.theta, twin.theta, atol=1e-10)
-        np.testing.assert_allclose(state.total, twin.slopes.sum(axis=0), atol=1e-10)
+            reference.step(numbers)
+        np.testing.assert_allclose(state.curvatures, reference.curvatures, rtol=1e-9)
+        np.testing.assert_allclose(state.theta, reference.theta, atol=1e-10)
+        np.testing.assert_allclose(state.total, reference.slopes.sum(axis=0), atol=1e-10)
         at = Problem(problem.corpus, problem.n_labels, state.theta)
         value, gradient = at.loss()
         assert report.objective == pytest.approx(value + penalty.value(state.theta), rel=1e-10)
@@ -151,10 +145,10 @@ def assert_equal_to_twin(
 
 @pytest.mark.parametrize("l1", [0.0, 0.4])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sampling", MODES)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method, l1):
     problem, _ = random_problem(71, 3, LENGTHS, weighted=True, n_bigram=3, scale=0.3)
-    assert_equal_to_twin(problem, sampling, method, ElasticNet(l1, 0.5))
+    assert_equal_to_reference(problem, sampling, method, ElasticNet(l1, 0.5))
 
 
 @in_every_layout
@@ -164,7 +158,7 @@ def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method
 )
 def test_iterates_of_all_kinds_of_problems(options, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
-    assert_equal_to_twin(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
+    assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
 
 
 @pytest.mark.parametrize("method", METHODS)

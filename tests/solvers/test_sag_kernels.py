@@ -3,40 +3,28 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.kernels.example import forward_loss
-from spacy_sparsecrf.kernels.rules import (
+from spacy_sparsecrf.kernels.sequence import forward_loss
+from spacy_sparsecrf.loss.examples import new_workspace
+from spacy_sparsecrf.solvers.sag.sag_updates import (
     BALANCED,
     GROWING,
     UNIFORM,
+    Pending,
     Steps,
-    catch_up,
     draw,
     draw_leaf,
+    repeat_steps,
     seen_first,
     set_leaf,
     set_leaves,
 )
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import new_visit
-from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import Limits
-from spacy_sparsecrf.parallel import Workers
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import random_problem
+from .cases import LENGTHS, SAMPLINGS, everything
 
-MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
-METHODS = ["sag", "saga"]
-LENGTHS = [4, 3, 1, 3, 4, 2]
-
-
-def everything(
-    corpus: EncodedCorpus, n_labels: int, precision: str = "float64", **options: Limits
-) -> WorkingLoss:
-    loss = ChainLoss(corpus, n_labels, Workers(1), precision, **options)
-    return loss.restrict(loss.all_coordinates(), stochastic=True)
+MODES = dict(zip(SAMPLINGS, (UNIFORM, GROWING, BALANCED), strict=True))
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.3])
@@ -58,11 +46,9 @@ def test_missed_steps_are_made_up_for(l1, decay):
         before = expected
         expected = np.sign(drawn) * np.maximum(np.abs(drawn) - alpha / m * l1, 0.0)
         crossed |= expected * before <= 0.0
-    reached = np.array([first])
-    steps = Steps(reached, shrunk, moved)
-    compiled(catch_up)(0, last, np.array([0, n_weights]), theta, total, l1, steps)
+    pending = Pending(theta, total, l1, Steps(np.array([first]), shrunk, moved))
+    compiled(repeat_steps)(0, n_weights, first, last, pending)
     np.testing.assert_allclose(theta, expected, atol=1e-12)
-    assert reached[0] == last
     assert crossed.any() and not crossed.all()
     if l1 > 0.0:
         np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
@@ -76,13 +62,13 @@ def test_the_forward_recursion_alone_gives_the_loss(options, limits):
     working = everything(problem.corpus, 3, limits=limits)
     theta, lattice = problem.theta, working.space.lattice
     working.pairs.fill(theta[working.split :])
-    visit = new_visit(working)._replace(pairs=working.pairs.arrays)
+    workspace = new_workspace(working)._replace(pairs=working.pairs.arrays)
     spans = problem.sequences()
     for s, weight in enumerate(lattice.weights):
         # A constrained copy has the tests of its sequence.
         (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
         for tests in {int(original), s}:
-            found = compiled(forward_loss)(tests, s, working.tables, theta, visit)
+            found = compiled(forward_loss)(tests, s, working.tables, theta, workspace)
             # The copy has minus the weight of its sequence, and labels of neither.
             tokens = spans[int(np.flatnonzero(problem.corpus.weights == abs(weight))[0])]
             known = lattice.labels[lattice.offsets[s]] >= 0
@@ -114,7 +100,7 @@ def test_leaves_are_drawn_in_proportion():
 
 
 @pytest.mark.parametrize("n_seen", [0, 5, 7])
-@pytest.mark.parametrize("sampling", MODES)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_draws_have_the_probabilities_of_numpy_choice(sampling, n_seen):
     rng = np.random.default_rng(76)
     weights = rng.exponential(size=7)

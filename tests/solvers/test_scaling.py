@@ -1,36 +1,28 @@
 """GIS and SCGIS on per-position models."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels.scaling import scaled_weight
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.gis import GIS
+from spacy_sparsecrf.solvers.gis.gis import GIS
+from spacy_sparsecrf.solvers.gis.kernels import scaled_weight
+from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.scgis import SCGIS, probabilities
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
-from .test_solvers import LOCAL_SOLVERS
+from .test_solvers import LOCAL_SOLVERS, make_loss
 
 
 def local_problem(seed: int = 71, **options) -> tuple[Problem, ChainLoss]:
     options = {"n_bigram": 2, "n_values": 3, "weighted": True, "missing": 0.1} | options
     problem, _ = random_problem(seed, 3, [6, 4, 7, 5, 8], **options)
-    return problem, make_loss(problem)
-
-
-def make_loss(problem: Problem, pairs: bool = True) -> ChainLoss:
-    corpus = local_corpus(problem.corpus, problem.n_labels, pairs)
-    return ChainLoss(corpus, problem.n_labels, Workers(1))
+    return problem, make_loss(problem, "memm")
 
 
 def bound(weight, observed, expected, slowing, l1, l2, new):
@@ -95,30 +87,7 @@ def test_the_objective_never_rises(solver, l1, l2, options):
     assert last < 0.9 * first
 
 
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.parametrize("solver", LOCAL_SOLVERS)
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.5, 0.1)])
-@pytest.mark.filterwarnings("ignore:.SCW340")
-def test_the_minimiser_is_that_of_owlqn(solver, kind, l1, l2):
-    problem, _ = local_problem()
-    trained = []
-    for make in (partial(OWLQN, window=0.0), partial(LOCAL_SOLVERS[solver], window=0.0)):
-        training = Training(
-            problem.corpus, list("abc"), make(tolerance=1e-7), l1=l1, l2=l2, kind=kind
-        )
-        for _ in range(600):
-            report = training.step()
-            if report.converged:
-                break
-        assert report.optimality <= 1e-7
-        trained.append(training)
-    expected, found = trained
-    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
-    np.testing.assert_array_equal(found.weights[0], expected.weights[0])
-    np.testing.assert_allclose(found.weights[1], expected.weights[1], atol=1e-6)
-
-
-def twin_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
+def reference_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
     """Goodman 2002, figure 2, by evaluating the whole loss for each weight."""
     working = loss.restrict(loss.all_coordinates())
     theta = theta.copy()
@@ -139,7 +108,9 @@ def test_a_sweep_equals_one_that_keeps_nothing(l1):
     solver = SCGIS()
     state = solver.start(working, penalty, theta.copy())
     solver.step(working, penalty, state)
-    np.testing.assert_allclose(state.theta, twin_sweep(problem, loss, theta, penalty), atol=1e-9)
+    np.testing.assert_allclose(
+        state.theta, reference_sweep(problem, loss, theta, penalty), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("by_test", [False, True])
@@ -162,7 +133,7 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
     # Columns of one test each.
     problem.corpus.uni_indices[:] = problem.corpus.uni_indices % 3
     problem.corpus.uni_indices.sort()
-    loss = make_loss(problem)
+    loss = make_loss(problem, "memm")
     penalty = ElasticNet(0.0, 0.01)
     working = loss.restrict(loss.all_coordinates())
     for make in LOCAL_SOLVERS.values():
@@ -189,7 +160,7 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
         problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_tests, n_bigram=0, n_values=6)
         for t in range(problem.corpus.n_tokens):
             problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
-        loss = make_loss(problem)
+        loss = make_loss(problem, "memm")
         owlqn, gis, scgis = (begin(loss, make(), penalty) for make in (OWLQN, GIS, SCGIS))
         lowest = [owlqn() for _ in range(20)][-1]
         reached = [scgis() for _ in range(10)][-1]

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.examples import Examples
+from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -16,7 +16,8 @@ from spacy_sparsecrf.training.training import Training
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
-from .test_sgd import MISSING, lattice_order, small_problem, stochastic_loss
+from .cases import working_loss
+from .test_sgd import MISSING, lattice_order, small_problem
 
 EPSILON = 1e-150
 
@@ -48,8 +49,8 @@ def test_products_equal_the_complex_step(options, limits):
     problem, _ = random_problem(81, 3, [5, 3, 4, 1], **options)
     problem.corpus.labels[0] = 0
     v = np.random.default_rng(5).normal(size=len(problem.theta))
-    working = stochastic_loss(problem, limits=limits)
-    minibatches = Examples(working)
+    working = working_loss(problem, limits=limits)
+    minibatches = ChainExamples(working)
     numbers = lattice_order(problem, working)
     # One by one, then two together.
     for members in ([0], [1], [2], [2, 0]):
@@ -66,16 +67,16 @@ def test_products_stay_finite_at_extreme_weights():
     problem, _ = random_problem(82, 3, [30], scale=60.0)
     v = np.random.default_rng(5).normal(size=len(problem.theta))
     gradient, product = np.zeros_like(v), np.zeros_like(v)
-    working = stochastic_loss(problem)
-    Examples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
+    working = working_loss(problem)
+    ChainExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
     assert np.isfinite(gradient).all()
     assert np.isfinite(product).all()
 
 
 @pytest.mark.parametrize("decay", [1.0, 0.7])
-def test_passes_equal_a_slow_twin(decay):
+def test_passes_equal_the_reference(decay):
     problem, l2 = small_problem(), 0.4
-    working, penalty = stochastic_loss(problem), ElasticNet(0.0, l2)
+    working, penalty = working_loss(problem), ElasticNet(0.0, l2)
     solver = SMD(eta0=0.2, mu=0.8, decay=decay, batch=2, seed=4)
     state = solver.start(working, penalty, problem.theta)
     theta, gains = problem.theta.copy(), np.full(len(problem.theta), 0.2)
@@ -159,36 +160,3 @@ def test_steps_that_are_too_long_are_refused(solver):
     with pytest.raises(SparseCRFError, match=f"SC338.*{type(solver).__name__}"):
         for _ in range(20):
             training.step()
-
-
-def test_without_a_meta_gain_the_gains_stay():
-    problem = small_problem()
-    working, penalty = stochastic_loss(problem), ElasticNet(0.0, 0.4)
-    solver = SMD(mu=0.0)
-    state = solver.start(working, penalty, problem.theta)
-    solver.step(working, penalty, state)
-    np.testing.assert_array_equal(state.gains, 0.1)
-
-
-def test_new_weights_have_the_first_gain():
-    problem = small_problem()
-    working, penalty = stochastic_loss(problem), ElasticNet(0.0, 0.4)
-    solver = SMD(eta0=0.3)
-    state = solver.start(working, penalty, problem.theta)
-    solver.step(working, penalty, state)
-    source = np.arange(len(state.theta))
-    source[::2] = -1
-    new = solver.remap(working, penalty, state, source, state.gradient)
-    np.testing.assert_array_equal(new.gains[::2], 0.3)
-    np.testing.assert_array_equal(new.v[::2], 0.0)
-    np.testing.assert_array_equal(new.gains[1::2], state.gains[1::2])
-    np.testing.assert_array_equal(new.v[1::2], state.v[1::2])
-
-
-def test_settings_out_of_range_are_refused_by_name():
-    for settings in ({"eta0": 0.0}, {"mu": -1.0}, {"batch": 0}):
-        with pytest.raises(SparseCRFError, match=f"SC306.*{next(iter(settings))}"):
-            SMD(**settings)
-    problem, _ = random_problem(70, 3, [4])
-    with pytest.raises(SparseCRFError, match="SC308.*SMD"):
-        Training(problem.corpus, list("abc"), SMD(), l1=0.5, l2=0.1)

@@ -12,47 +12,27 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.targets.matching import KINDS, Matches, Pair
 
+from ..golden import read_golden
+
 N_TOKENS = 8
-
-# Spans of type "A" and "B", by tokens.
-CASES = {
-    "the same": ([(0, 2, "A")], [(0, 2, "A")], (1, 1, 1, 1), (1, 1, 1, 1), [""]),
-    "label": ([(0, 2, "A")], [(0, 2, "B")], (0, 1, 1, 0), (0, 1, 1, 0), ["label"]),
-    "boundaries": ([(0, 2, "A")], [(1, 3, "A")], (0, 0, 0.5, 1), (0, 0, 0.5, 1), ["boundaries"]),
-    "both": (
-        [(0, 2, "A")],
-        [(1, 2, "B")],
-        (0, 0, 0.5, 0),
-        (0, 0, 0.5, 0),
-        ["label and boundaries"],
-    ),
-    "apart": ([(0, 2, "A")], [(2, 3, "A")], (0,) * 4, (0,) * 4, ["missed", "spurious"]),
-    "cut": (
-        [(0, 3, "A")],
-        [(0, 1, "B"), (1, 3, "A")],
-        (0, 0, 0.5, 1),
-        (0, 0, 0.5, 0.5),
-        ["boundaries", "spurious"],
-    ),
-    "joined": (
-        [(0, 2, "A"), (2, 3, "A")],
-        [(0, 3, "A")],
-        (0, 0, 0.5, 1),
-        (0, 0, 0.5, 1),
-        ["boundaries", "missed"],
-    ),
-}
+Spans = list[tuple[int, int, str]]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_kinds_of_match(case: str):
-    gold, predicted, recall, precision, faults = CASES[case]
+@pytest.mark.parametrize(
+    ("gold", "predicted", "recall", "precision", "faults"),
+    [pytest.param(*row[1:], id=row[0]) for row in read_golden(__file__, "matches.jsonl")],
+)
+def test_kinds_of_match(
+    gold: Spans, predicted: Spans, recall: list[float], precision: list[float], faults: list[str]
+):
+    """Of spans by tokens and their types "A" and "B"."""
+    gold, predicted = ([tuple(span) for span in spans] for spans in (gold, predicted))
     matches = Matches()
     pairs = matches.add(gold, predicted)
     total = matches.scores()[0]
     assert (total.label, total.n_gold, total.n_predicted) == ("", len(gold), len(predicted))
-    assert tuple(total.rates[kind].recall for kind in KINDS) == recall
-    assert tuple(total.rates[kind].precision for kind in KINDS) == precision
+    assert [total.rates[kind].recall for kind in KINDS] == recall
+    assert [total.rates[kind].precision for kind in KINDS] == precision
     assert sorted(pair.fault for pair in pairs) == sorted(faults)
     assert [span for pair in pairs if (span := pair.gold)] == gold
     assert [span for pair in pairs if (span := pair.predicted)] == predicted

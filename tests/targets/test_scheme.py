@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy.training import biluo_to_iob, iob_to_biluo
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme, Spans
+from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, LabelledSpans, Scheme
 
 from ..decoding.span_cases import SpanTriple, span_lists
 
@@ -27,7 +27,7 @@ def encode(scheme: Scheme, n_tokens: int, spans: list[SpanTriple]) -> list[str]:
     return labels
 
 
-def triples(spans: Spans) -> list[SpanTriple]:
+def triples(spans: LabelledSpans) -> list[SpanTriple]:
     names = [spans.names[i] for i in spans.types]
     return list(zip(spans.starts.tolist(), spans.ends.tolist(), names, strict=True))
 
@@ -107,13 +107,7 @@ def test_legal_sequences_are_those_that_come_back(name: str):
 
 def test_legality_of_labels_that_lack_some_of_a_type():
     legal = Scheme().legal(["B-X", "O", "U-Y"])
-    expected = [
-        [False, False, False, False],
-        [True, True, True, True],
-        [True, True, True, True],
-        [True, True, True, True],
-    ]
-    assert legal.tolist() == expected
+    assert legal.tolist() == [[False] * 4, *[[True] * 4] * 3]
 
 
 @pytest.mark.parametrize(

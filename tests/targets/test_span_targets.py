@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
@@ -33,8 +32,8 @@ def make_doc(n: int, vocab: Vocab = VOCAB) -> Doc:
     return Doc(vocab, words=[f"w{i}" for i in range(n)])
 
 
-def labels_of(target: SpanTarget, names: Sequence[str] = NAMES) -> tuple[str, ...]:
-    return target.complete(names)
+def labels_of(target: SpanTarget) -> tuple[str, ...]:
+    return target.complete(NAMES)
 
 
 def write(
@@ -216,13 +215,6 @@ def test_blocked_tokens_stay_outside_and_others_are_free():
     assert doc[1].ent_type == 0
 
 
-def test_as_with_ner_every_token_is_annotated():
-    doc = make_doc(2)
-    write(Entities(), [doc], [["O", "O"]])
-    assert [token.ent_iob for token in doc] == [2, 2]
-    assert doc.has_annotation("ENT_IOB")
-
-
 # Scores and thresholds
 
 
@@ -270,9 +262,6 @@ def test_labels_and_types():
     assert target.names_of(["B-X", "O", "U-Y", "L-X"]) == ("X", "Y")
     with pytest.raises(SparseCRFError, match=r"SC505.*'PER'.*BILUO.*B-TYPE"):
         target.check_label("PER")
-
-
-def test_a_group_needs_a_key():
     with pytest.raises(SparseCRFError, match="SC508"):
         SpanGroups("")
 
@@ -280,6 +269,11 @@ def test_a_group_needs_a_key():
 def test_writing_nothing():
     for key, _ in KINDS:
         write(both(key), [], [])
-        doc = spacy.blank("en")("")
+        doc = Doc(VOCAB)
         write(both(key), [doc], [[]])
         assert spans_of(doc, key) == []
+    # As with `ner`, every token is annotated.
+    doc = make_doc(2)
+    write(Entities(), [doc], [["O", "O"]])
+    assert [token.ent_iob for token in doc] == [2, 2]
+    assert doc.has_annotation("ENT_IOB")

@@ -12,11 +12,13 @@ from spacy.training import Example
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute, make_token_attribute
 from spacy_sparsecrf.testing import check_features, check_loss, check_solver, check_target
@@ -28,7 +30,8 @@ from ..solvers.test_solvers import ALL_SOLVERS
 SOLVERS = {name: make() for name, make in ALL_SOLVERS.items()}
 SOLVERS |= {name: solver for name, (solver, _) in STOCHASTIC.items()}
 SOLVERS |= {"perceptron": AveragedPerceptron()}
-NLP = spacy.blank("en")
+SOLVERS |= {f"sag-{sampling}": SAG(sampling=sampling) for sampling in ("uniform", "nus")}
+NLP = spacy.blank("xx")
 TAGGED = [
     Doc(NLP.vocab, words=["a", "dog", "runs"], tags=["DT", "NN", "VB"]),
     Doc(NLP.vocab, words=["it", "rains"], tags=["NN", "VB"]),
@@ -112,7 +115,7 @@ def test_features_with_a_fault(features: Any, fact: str):
 
 
 class Swapped(TokenAttribute):
-    """Writes other labels than it is told to."""
+    """Write other labels than those that are given."""
 
     def write(self, docs: Any, label_ids: Any, labels: Any, **named: Any) -> None:
         super().write(docs, label_ids, labels[::-1], **named)
@@ -164,10 +167,25 @@ class Forgetful(OWLQN):
         return replace(super().step(loss, penalty, state), passes=float(self.n_steps))
 
 
+class Drifting(OWLQN):
+    def remap(self, *given: Any) -> Any:
+        state = super().remap(*given)
+        return replace(state, theta=state.theta + 0.1)
+
+
+class Boasting(SGD):
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        super().step(loss, penalty, state)
+        state.value *= 0.9
+        return self.report(penalty, state)
+
+
 @pytest.mark.parametrize(
     ("solver", "fact"),
     [
         (Careless(), "it takes tolerance = -1.0"),
+        (Drifting(), "another working set changes its weights"),
+        (Boasting(), "it reports an objective of"),
         (Hasty(inner_iterations=1), "its minimum is .*, that of OWL-QN"),
         (Forgetful(inner_iterations=1), "threads change it"),
     ],

@@ -68,39 +68,6 @@ def test_a_killed_run_goes_on_to_the_same_weights(tmp_path, n_saved):
     np.testing.assert_array_equal(later.weights[1], whole.weights[1])
 
 
-def test_a_run_that_has_not_begun_leaves_no_file(tmp_path):
-    make_run().save(tmp_path / "run")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("options", "differing"),
-    [
-        ({"l1": 0.4}, "l1"),
-        ({"l2": 0.2}, "l2"),
-        ({"precision": "float32"}, "precision"),
-        ({"kind": "memm"}, "kind"),
-        ({"solver": OWLQN(history=3)}, "solver"),
-    ],
-)
-def test_the_run_of_other_settings_is_refused(tmp_path, options, differing):
-    run = make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
-        make_run(**options).resume(tmp_path / "run")
-
-
-def test_the_run_of_another_corpus_is_refused(tmp_path):
-    run = make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    problem, _ = random_problem(41, 4, [9, 8])
-    other = Training(problem.corpus, list("abcd"), OWLQN(inner_iterations=2), l1=0.3, l2=0.1)
-    with pytest.raises(SparseCRFError, match="SC316.*corpus.* differ"):
-        other.resume(tmp_path / "run")
-
-
 def test_files_that_are_no_checkpoint_are_refused(tmp_path):
     run = make_run()
     run.step()
@@ -146,9 +113,9 @@ LOOPS = {
     "BCD": {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}},
     "stages": {"learning": {"schedule": STAGES}},
     "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
-    "out of core": {"initialize": {"corpus_dir": "corpus"}},
+    "out of core": {"initialize": {"cache_dir": "corpus"}},
     "stream": {
-        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "on_batches": True},
+        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
         "training": {
             "eval_frequency": 3,
             "batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 30},
@@ -226,9 +193,9 @@ def test_to_go_on_nothing_is_evaluated(tmp_path, monkeypatch):
 SLOW = {"inner_iterations": 1, "tolerance": 0.0, "window": 0.0, "history": 1}
 
 
-def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.Rows]:
+def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.EvaluationLog]:
     """A run whose model was taken after each of its steps, and is saved."""
-    run, rows = make_run(OWLQN(**SLOW)), checkpoint.Rows()
+    run, rows = make_run(OWLQN(**SLOW)), checkpoint.EvaluationLog()
     for i in range(n):
         run.step()
         rows.add(run.objective)
@@ -237,7 +204,7 @@ def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.Rows]:
     return run, rows
 
 
-def resumed_rows(path: Path) -> checkpoint.Rows:
+def resumed_rows(path: Path) -> checkpoint.EvaluationLog:
     return make_run(OWLQN(**SLOW)).resume(path)
 
 

@@ -1,7 +1,8 @@
 """The regularisation path: each point is the solution that a cold run finds."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.path import (
+from spacy_sparsecrf.analysis.regularization_path import (
     begin_at_zero,
     check_l1s,
     check_solver,
@@ -22,6 +19,10 @@ from spacy_sparsecrf.training.path import (
     finish,
     follow,
 )
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_loss, random_problem
@@ -29,6 +30,9 @@ from ..solvers.test_solvers import ALL_SOLVERS, dense_weights, kind_of, make_los
 
 L2 = 0.1
 L1S = [4.0, 2.0, 0.9, 0.8, 0.3]
+NO_ROOM = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.5), (1.0, 2.0)]
+NO_L1S = [[], [1.0, 0.0], [-1.0], [float("nan")], [float("inf"), 1.0]]
+INEXACT = ["NewtonCG", "SGD", "SGDL1", "AdaGrad", "SMD", "Perceptron"]
 EXACT = [name for name in ALL_SOLVERS if name not in ("newton-cg", "oeg")]
 
 
@@ -240,25 +244,8 @@ def test_automatic_values_fall_geometrically(share: float, highest: float, n: in
     np.testing.assert_allclose(ratios, share ** (1 / n), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("highest", "lowest"), [(1.0, 1.0), (1.0, 0.0), (0.0, 0.5), (1.0, 2.0)])
-def test_no_automatic_values_without_room(highest: float, lowest: float):
-    with pytest.raises(SparseCRFError, match=r"SC704.*l1 = "):
-        falling_l1s(highest, lowest, 3)
-
-
-def test_no_path_without_points():
-    with pytest.raises(SparseCRFError, match="SC703.*not 0"):
-        falling_l1s(1.0, 0.5, 0)
-
-
 def test_given_values_are_sorted():
     assert check_l1s([0.5, 2.0, 1.0, 2.0]) == [2.0, 1.0, 0.5]
-
-
-@pytest.mark.parametrize("values", [[], [1.0, 0.0], [-1.0], [float("nan")], [float("inf"), 1.0]])
-def test_given_values_are_finite_and_positive(values: list[float]):
-    with pytest.raises(SparseCRFError, match="SC702"):
-        check_l1s(values)
 
 
 # Solvers
@@ -269,20 +256,24 @@ def test_exact_solvers_with_l1_are_accepted(name: str):
     check_solver(ALL_SOLVERS[name]())
 
 
-@pytest.mark.parametrize("name", ["NewtonCG", "SGD", "SGDL1", "AdaGrad", "SMD", "Perceptron"])
-def test_other_solvers_are_refused(name: str):
-    with pytest.raises(SparseCRFError, match="SC701"):
-        check_solver(crf_solvers.get(f"spacy_sparsecrf.{name}.v1")())
+def solver_named(name: str) -> Any:
+    return crf_solvers.get(f"spacy_sparsecrf.{name}.v1")()
 
 
-def test_a_penalty_out_of_range_is_refused():
-    with pytest.raises(SparseCRFError, match="SC303"):
-        begun(small()).change_l1(-1.0)
-
-
-def test_an_l1_below_the_first_is_refused():
-    with pytest.raises(SparseCRFError, match=r"SC322.*l1 = 0.4 is below 0.5"):
-        begun(small(), l1=0.5).change_l1(0.4)
+@pytest.mark.parametrize(
+    ("do", "message"),
+    [
+        *((partial(falling_l1s, *ends, 3), "SC704.*l1 = ") for ends in NO_ROOM),
+        (partial(falling_l1s, 1.0, 0.5, 0), "SC703.*not 0"),
+        *((partial(check_l1s, values), "SC702") for values in NO_L1S),
+        *((lambda name=name: check_solver(solver_named(name)), "SC701") for name in INEXACT),
+        (lambda: begun(small()).change_l1(-1.0), "SC303"),
+        (lambda: begun(small(), l1=0.5).change_l1(0.4), r"SC322.*l1 = 0.4 is below 0.5"),
+    ],
+)
+def test_what_is_no_path_is_refused(do: Callable[[], object], message: str):
+    with pytest.raises(SparseCRFError, match=message):
+        do()
 
 
 # The choice

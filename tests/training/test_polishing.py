@@ -5,17 +5,17 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import local_corpus
+from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.pipeline.session import Session
+from spacy_sparsecrf.pipeline.training_state import Session
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.training.run import polish
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import polish
 
 from ..reference import Problem, random_problem
 from ..solvers.in_use import SOLVERS_IN_USE
@@ -125,7 +125,7 @@ def calls(monkeypatch) -> list[tuple[int, float]]:
         seen.append((n_iterations, penalty.l2))
         return polish(loss, weights, n_iterations, penalty)
 
-    monkeypatch.setattr("spacy_sparsecrf.training.run.polish", counted)
+    monkeypatch.setattr("spacy_sparsecrf.training.working_set.polish", counted)
     return seen
 
 
@@ -145,23 +145,6 @@ def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
     training = trained(OWLQN())
     monkeypatch.setattr(ChainLoss, "restrict", None)
     assert training.model().n_active == len(training.weights[0])
-
-
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_a_run_that_goes_on_polishes_to_the_same_model(tmp_path, solver):
-    whole = trained(solver(polish_iterations=5), n_threads=1)
-    whole.model()
-    whole.save(tmp_path / "run")
-    later = Training(
-        sparse_problem().corpus, NAMES, solver(polish_iterations=5), l1=0.5, l2=1e-3, n_threads=2
-    )
-    # Neither of these may leave a trace.
-    later.step()
-    later.model()
-    later.resume(tmp_path / "run")
-    for _ in range(2):
-        assert later.model().to_bytes() == whole.model().to_bytes()
-        assert later.step() == whole.step()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])

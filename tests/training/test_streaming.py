@@ -9,7 +9,7 @@ import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.local import corpus_of_kind
+from spacy_sparsecrf.loss.per_token import corpus_of_kind
 from spacy_sparsecrf.model.coordinates import WeightNames
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers

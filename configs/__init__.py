@@ -1,0 +1,1 @@
+"""Configs that come with the package, installed as `spacy_sparsecrf.configs`."""

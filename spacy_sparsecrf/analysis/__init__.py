@@ -1,0 +1,1 @@
+"""Explain, calibrate, edit and compare trained models."""

@@ -1,0 +1,321 @@
+"""Calibration of probabilities: reliability, a temperature, thresholds by label.
+
+What is judged are predicted spans, or labels of tokens: with what probability each was predicted,
+and whether it is right. Of a calibrated component, of those with probability p a share p is right.
+The *expected calibration error* is by how much these shares differ, on average over bins.
+
+For a precision, a threshold is the least t with
+
+    (w + 1) / (n + 1) <= 1 - precision,    w of the n spans of at least probability t being wrong,
+
+or 0 if the predicted spans as a whole have that precision. The left side is the share of wrong
+spans if the data had one more, a wrong one. A new span that is exchangeable with those of the data
+is wrong with at most that probability, given that it is kept (conformal risk control, Angelopoulos
+et al. 2024, of the loss 1[kept] (1[wrong] - 1 + precision)). That t is chosen by the same data is
+not counted, which matters where they are few. For the best F_beta, a threshold is the t with the
+largest F_beta on the data.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.training import Example
+from spacy.util import minibatch
+
+from ..errors import Errors, SparseCRFError
+from ..pages.rendering import Page
+from ..pipeline.component import SparseCRFPipe
+from ..pipeline.encoding import BATCH_SIZE
+from ..pipeline.prediction import Predictions
+from ..pipeline.settings import DecodingSettings
+from ..progress import track
+from ..targets.spans import Span, SpanTarget
+from .error_analysis import one_of, spans_of
+
+N_BINS = 10
+# Temperatures that are tried, and how far from 0 and 1 probabilities are held in logarithms.
+_TRIED = 2.0 ** (np.arange(-4, 9) / 4.0)
+_LEAST = 1e-12
+
+Floats = NDArray[np.float64]
+
+
+class Bin(NamedTuple):
+    """Predictions of about one probability: the lower bound, their number, means of both."""
+
+    low: float
+    n: int
+    probability: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Bins that have predictions, and the expected calibration error."""
+
+    bins: tuple[Bin, ...]
+    error: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The threshold of a label, and its effect on the calibration data.
+
+    n_gold: gold spans; n, right: predicted spans, and the share of them that is right; value: the
+    threshold, 0 to keep all, 1 where none reaches the precision; n_kept, right_kept: of the spans
+    that it keeps.
+    """
+
+    label: str
+    n_gold: int
+    n: int
+    right: float
+    value: float
+    n_kept: int
+    right_kept: float
+
+    @property
+    def before(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 of all predicted spans."""
+        return _rates(self.n, self.right, self.n_gold)
+
+    @property
+    def after(self) -> tuple[float, float, float]:
+        """Precision, recall and F1 of the spans that the threshold keeps."""
+        return _rates(self.n_kept, self.right_kept, self.n_gold)
+
+
+def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
+    """Return precision, recall and F1. n: predicted spans; right: the share that is right."""
+    recall, total = n * right / max(1, n_gold), n + n_gold
+    return right, recall, 2.0 * n * right / max(1, total)
+
+
+@dataclass(frozen=True)
+class Calibration(Page):
+    """The result of a calibration, see above.
+
+    precision, beta: requested of the thresholds, None if not; n: predictions that were compared;
+    temperature: 1 where none helps; before, after: reliability without and with it; thresholds:
+    by label, with value 0 where neither is requested; empty for labels of tokens.
+    """
+
+    page: ClassVar[str] = "calibration.html"
+    precision: float | None
+    beta: float | None
+    n: int
+    temperature: float
+    before: Reliability
+    after: Reliability
+    thresholds: tuple[Threshold, ...]
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether thresholds were requested, of labels that have any."""
+        return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
+
+    def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
+        """Return settings with the temperature, and with the thresholds that were requested."""
+        changes: dict[str, Any] = {"temperature": self.temperature}
+        if self.has_thresholds:
+            changes["thresholds"] = {each.label: each.value for each in self.thresholds}
+        return decoding.model_copy(update=changes)
+
+
+class _Judged(NamedTuple):
+    """Predictions: labels; probabilities [n]; right [n] bool; halves [n] bool, by their Docs.
+
+    gold: the number of gold spans of each label.
+    """
+
+    labels: list[str]
+    probabilities: Floats
+    right: NDArray[np.bool_]
+    halves: NDArray[np.bool_]
+    gold: Counter[str]
+
+
+def calibrate(
+    pipe: SparseCRFPipe,
+    examples: Iterable[Example],
+    precision: float | None = None,
+    beta: float | None = None,
+) -> Calibration:
+    """Find a temperature, and thresholds on request, on gold annotation not used in training.
+
+    examples: predicted Docs as the component gets them; precision: for thresholds that reach it,
+    between 0 and 1; beta: for thresholds of the best F_beta, above 0; at most one of the two.
+    The component stays as it is; see `Calibration.decoding`.
+    RAISES: SparseCRFError where nothing is predicted, no token has a gold label, or there are
+        several chains; for a precision or beta out of range, or both.
+    """
+    pipe.check_one_chain()
+    if precision is not None and not 0.0 < precision < 1.0:
+        raise SparseCRFError(Errors.SC642.format(value=precision))
+    if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
+        raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
+    examples = list(examples)
+    plain = _judge(pipe, examples, 1.0)
+    if not plain.labels:
+        raise SparseCRFError(Errors.SC640.format(name=pipe.name))
+    temperature = 1.0 if pipe.model.kind == "graph" else _temperature(pipe, examples)
+    judged = plain if temperature == 1.0 else _judge(pipe, examples, temperature)
+    thresholds: list[Threshold] = []
+    if isinstance(pipe.target, SpanTarget):
+        names = np.array(judged.labels)
+        for label in sorted(set(judged.labels)):
+            own, n_gold = names == label, judged.gold[label]
+            given = judged.probabilities[own], judged.right[own]
+            if beta is not None:
+                found = best_threshold(*given, n_gold, beta)
+            else:
+                found = threshold_of(*given, 1.0 if precision is None else 1.0 - precision)
+            thresholds.append(Threshold(label, n_gold, *found))
+    before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
+    counts = len(plain.labels), temperature
+    return Calibration(precision, beta, *counts, before, after, tuple(thresholds))
+
+
+def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
+    """Compare probabilities [n] with shares of what is right, by bins of equal width."""
+    number = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
+    bins, error = [], 0.0
+    for i in np.unique(number):
+        p, r = probabilities[number == i], right[number == i]
+        bins.append(Bin(float(i) / N_BINS, len(p), float(p.mean()), float(r.mean())))
+        error += abs(float(p.sum() - r.sum()))
+    return Reliability(tuple(bins), error / max(1, len(probabilities)))
+
+
+def threshold_of(
+    probabilities: Floats, right: NDArray[np.bool_], most_wrong: float
+) -> tuple[int, float, float, int, float]:
+    """Find the threshold of a label for a precision, see above.
+
+    RETURNS: the fields of `Threshold` from `n` on.
+    """
+    order, last = _ranked(probabilities)
+    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
+    fits = np.flatnonzero(last & ((wrong + 1) / (n + 1) <= most_wrong))
+    if wrong[-1] <= most_wrong * n[-1]:
+        fits = n - 1
+    return _kept(probabilities[order], wrong, int(fits[-1]) + 1 if len(fits) else 0)
+
+
+def best_threshold(
+    probabilities: Floats, right: NDArray[np.bool_], n_gold: int, beta: float
+) -> tuple[int, float, float, int, float]:
+    """Find the threshold of a label with the best F_beta, the lowest of equally good ones.
+
+    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), r of the k kept spans being right.
+    RETURNS: the fields of `Threshold` from `n` on.
+    """
+    order, last = _ranked(probabilities)
+    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
+    f = np.where(last, (n - wrong) / (n + beta**2 * n_gold), -1.0)
+    return _kept(probabilities[order], wrong, int(np.flatnonzero(f == f.max())[-1]) + 1)
+
+
+def _ranked(probabilities: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the order of falling probabilities, and where a threshold may cut it: not in ties."""
+    order = np.argsort(-probabilities, kind="stable")
+    p = probabilities[order]
+    return order, np.append(p[1:] < p[:-1], True)
+
+
+def _kept(p: Floats, wrong: NDArray[np.int64], k: int) -> tuple[int, float, float, int, float]:
+    """Return the fields of `Threshold` from `n` on if the k most probable spans are kept."""
+    n, right = len(p), 1.0 - float(wrong[-1]) / len(p)
+    if k == n:
+        return n, right, 0.0, n, right
+    return n, right, float(p[k - 1]) if k else 1.0, k, 1.0 - float(wrong[k - 1]) / k if k else 1.0
+
+
+def _temperature(pipe: SparseCRFPipe, examples: Sequence[Example]) -> float:
+    """The temperature of the highest likelihood of what is right, 1 where it does not help.
+
+    It helps if that of either half of the Docs raises the likelihood of the other half.
+    """
+    losses = np.array([_losses(_judge(pipe, examples, float(t))) for t in _TRIED])
+    plain = int(np.flatnonzero(_TRIED == 1.0)[0])
+    for half in (0, 1):
+        best = int(losses[:, half].argmin())
+        if losses[best, 1 - half] >= losses[plain, 1 - half]:
+            return 1.0
+    return _lowest(np.log(_TRIED), losses.sum(axis=1))
+
+
+def _losses(judged: _Judged) -> tuple[float, float]:
+    """-log of the probability of what is right and wrong, of each half of the Docs."""
+    p = np.clip(judged.probabilities, _LEAST, 1.0 - _LEAST)
+    loss = -np.where(judged.right, np.log(p), np.log1p(-p))
+    return float(loss[judged.halves].sum()), float(loss[~judged.halves].sum())
+
+
+def _lowest(x: Floats, values: Floats) -> float:
+    """Exp of where a parabola through the lowest of values [m] and its neighbours is lowest."""
+    i = min(max(int(values.argmin()), 1), len(x) - 2)
+    a, b, _ = np.polyfit(x[i - 1 : i + 2], values[i - 1 : i + 2], 2)
+    return math.exp(-b / (2.0 * a)) if a > 0.0 else math.exp(x[int(values.argmin())])
+
+
+def _judge(pipe: SparseCRFPipe, examples: Sequence[Example], temperature: float) -> _Judged:
+    """Predict by a temperature, without thresholds, and compare with gold annotation."""
+    labels: list[str] = []
+    found: list[tuple[float, bool, bool]] = []
+    counts: Counter[str] = Counter()
+    is_even = False
+    with _predicting(pipe, temperature):
+        shown = track(examples, "Judging", "docs", len(examples))
+        for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
+            predictions = pipe.predict([example.predicted for example in batch])
+            for golden, judgements in _judgements(pipe, batch, predictions):
+                is_even = not is_even
+                counts.update(label for *_, label in golden)
+                labels += [label for label, *_ in judgements]
+                found += [(p, right, is_even) for _, p, right in judgements]
+    table = np.array(found, np.float64).reshape(-1, 3)
+    return _Judged(labels, table[:, 0], table[:, 1] > 0.0, table[:, 2] > 0.0, counts)
+
+
+@contextmanager
+def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
+    """Let a component predict by a temperature, with probabilities, and everything."""
+    before = pipe.settings
+    changes = {"scores": True, "temperature": temperature, "thresholds": {}}
+    own = before.decoding.model_copy(update=changes)
+    try:
+        pipe.predict_by(before.model_copy(update={"threshold": 0.0, "decoding": own}))
+        yield
+    finally:
+        pipe.predict_by(before)
+
+
+def _judgements(
+    pipe: SparseCRFPipe, batch: Sequence[Example], predictions: Predictions
+) -> Iterator[tuple[set[Span], list[tuple[str, float, bool]]]]:
+    """Yield the gold spans of each Doc, and label, probability and rightness of predicted ones.
+
+    Predictions on tokens without gold labels are left out.
+    """
+    assert predictions.scores is not None
+    of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
+    for example, ids, scores in zip(batch, predictions, predictions.scores, strict=True):
+        predicted = [pipe.label_data[i] for i in ids.tolist()]
+        gold = list(map(one_of, pipe.target.gold(example), predicted))
+        golden, counted = map(set, spans_of(pipe, gold, predicted))
+        if isinstance(pipe.target, SpanTarget):
+            spans = pipe.target.spans([ids], pipe.label_data).named()
+            probabilities = list(islice(of_spans, len(spans)))
+        else:
+            spans = [(t, t + 1, label) for t, label in enumerate(predicted)]
+            probabilities = scores.tolist()
+        both = zip(spans, probabilities, strict=True)
+        yield golden, [(span[2], p, span in golden) for span, p in both if span in counted]

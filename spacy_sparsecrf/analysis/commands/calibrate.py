@@ -1,0 +1,109 @@
+"""`calibrate`: reliability of probabilities, a temperature, and thresholds on request."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from spacy.language import Language
+from spacy.training import Example
+from wasabi import msg
+
+from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
+from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...model.names import escape
+from ...pages.rendering import render
+from ...pipeline.corpus_files import block_of
+from ...pipeline.settings import DecodingSettings, as_section
+from .. import calibration
+from ..calibration import Calibration, Reliability
+
+
+def calibrate(
+    model: Model,
+    data: Data,
+    component: Component = "",
+    precision: Annotated[
+        float | None, typer.Option(help="Set thresholds that reach this precision of each label")
+    ] = None,
+    best_f: Annotated[
+        float | None, typer.Option(help="Set thresholds with the best F_beta, for this beta")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Save the calibrated pipeline here")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Save the calibrated pipeline to MODEL")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page too", show_default=False)] = None,
+) -> None:
+    """Compare a component's probabilities with gold annotation; calibrate them on request.
+
+    Reports the expected calibration error, a temperature if one helps, and precision, recall and F1
+    of each label of entities and spans. --precision or --best-f also finds a threshold for each
+    label. Nothing is saved without --output or --in-place. Do not use training data.
+    """
+    with reported():
+        if output is not None and in_place:
+            raise SparseCRFError(Errors.SC645.format(output=output))
+        if in_place and not Path(model).is_dir():
+            raise SparseCRFError(Errors.SC643.format(model=model))
+        nlp, pipe = load(model, component)
+        if _is_training_data(nlp, data):
+            warn(Warnings.SCW640.format(data=data, model=model))
+        examples = read(nlp, data, "dev_corpus")
+        docs = up_to(nlp, pipe.name, (example.predicted for example in examples))
+        given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+        found = calibration.calibrate(pipe, given, precision, best_f)
+        if html is not None:
+            html.write_text(render(found, f"{pipe.name} on {data.name}"), encoding="utf8")
+        _print(found)
+        directory = Path(model) if in_place else output
+        if directory is None:
+            msg.info("Nothing was saved. --output DIR or --in-place saves the calibrated pipeline.")
+        else:
+            _save(nlp, pipe.name, found.decoding(pipe.settings.decoding), directory)
+
+
+def _is_training_data(nlp: Language, data: Path) -> bool:
+    path = block_of(nlp, "train_corpus").get("path")
+    return path is not None and Path(path).resolve() == data.resolve()
+
+
+def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:
+    """Save a pipeline with a temperature and thresholds, and say how to undo that."""
+    block = nlp.get_pipe_config(name)["decoding"]
+    before = {key: block[key] for key in ("temperature", "thresholds")}
+    thresholds = as_section(decoding.thresholds)
+    block.update(temperature=decoding.temperature, thresholds=thresholds)
+    nlp.to_disk(directory)
+    msg.good(f"Pipeline is in {directory}")
+    undo = ", ".join(f"{key} = {value}" for key, value in before.items())
+    msg.text(f"To undo: [components.{name}.decoding] {undo} in {directory / 'config.cfg'}")
+
+
+def _print(found: Calibration) -> None:
+    _print_reliability("Reliability as it is", found.before)
+    if found.temperature != 1.0:
+        _print_reliability(f"Reliability with temperature {found.temperature:.3f}", found.after)
+    columns = ["label", "gold", "predicted", "P", "R", "F"]
+    if found.has_thresholds:
+        columns += ["threshold", "kept", "P", "R", "F"]
+    rows = []
+    for each in found.thresholds:
+        row = [escape(each.label), str(each.n_gold), str(each.n), *_percent(each.before)]
+        if found.has_thresholds:
+            row += [f"{each.value:.4f}", str(each.n_kept), *_percent(each.after)]
+        rows.append(row)
+    print_table(rows, "l" + "r" * (len(columns) - 1), *columns)
+
+
+def _percent(rates: tuple[float, float, float]) -> list[str]:
+    return [f"{100 * rate:.2f}" for rate in rates]
+
+
+def _print_reliability(title: str, found: Reliability) -> None:
+    msg.divider(f"{title}: expected calibration error {found.error:.4f}")
+    rows = (
+        (f"{b.low:.1f}", str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in found.bins
+    )
+    print_table(rows, "lrrr", "from", "predicted", "probability", "right")

@@ -1,0 +1,116 @@
+"""`errors`: how well a component predicts, what it gets wrong, and why."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from spacy.training import Example
+from wasabi import msg
+
+from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
+from ...model.names import escape
+from ...pages.rendering import render
+from ...targets.matching import Rates, Score
+from ..error_analysis import Confusion, Mistake, Report, find_mistakes
+from .tables import contribution_row
+
+N_PRINTED, N_ON_PAGE = 10, 200  # mistakes explained
+N_CONFUSIONS = 15  # printed
+MOST_LABELS = 12  # of a matrix that is printed
+
+
+def errors(
+    model: Model,
+    data: Data,
+    component: Component = "",
+    label: Annotated[str, typer.Option(help="Explain errors with this label only")] = "",
+    word: Annotated[str, typer.Option(help="Explain errors with this word only")] = "",
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"Errors explained: {N_PRINTED}, or {N_ON_PAGE} on a page"),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Features for, and against, a label")] = 3,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page instead of text", show_default=False)
+    ] = None,
+) -> None:
+    """Score a component on gold annotation, and explain its errors.
+
+    Prints scores by label (of spans by strict, boundaries, partial and type match), confusions of
+    labels, and errors, the most confident first: gold, prediction, their probabilities, and the
+    features in favour of the predicted label over the gold one.
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        examples = read(nlp, data, "dev_corpus")
+        docs = up_to(nlp, pipe.name, (example.predicted for example in examples))
+        given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+        most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
+        found = find_mistakes(pipe, given, label=label, word=word, most=most)
+        if html is not None:
+            html.write_text(render(found, f"{pipe.name} on {data.name}", n), encoding="utf8")
+            msg.good(f"Page is in {html}")
+            return
+        msg.divider(f"{pipe.name} on {data}")
+        _print_scores(found)
+        _print_confusions(found)
+        for mistake in found.mistakes:
+            _print_mistake(mistake, n)
+        n_more = found.n_mistakes - len(found.mistakes)
+        if n_more:
+            msg.text(f"{n_more} more errors: raise --limit, or write a page by --html")
+
+
+def _print_scores(found: Report) -> None:
+    """Print precision, recall and F of strict match, and F of other matches."""
+    rows = ([*_counts(score), *_percents(found, score)] for score in found.scores)
+    header = ["label", "gold", "predicted", "P", "R", "F", *found.kinds[1:]]
+    print_table(rows, "l" + "r" * (len(header) - 1), *header)
+
+
+def _counts(score: Score) -> tuple[str, str, str]:
+    return escape(score.label) or "all", str(score.n_gold), str(score.n_predicted)
+
+
+def _percents(found: Report, score: Score) -> Iterator[str]:
+    strict: Rates = score.rates[found.kinds[0]]
+    others = (score.rates[kind].f for kind in found.kinds[1:])
+    for share in (strict.precision, strict.recall, strict.f, *others):
+        yield f"{100 * share:.2f}"
+
+
+def _print_confusions(found: Report) -> None:
+    names = [escape(label) or "none" for label in found.labels]
+    if len(names) <= MOST_LABELS:
+        rows = [
+            [name, *(str(found.pairs.get((gold, label), "")) for label in found.labels)]
+            for name, gold in zip(names, found.labels, strict=True)
+        ]
+        print_table(rows, "l" + "r" * len(names), "gold, below predicted", *names)
+    rows = [
+        [str(c.n), *(escape(x) or "none" for x in (c.gold, c.predicted)), c.fault, _texts(c)]
+        for c in found.confusions[:N_CONFUSIONS]
+    ]
+    print_table(rows, "rllll", "errors", "gold", "predicted", "wrong", "examples")
+
+
+def _texts(found: Confusion) -> str:
+    texts = ((escape(text), n) for text, n in found.examples)
+    return ", ".join(f"{text} ({n})" if n > 1 else text for text, n in texts)
+
+
+def _print_mistake(mistake: Mistake, n: int) -> None:
+    labels = []
+    for name, span in (("gold", mistake.gold), ("predicted", mistake.predicted)):
+        own = "none"
+        if span is not None:
+            own = f"{escape(span.label)} {span.probability:.4f}"
+            if span.end - span.start < len(mistake.words):
+                own += f" ({escape(mistake.text_of(span))})"
+        labels.append(f"{name} {own}")
+    msg.divider(f"{escape(' '.join(mistake.words))}: {', '.join(labels)}")
+    words = *mistake.before, "[", *mistake.words, "]", *mistake.after
+    msg.text(f"Doc {mistake.doc}, {mistake.fault}: {escape(' '.join(words))}")
+    rows = ((escape(text), *contribution_row(each)) for text, each in mistake.strongest(n))
+    print_table(rows, "llrrr", "at", "what", "predicted", "gold", "for")

@@ -1,0 +1,77 @@
+"""`explain`: what a model has learnt, and why tokens have their labels."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ...cli.common import Component, Model, load, print_table, reported, up_to
+from ...model.names import escape
+from ...pages.rendering import N_SHOWN, render
+from ..explanation import DocExplanation, ModelExplanation
+from .tables import before, contribution_row, signed, strongest_pairs
+
+
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Option(help="Explain the labels of this text instead")] = "",
+    component: Component = "",
+    n: Annotated[
+        int,
+        typer.Option(
+            "-n", min=1, help="Number of features, and of previous labels, for and against a label"
+        ),
+    ] = N_SHOWN,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page instead of text", show_default=False)
+    ] = None,
+) -> None:
+    """Explain a component's weights, or the labels of the tokens of a text.
+
+    With --text: each token's label and the most probable other label, their probabilities, and the
+    features and pairs of labels for and against the label, with their contribution to the
+    difference of the two scores.
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        shown: DocExplanation | ModelExplanation
+        if text:
+            [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
+            shown, title = pipe.explain_doc(doc, forced=True), pipe.name
+        else:
+            shown, title = pipe.explain(n), pipe.name
+        if html is not None:
+            html.write_text(render(shown, title, n), encoding="utf8")
+            msg.good(f"Page is in {html}")
+        elif isinstance(shown, DocExplanation):
+            _print_tokens(shown, n)
+        else:
+            _print_model(shown, pipe.name, n)
+
+
+def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
+    msg.divider(f"{name}: {explanation.n_active} weights")
+    shown = strongest_pairs(explanation.transitions, n)
+    pairs = ((before(p.previous), escape(p.label), signed(p.weight)) for p in shown)
+    print_table(pairs, "llr", "before", "label", "weight")
+    n_more = len(explanation.transitions) - len(shown)
+    if n_more:
+        msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
+    for label in explanation.labels:
+        msg.divider(f"{escape(label.label)}: {label.n_active} weights")
+        rows = (
+            (w.test, "" if w.previous is None else before(w.previous), signed(w.weight))
+            for w in label.strongest
+        )
+        print_table(rows, "llr", "test", "before", "weight")
+
+
+def _print_tokens(explanation: DocExplanation, n: int) -> None:
+    for token in explanation.tokens:
+        own = f"{escape(token.label)} {token.probability:.4f}"
+        if token.runner_up is not None:
+            own += f", not {escape(token.runner_up)} {token.runner_up_probability:.4f}"
+        msg.divider(f"{escape(token.text)}: {own}")
+        rows = map(contribution_row, token.strongest(n))
+        print_table(rows, "lrrr", "what", "label", "other", "for")

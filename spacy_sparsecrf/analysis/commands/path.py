@@ -1,0 +1,330 @@
+"""`path`: train at falling l1, and keep the model with the wanted trade-off.
+
+It writes a table of the points of the path, as JSON and Markdown, and a plot.
+"""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import srsly
+import tqdm
+import typer
+from spacy.util import load_config, logger
+from wasabi import msg
+from wasabi.printer import Printer
+
+from ...errors import Errors, SparseCRFError
+from ...progress import Task, progress
+
+if TYPE_CHECKING:
+    from ...solvers.base import StepReport
+    from ..path import PathPoint, PipelinePath
+
+Row = Mapping[str, Any]
+
+N_POINTS = 10
+WITHIN = 0.1  # points of 100
+WINDOW = 1e-3
+
+
+# The command
+
+
+class Choice(str, Enum):
+    """The model that is saved."""
+
+    best = "best"
+    smallest = "smallest"
+
+
+def path(
+    ctx: typer.Context,
+    config: Annotated[Path, typer.Argument(help="Config, as for `spacy train`", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write to")],
+    l1: Annotated[
+        str | None, typer.Option(help="Values of l1, such as 2,1,0.5; default: automatic")
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option(help=f"Length of the automatic sequence (default: {N_POINTS})")
+    ] = None,
+    choose: Annotated[
+        Choice, typer.Option(help="Save the model of the best score, or the smallest near it")
+    ] = Choice.best,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            help="With --choose smallest: how many points of 100 its score may be below the best, "
+            f"{WITHIN} if not given"
+        ),
+    ] = None,
+    window: Annotated[
+        float,
+        typer.Option(
+            help="Continue with the next l1 when an iteration lowers the objective by at most "
+            "this fraction; only the chosen model is then trained to the solver's own end. "
+            "0: all are"
+        ),
+    ] = WINDOW,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file with registered functions")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Log each iteration")] = False,
+) -> None:
+    """Train the sparse CRF of a pipeline at falling values of l1, each from the last solution.
+
+    Writes path.json, path.md, path.png (where matplotlib is installed) and the chosen pipeline,
+    model/. Settings of the config are overridden as `spacy train` does:
+    --paths.train train.spacy. The automatic sequence falls geometrically from the l1
+    with all weights zero to that of the config.
+    """
+    # spaCy's own command line takes a second to import.
+    from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+
+    if verbose:
+        logger.setLevel(logging.DEBUG)
+    try:
+        choice = _choice(choose, within)
+        if l1 is not None and points is not None:
+            raise SparseCRFError(Errors.SC711)
+        if not 0.0 <= window < 1.0:
+            raise SparseCRFError(Errors.SC713.format(window=window))
+        l1s = None if l1 is None else _numbers(l1)
+        overrides = parse_config_overrides(ctx.args)
+        import_code(code)
+        _prepare(output)
+        with show_validation_error(config):
+            loaded = load_config(config, overrides=overrides, interpolate=False)
+        msg.divider("Initializing pipeline")
+        with show_validation_error(config, hint_fill=False):
+            from ..path import PipelinePath
+
+            found = PipelinePath(loaded, l1s, N_POINTS if points is None else points)
+        msg.good("Initialized pipeline")
+        _follow(found, choice, window or None, output)
+    except SparseCRFError as error:
+        msg.fail(str(error), exits=1)
+
+
+def _choice(choose: Choice, within: float | None) -> dict[str, Any]:
+    """Return the rule of choice in words, and the allowed loss of score, of 1."""
+    if choose is Choice.best:
+        if within is not None:
+            raise SparseCRFError(Errors.SC710.format(within=within))
+        return {"rule": "the best score", "within": 0.0}
+    within = WITHIN if within is None else within
+    if not within >= 0.0:
+        raise SparseCRFError(Errors.SC710.format(within=within))
+    return {"rule": f"the smallest within {within:g} of the best score", "within": within / 100}
+
+
+def _numbers(text: str) -> list[float]:
+    """Read values of l1."""
+    try:
+        return [float(value) for value in text.split(",")]
+    except ValueError:
+        raise SparseCRFError(Errors.SC702.format(values=text)) from None
+
+
+def _prepare(output: Path) -> None:
+    """Make the output directory; refuse one in which something else is named as the model."""
+    model = output / "model"
+    if model.exists() and not (model / "meta.json").is_file():
+        raise SparseCRFError(Errors.SC708.format(path=model))
+    output.mkdir(parents=True, exist_ok=True)
+
+
+def _follow(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> None:
+    """Train, choose and save, and report progress."""
+    # Imports numba's users: not at each start of another command.
+    from ..regularization_path import choose
+
+    msg.divider("Following the path")
+    msg.info(f"All weights are zero from l1 = {found.highest:.6g} on")
+    points = _train(found, choice, window, output)
+    scores, sizes = [point.score for point in points], [point.size for point in points]
+    chosen = choose(scores, sizes, choice["within"])
+    msg.info(f"Chosen: l1 = {points[chosen].solution.l1:g}, {choice['rule']}")
+    if window is not None:
+        points[chosen] = _finish(found, points[chosen])
+    found.adopt(points[chosen])
+    found.save(output / "model")
+    record = record_of(found, points, choice, chosen)
+    write_tables(record, output)
+    drawn = draw(record, output / "path.png")
+    msg.good(f"Saved pipeline with l1 = {points[chosen].solution.l1:g}", output / "model")
+    msg.info(f"Table: {output / 'path.md'}" + (", plot: path.png" if drawn else ""))
+
+
+def _train(
+    found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
+) -> "list[PathPoint]":
+    """Train at each l1, with a row of the table for each; an interruption ends the path."""
+    points: list[PathPoint] = []
+    try:
+        with progress("Training", "iterations") as shown:
+            for point in found.points(window, partial(_tell, shown)):
+                points.append(point)
+                # Now, so that a run that is cut off leaves what it has found.
+                write_tables(record_of(found, points, choice, None), output)
+                _echo(found, point, with_header=len(points) == 1)
+    except KeyboardInterrupt:
+        if not points:
+            raise
+        msg.warn(f"Interrupted: the path ends at l1 = {points[-1].solution.l1:g}")
+    return points
+
+
+def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
+    """Train the chosen model to the end; an interruption leaves it as it is."""
+    try:
+        with progress("Training", "iterations") as shown:
+            point = found.finish(point, partial(_tell, shown))
+        _echo(found, point)
+    except KeyboardInterrupt:
+        msg.warn("Interrupted: the chosen model is saved before its training has ended")
+    return point
+
+
+def _echo(found: "PipelinePath", point: "PathPoint", with_header: bool = False) -> None:
+    """Print a row of the table."""
+    cells = cells_of(row_of(point, found.score_weights))
+    widths = [max(10, len(name)) for name in cells]
+    rows = [list(cells.values())]
+    if with_header:
+        rows = [[name.upper() for name in cells], ["-" * width for width in widths], *rows]
+    printer = Printer(no_print=True)
+    with tqdm.tqdm.external_write_mode():
+        for row in rows:
+            typer.echo(printer.row(row, widths=widths, aligns=["r"] * len(widths)))
+
+
+def _tell(shown: Task, report: "StepReport") -> None:
+    """Show an outer iteration."""
+    shown.done += 1
+    values = report.objective, report.optimality, report.n_active
+    logger.debug("objective %.6g, optimality %.3g, %d active weights", *values)
+
+
+# The table and the plot
+
+
+def record_of(
+    path: "PipelinePath", points: "Sequence[PathPoint]", choice: Row, chosen: int | None
+) -> dict[str, Any]:
+    """The path so far, in numbers and strings.
+
+    choice: how to choose; chosen: position of the chosen point, or None while there is
+    none.
+    """
+    return {
+        "component": path.name,
+        "l1_max": path.highest,
+        "l2": path.pipe.settings.l2,
+        "score_weights": path.score_weights,
+        "choice": choice,
+        "chosen": chosen,
+        "points": [row_of(point, path.score_weights) for point in points],
+    }
+
+
+def row_of(point: "PathPoint", score_weights: Row) -> dict[str, Any]:
+    """A point in numbers."""
+    solution, model = point.solution, point.model
+    return {
+        "l1": solution.l1,
+        "objective": solution.objective,
+        # None where a step was the warm start alone: it has no certificate, and JSON no infinity.
+        "optimality": solution.optimality if math.isfinite(solution.optimality) else None,
+        "converged": solution.converged,
+        "steps": solution.n_steps,
+        "passes": solution.passes,
+        "active_weights": model.n_active,
+        "active_features": len(model.unigram.keys) + len(model.bigram.keys),
+        "bytes": point.size,
+        "score": point.score,
+        "scores": {key: point.scores.get(key) for key in score_weights},
+        "seconds": round(point.seconds, 3),
+    }
+
+
+def cells_of(row: Row) -> dict[str, str]:
+    """A row of the tables, by the names of columns."""
+    return {
+        "l1": f"{row['l1']:.4g}",
+        "loss": f"{row['objective']:.2f}",
+        "weights": f"{row['active_weights']:,}",
+        "features": f"{row['active_features']:,}",
+        "kB": f"{row['bytes'] / 1000:,.1f}",
+        **{key: _score(key, value) for key, value in row["scores"].items()},
+        "score": _score("score", row["score"]),
+        "s": f"{row['seconds']:.1f}",
+    }
+
+
+def _score(key: str, value: Any) -> str:
+    """A score as spaCy's log has it: in percent, save the speed."""
+    if not isinstance(value, int | float):
+        return "-"
+    return f"{value:.0f}" if key == "speed" else f"{100 * value:.2f}"
+
+
+def write_tables(record: Row, directory: Path) -> None:
+    """Write path.json and path.md, of one point at least."""
+    srsly.write_json(directory / "path.json", record)
+    rows = [cells_of(row) for row in record["points"]]
+    lines = [
+        f"# Regularisation path of `{record['component']}`",
+        "",
+        f"All weights are zero from l1 = {record['l1_max']:.6g} on; l2 = {record['l2']:g}.",
+        "",
+        "| " + " | ".join(rows[0]) + " |",
+        "|" + "---:|" * len(rows[0]),
+    ]
+    for i, row in enumerate(rows):
+        mark = "**" if i == record["chosen"] else ""
+        lines.append("| " + " | ".join(f"{mark}{cell}{mark}" for cell in row.values()) + " |")
+    if record["chosen"] is not None:
+        chosen = record["points"][record["chosen"]]
+        lines += ["", f"Chosen ({record['choice']['rule']}): l1 = {chosen['l1']:g}, in bold."]
+    (directory / "path.md").write_text("\n".join(lines) + "\n", encoding="utf8")
+
+
+def draw(record: Row, file: Path) -> bool:
+    """Draw the score against the number of weights and the size, if matplotlib is installed.
+
+    file: with a suffix that matplotlib knows. RETURNS: whether it was drawn.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    points = record["points"]
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, key, label, unit in (
+        (panels[0], "active_weights", "weights that are not zero", 1),
+        (panels[1], "bytes", "size of the model, kB", 1000),
+    ):
+        # Without any weight a point is nowhere on a logarithmic axis.
+        drawn = [i for i, point in enumerate(points) if point[key] > 0]
+        x = [points[i][key] / unit for i in drawn]
+        y = [100 * points[i]["score"] for i in drawn]
+        axes.plot(x, y, marker="o", ms=4, lw=1.2)
+        for i, across, up in zip(drawn, x, y, strict=True):
+            l1 = f"{points[i]['l1']:.3g}"
+            axes.annotate(l1, (across, up), (4, -10), textcoords="offset points", fontsize=7)
+            if i == record["chosen"]:
+                axes.plot([across], [up], marker="o", ms=9, mfc="none", color="black")
+        axes.set(xscale="log", xlabel=label)
+        axes.grid(alpha=0.25)
+    panels[0].set_ylabel("development score, %")
+    figure.suptitle(f"{record['component']}: score and size by l1 (circled: chosen)", fontsize=10)
+    figure.savefig(file, dpi=120)
+    return True

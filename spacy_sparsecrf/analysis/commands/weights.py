@@ -1,0 +1,57 @@
+"""`dump` and `patch`: weights as text, and back."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ...cli.common import Component, Model, load, reported
+from ...cli.files import read_lines
+from ...progress import track
+
+
+def dump(
+    model: Model,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write")] = None,
+    component: Component = "",
+) -> None:
+    """Write the weights of a component as text, a weight a line.
+
+    Columns, separated by tabs: kind (u: of a label, b: of a pair of labels), test (its name, or its
+    hash if it has none), label before (# for none, * for the beginning of a sequence), label,
+    weight. `patch` reads it.
+    """
+    with reported():
+        _, pipe = load(model, component)
+        shown = track(pipe.dump(), "Writing weights", "weights", pipe.model.n_active)
+        lines = (f"{line}\n" for line in shown)
+        if output is None:
+            sys.stdout.writelines(lines)
+            return
+        with output.open("w", encoding="utf8", newline="\n") as file:
+            file.writelines(lines)
+        msg.good(f"{pipe.model.n_active} weights of {pipe.name} are in {output}")
+
+
+def patch(
+    model: Model,
+    weights: Annotated[Path, typer.Argument(help="File of lines as `dump` writes them")],
+    output: Annotated[Path, typer.Argument(help="Directory for the changed pipeline")],
+    component: Component = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove weights that no line is about")
+    ] = False,
+) -> None:
+    """Change weights of a component by lines of text, and save the pipeline.
+
+    A weight 0 removes; the last line about a weight counts. Nothing is written if a line is
+    refused. Empty lines and those that start with # are passed over.
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        lines = (line for _, line in read_lines(weights))
+        n = pipe.patch(lines, str(weights), replace=replace)
+        nlp.to_disk(output)
+        msg.good(f"{n} changes: {pipe.name} has {pipe.model.n_active} weights now, in {output}")

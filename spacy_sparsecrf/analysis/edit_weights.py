@@ -1,0 +1,198 @@
+r"""Weights as text, a weight a line, and models changed by such lines.
+
+    kind <tab> test <tab> label before <tab> label <tab> weight
+
+kind is `u` for a test conjoined with the label, `b` with the pair of labels. The test is its name
+(see `names`), or its hash as in 0x0123456789abcdef. The label before is `#` where kind is `u`, and
+`*` for the beginning of a sequence. `*0` for a label stands for the first cluster of labels. In
+labels, a tab is \t, the ends of lines \n and \r, a backslash \\ and a first asterisk \*.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors, SparseCRFError
+from ..model.model import CRFModel, WeightTable
+from ..model.names import escape, read_hash, read_test
+from .explanation import NameOf
+
+HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
+Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label before or -1, label
+
+_NO_LABEL = "#"
+_STAR = "*"
+_WEIGHT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def dump(model: CRFModel, names: NameOf) -> Iterator[str]:
+    """Write the weights, a line each without its end; those of a test follow each other."""
+    clusters = [f"{_STAR}{c}" for c in range(model.n_outcomes - len(model.labels))]
+    labels = [*map(_write_label, model.labels)]
+    for kind, table, here in (("u", model.unigram, labels + clusters), ("b", model.bigram, labels)):
+        before = [*labels, _STAR]
+        for (key, previous, label), weight in table.entries():
+            previous_text = _NO_LABEL if previous < 0 else before[previous]
+            fields = kind, names[key], previous_text, here[label], _write_weight(weight)
+            yield "\t".join(fields)
+
+
+def _write_label(label: str) -> str:
+    text = escape(label)
+    return f"\\{text}" if text.startswith(_STAR) else text
+
+
+def _write_weight(weight: np.floating) -> str:
+    """The shortest text that gives the same weight again."""
+    text = str(weight)
+    return text if weight.dtype.type(text) == weight else repr(float(weight))
+
+
+class Change(NamedTuple):
+    """One line. test: hash or name; previous: -1 for none; weight 0 removes."""
+
+    kind: str
+    test: int | str
+    previous: int
+    label: int
+    weight: np.floating
+
+
+@dataclass(frozen=True)
+class Patched:
+    """A changed model. names: of the tests that were named in the lines, by hash; n_changes:
+    number of lines.
+    """
+
+    model: CRFModel
+    names: dict[int, str]
+    n_changes: int
+
+
+class _LineReader:
+    """Reads the lines of a file. path: for messages; templates: see `patch`."""
+
+    def __init__(
+        self, model: CRFModel, path: str, templates: Mapping[str, frozenset[str]] | None
+    ) -> None:
+        labels = {_write_label(label): i for i, label in enumerate(model.labels)}
+        n = len(model.labels)
+        self._previous = {**labels, _STAR: n}
+        self._labels = {**labels, **{f"{_STAR}{i - n}": i for i in range(n, model.n_outcomes)}}
+        self._pair_labels = labels
+        self._path = path
+        self._number = 0
+        self._templates = templates
+        self._dtype = np.dtype(model.dtype).type
+        self._checked: set[tuple[str, str]] = set()
+
+    def read(self, lines: Iterable[str]) -> Iterator[Change]:
+        """Read lines; empty ones and those that start with # are passed over."""
+        for self._number, line in enumerate(lines, start=1):
+            text = line.rstrip("\r\n")
+            if text and not text.startswith("#"):
+                yield self._read(text.split("\t"))
+
+    def _read(self, fields: list[str]) -> Change:
+        if len(fields) != 5:
+            self._fail(f"it has {len(fields)} columns, not 5")
+        kind, test, previous, label, weight = fields
+        if kind not in ("u", "b"):
+            self._fail(f"kind {kind!r} is neither u nor b")
+        before = -1
+        if kind == "b":
+            before = self._find(self._previous, previous)
+        elif previous != _NO_LABEL:
+            self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
+        after = self._find(self._labels if kind == "u" else self._pair_labels, label)
+        return Change(kind, self._test(kind, test), before, after, self._weight(weight))
+
+    @property
+    def _where(self) -> dict[str, object]:
+        return {"path": self._path, "line": self._number}
+
+    def _find(self, known: Mapping[str, int], text: str) -> int:
+        if text not in known:
+            error = Errors.SC604.format(**self._where, label=text, known=", ".join(known))
+            raise SparseCRFError(error)
+        return known[text]
+
+    def _test(self, kind: str, test: str) -> int | str:
+        key = read_hash(test)
+        if key is not None or (kind, test) in self._checked:
+            return test if key is None else key
+        try:
+            named = read_test(test)
+            test.encode("utf8")  # Python's texts may have half a character.
+        except ValueError as error:
+            self._fail(f"{test!r} is neither a test nor a hash ({error})")
+        if 0 in named.values:
+            self._fail(f"{test!r} tests nothing, as 0 stands for no value")
+        if self._templates is not None and named.key not in self._templates[kind]:
+            told = {"kind": kind, "test": test, "template": named.text}
+            raise SparseCRFError(Errors.SC605.format(**self._where, **told))
+        self._checked.add((kind, test))
+        return test
+
+    def _weight(self, text: str) -> np.floating:
+        if not _WEIGHT.fullmatch(text):
+            self._fail(f"weight {text!r} is not a finite number")
+        with np.errstate(over="ignore", under="ignore"):
+            weight: np.floating = self._dtype(text)
+        if not math.isfinite(weight):
+            self._fail(f"weight {text!r} is too large to be stored")
+        return weight
+
+    def _fail(self, reason: str) -> NoReturn:
+        raise SparseCRFError(Errors.SC603.format(**self._where, reason=reason))
+
+
+def patch(
+    model: CRFModel,
+    lines: Iterable[str],
+    path: str,
+    hash_names: HashNames,
+    templates: Mapping[str, frozenset[str]] | None = None,
+    *,
+    replace: bool = False,
+) -> Patched:
+    """Change weights; the last line about a weight counts, and 0 removes it.
+
+    model: is not changed; lines: as `dump` writes them; path: of their file, for messages;
+    hash_names: hashes tests by their names; templates: keys of the component's templates or
+    patterns of kind u and b (see `NamedTest`), None where any may be named; replace: whether
+    weights that no line is about are removed.
+    RAISES: SparseCRFError that names file and line.
+    """
+    changes = [*_LineReader(model, path, templates).read(lines)]
+    named = [*dict.fromkeys(change.test for change in changes if isinstance(change.test, str))]
+    hashes: list[int] = hash_names(named).tolist()
+    keys = dict(zip(named, hashes, strict=True))
+    tables = {"u": model.unigram, "b": model.bigram}
+    weights = {kind: {} if replace else dict(table.entries()) for kind, table in tables.items()}
+    for kind, test, previous, label, weight in changes:
+        key = keys[test] if isinstance(test, str) else test
+        if weight == 0.0:
+            weights[kind].pop((key, previous, label), None)
+        else:
+            weights[kind][key, previous, label] = weight
+    unigram = _table(weights["u"], model.dtype, pairs=False)
+    bigram = _table(weights["b"], model.dtype, pairs=True)
+    others = model.kind, model.bounds, model.first
+    patched = CRFModel(model.labels, model.dtype, unigram, bigram, *others)
+    return Patched(patched, {key: name for name, key in keys.items()}, len(changes))
+
+
+def _table(weights: Weights, dtype: str, *, pairs: bool) -> WeightTable:
+    """Pack weights in the order in which training packs them."""
+    named = sorted(weights)
+    tests = np.array([key for key, _, _ in named], dtype=np.uint64)
+    labels = np.array([label for _, _, label in named], dtype=np.uint16)
+    values = np.array([weights[name] for name in named], dtype=dtype)
+    previous = np.array([before for _, before, _ in named], dtype=np.int64) if pairs else None
+    return WeightTable.of(tests, previous, labels, values)

@@ -1,0 +1,266 @@
+"""Errors of a component, and their causes: predictions compared with gold annotation."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+
+from ..errors import Errors, SparseCRFError
+from ..pages.rendering import Page
+from ..pipeline.component import SparseCRFPipe
+from ..progress import track
+from ..targets.matching import KINDS, Matches, Pair, Score
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import Span, SpanTarget
+from .explanation import Contribution, LabelledSpan, TokenExplanation
+
+BATCH_SIZE = 128  # Docs predicted at once
+N_AROUND = 8  # tokens shown before a mistake, and after it
+N_EXAMPLES = 3  # of a confusion
+
+Labels = Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A gold span and the predicted one in its place; labels of tokens are spans of one token.
+
+    doc: number of the Doc, from 0; before, words, after: texts of the tokens around both, of both,
+    and behind; gold, predicted: the spans, None where there is none; fault: "label", "boundaries",
+    "label and boundaries", "missed" or "spurious"; tokens: those that are labelled wrongly, with
+    what spoke for their predicted labels rather than the gold ones.
+    """
+
+    doc: int
+    before: tuple[str, ...]
+    words: tuple[str, ...]
+    after: tuple[str, ...]
+    gold: LabelledSpan | None
+    predicted: LabelledSpan | None
+    fault: str
+    tokens: tuple[TokenExplanation, ...]
+
+    def strongest(self, n: int) -> list[tuple[str, Contribution]]:
+        """The n contributions that spoke most for the mistake, and the n most against it.
+
+        RETURNS: each with the text of its token, descending by difference.
+        """
+        found = [(token.text, each) for token in self.tokens for each in token.contributions]
+        found.sort(key=lambda item: -item[1].difference)
+        speaking = [item for item in found if item[1].difference > 0][:n]
+        return speaking + [item for item in found if item[1].difference < 0][-n:]
+
+    @property
+    def labels(self) -> list[str]:
+        """The gold label and the predicted one."""
+        return [span.label for span in (self.gold, self.predicted) if span is not None]
+
+    def text_of(self, span: LabelledSpan) -> str:
+        """The words of one of the spans."""
+        first = min(each.start for each in (self.gold, self.predicted) if each is not None)
+        return " ".join(self.words[span.start - first : span.end - first])
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A gold label and the label predicted in its place, "" for none.
+
+    gold, predicted: labels; fault: see `Mistake`; n: how often; examples: the most frequent texts,
+    and how often each.
+    """
+
+    gold: str
+    predicted: str
+    fault: str
+    n: int
+    examples: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Report(Page):
+    """Scores and errors of a component.
+
+    kinds: of match that the scores have, "strict" alone for labels of tokens; scores: of all labels
+    (""), then of each; pairs: numbers of spans by gold and predicted label, "" for none;
+    confusions: most frequent first; mistakes: those asked for, the surest first; n_mistakes: number
+    of those that there are.
+    """
+
+    page: ClassVar[str] = "mistakes.html"
+    kinds: tuple[str, ...]
+    scores: tuple[Score, ...]
+    pairs: Mapping[tuple[str, str], int]
+    confusions: tuple[Confusion, ...]
+    mistakes: tuple[Mistake, ...]
+    n_mistakes: int
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that are gold or predicted, and last "" if any span is alone."""
+        found = {label for pair in self.pairs for label in pair}
+        return [*sorted(found - {""}), *({""} & found)]
+
+
+class _Found(NamedTuple):
+    """A mistake that is not explained yet. gold: labels of all tokens; sure: of its labels."""
+
+    doc: int
+    pair: Pair
+    sure: float
+
+
+def find_mistakes(
+    pipe: SparseCRFPipe,
+    examples: Iterable[Example],
+    *,
+    label: str = "",
+    word: str = "",
+    most: int | None = None,
+) -> Report:
+    """Compare what a component predicts with gold annotation.
+
+    examples: predicted Docs as the component gets them, with what earlier pipes set. Tokens without
+    a gold label do not count, nor do predicted spans that such tokens are in.
+    label, word: explain only mistakes with this gold or predicted label, and with this word in
+    either span, in upper or lower case; most: of them, those of which the model is surest.
+    RETURNS: what can be shown as a page, see `render`.
+    RAISES: SparseCRFError where no token has a gold label, or there are several chains.
+    """
+    pipe.check_one_chain()
+    found = _Comparison(pipe)
+    for batch in minibatch(track(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
+        found.add(batch, label, word.lower())
+    if not found.n_gold:
+        raise SparseCRFError(Errors.SC640.format(name=pipe.name))
+    chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
+    shown = track(chosen[:most], "Explaining", "mistakes", len(chosen[:most]))
+    return Report(
+        kinds=KINDS if isinstance(pipe.target, SpanTarget) else KINDS[:1],
+        scores=tuple(found.matches.scores()),
+        pairs=dict(found.matches.pairs),
+        confusions=found.confusions(),
+        mistakes=tuple(map(found.explain, shown)),
+        n_mistakes=len(chosen),
+    )
+
+
+class _Comparison:
+    """Compares batches; see `find_mistakes`.
+
+    mistakes: that were asked for; n_gold: tokens with a gold label.
+    """
+
+    def __init__(self, pipe: SparseCRFPipe) -> None:
+        self._pipe = pipe
+        self.matches = Matches()
+        self.mistakes: list[_Found] = []
+        self.n_gold = 0
+        self._n_docs = 0
+        # Of Docs with mistakes: gold and predicted labels of their tokens.
+        self._docs: dict[int, tuple[Doc, Labels, list[str]]] = {}
+        self._texts: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+
+    def add(self, batch: Sequence[Example], label: str, word: str) -> None:
+        """Compare predictions with gold labels, and keep the mistakes that are asked for."""
+        pipe, wrong = self._pipe, []
+        docs = [example.predicted for example in batch]
+        for number, (example, ids) in enumerate(zip(batch, pipe.predict(docs), strict=True)):
+            doc = example.predicted
+            predicted = [pipe.label_data[i] for i in ids.tolist()]
+            gold = list(map(one_of, pipe.target.gold(example), predicted))
+            self.n_gold += sum(map(bool, gold))
+            pairs = self.matches.add(*spans_of(pipe, gold, predicted))
+            pairs = [pair for pair in pairs if pair.gold != pair.predicted]
+            for pair in pairs:
+                start, end, _ = pair.gold or pair.predicted or (0, 0, "")
+                self._texts[(*pair.labels, pair.fault)][doc[start:end].text] += 1
+            pairs = [pair for pair in pairs if _is_asked(pair, doc, label, word)]
+            if pairs:
+                self._docs[self._n_docs + number] = doc, gold, predicted
+                wrong.append((number, ids, pairs))
+        self._n_docs += len(batch)
+        marginals = pipe.marginals([docs[number] for number, *_ in wrong], forced=True)
+        for (number, ids, pairs), p in zip(wrong, marginals, strict=True):
+            sure = p[np.arange(len(ids)), ids]
+            number += self._n_docs - len(batch)
+            self.mistakes += [_Found(number, pair, _lowest(sure, pair)) for pair in pairs]
+
+    def confusions(self) -> tuple[Confusion, ...]:
+        """All of them, most frequent first."""
+        found = [
+            Confusion(*key, texts.total(), tuple(texts.most_common(N_EXAMPLES)))
+            for key, texts in self._texts.items()
+        ]
+        return tuple(sorted(found, key=lambda each: (-each.n, each.gold, each.predicted)))
+
+    def explain(self, found: _Found) -> Mistake:
+        """Say what spoke for a mistake."""
+        doc, gold, predicted = self._docs[found.doc]
+        start, end = found.pair.extent
+        wrong = [t for t in range(start, end) if gold[t] and gold[t] != predicted[t]]
+        rivals = {t: gold[t] if gold[t] in self._pipe.label_data else None for t in wrong}
+        texts = tuple(token.text for token in doc)
+        gold_span, predicted_span = (self._labelled(doc, span) for span in found.pair)
+        return Mistake(
+            found.doc,
+            texts[max(0, start - N_AROUND) : start],
+            texts[start:end],
+            texts[end : end + N_AROUND],
+            gold_span,
+            predicted_span,
+            found.pair.fault,
+            self._pipe.explain_tokens(doc, rivals, forced=True),
+        )
+
+    def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:
+        """A span with its probability: 0 where the component does not know its label."""
+        pipe, probability = self._pipe, 0.0
+        if span is None:
+            return None
+        start, _, label = span
+        if label in pipe.labels and isinstance(pipe.target, SpanTarget):
+            probability = float(pipe.entity_probabilities(doc, [span], forced=True)[0])
+        elif label in pipe.labels:
+            probability = float(pipe.span_probabilities(doc, [(start, [label])], forced=True)[0])
+        return LabelledSpan(*span, probability)
+
+
+def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
+    """The gold label; of several the one that is predicted, or else the first."""
+    if isinstance(gold, tuple):
+        return predicted if predicted in gold else next(filter(None, gold), None)
+    return gold or None
+
+
+def spans_of(
+    pipe: SparseCRFPipe, gold: Labels, predicted: Sequence[str]
+) -> tuple[list[Span], list[Span]]:
+    """The spans that labels of a Doc's tokens tell, gold ones and predicted ones that count."""
+    if not isinstance(pipe.target, SpanTarget):
+        known = [t for t, label in enumerate(gold) if label]
+        return [(t, t + 1, gold[t] or "") for t in known], [(t, t + 1, predicted[t]) for t in known]
+    found = []
+    for labels in (gold, predicted):
+        names = tuple(dict.fromkeys(label or OUTSIDE for label in labels))
+        ids = np.array([names.index(label or OUTSIDE) for label in labels], dtype=np.int32)
+        found.append(pipe.target.spans([ids], names).named() if names else [])
+    return found[0], [span for span in found[1] if all(gold[span[0] : span[1]])]
+
+
+def _is_asked(pair: Pair, doc: Doc, label: str, word: str) -> bool:
+    """Return whether a mistake has a label, and a word, in lower case."""
+    start, end = pair.extent
+    has_word = not word or word in (token.lower_ for token in doc[start:end])
+    return has_word and (not label or label in pair.labels)
+
+
+def _lowest(sure: NDArray[np.float64], pair: Pair) -> float:
+    """Return the lowest probability of the labels of a mistake's tokens."""
+    start, end = pair.extent
+    return float(sure[start:end].min())

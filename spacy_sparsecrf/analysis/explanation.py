@@ -1,0 +1,381 @@
+"""Explanations by weights: of a model's labels, and of the labels of tokens."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import Observations
+from ..corpus.numbering import find_keys
+from ..model.model import CRFModel, WeightTable
+from ..model.names import ALWAYS, escape
+from ..pages.rendering import Page
+
+BOUNDARY = ""  # stands for the label before a sequence's first
+START = "(start)"  # what it is called
+
+Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
+Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
+
+
+class NameOf(Protocol):
+    """Tells the names of tests by their hashes."""
+
+    def __getitem__(self, key: int, /) -> str:
+        """The name of a test, or its hash as a text."""
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The weight of a pair of labels, whatever is observed.
+
+    previous: the label before, "" at the beginning of a sequence; label; weight.
+    """
+
+    previous: str
+    label: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class TestWeight:
+    """The weight of a test with a label, or with a pair of labels.
+
+    test: name, or hash; previous: the label before, "" at the beginning of a sequence, None where
+    the test is conjoined with the label alone; label; weight.
+    """
+
+    test: str
+    previous: str | None
+    label: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class LabelExplanation:
+    """The strongest tests of a label.
+
+    label: or cluster of labels; supporting: weights > 0, descending; opposing: weights < 0,
+    ascending; n_active: number of all its weights, without transitions.
+    """
+
+    label: str
+    supporting: tuple[TestWeight, ...]
+    opposing: tuple[TestWeight, ...]
+    n_active: int
+
+    @property
+    def strongest(self) -> tuple[TestWeight, ...]:
+        """All of them, descending."""
+        return (*self.supporting, *reversed(self.opposing))
+
+
+@dataclass(frozen=True)
+class ModelExplanation(Page):
+    """Explanation of a model.
+
+    transitions: descending by weight; labels: in the model's order, then clusters of labels;
+    n_active: number of weights.
+    """
+
+    page: ClassVar[str] = "model.html"
+    transitions: tuple[Transition, ...]
+    labels: tuple[LabelExplanation, ...]
+    n_active: int
+
+    @property
+    def weights(self) -> dict[tuple[str, str], float]:
+        """Weights of transitions by the label before and the label."""
+        return {(pair.previous, pair.label): pair.weight for pair in self.transitions}
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Contribution of a feature, or of a transition, to the score of a token's label.
+
+    kind: "test" (of the token, with its label), "in" (with the pair of it and the label before) or
+    "out" (with the pair of it and the label behind); test: name, or hash; previous, label: the
+    pair, None and the label for "test"; weight: added to the score of the label (of a real-valued
+    feature, weight times value); rival: added to that of the runner-up in its place, 0 where there
+    is none. Where labels before, too, are compared to given ones, the pair in its place is of both.
+    """
+
+    kind: str
+    test: str
+    previous: str | None
+    label: str
+    weight: float
+    rival: float
+
+    @property
+    def difference(self) -> float:
+        """Evidence for the label and against the runner-up."""
+        return self.weight - self.rival
+
+    @property
+    def name(self) -> str:
+        """The test, and the pair of labels that it is conjoined with."""
+        if self.previous is None:
+            return self.test
+        pair = f"{escape(self.previous) or START} -> {escape(self.label)}"
+        return pair if self.test == ALWAYS else f"{pair} {self.test}"
+
+
+@dataclass(frozen=True)
+class TokenExplanation:
+    """Why a token has its label.
+
+    text; label and its probability given the whole sequence; runner_up and its probability: the
+    label that it is compared to, mostly the most probable other one, None and 0 where no other is
+    possible; contributions: descending by difference. In a chain the differences sum to the gap
+    between the scores of the sequence's labels with the label and with the runner-up in its place.
+    """
+
+    text: str
+    label: str
+    probability: float
+    runner_up: str | None
+    runner_up_probability: float
+    contributions: tuple[Contribution, ...]
+
+    @property
+    def supporting(self) -> tuple[Contribution, ...]:
+        """Contributions in favour of the label, strongest first."""
+        return tuple(c for c in self.contributions if c.difference > 0)
+
+    @property
+    def opposing(self) -> tuple[Contribution, ...]:
+        """Contributions in favour of the runner-up, strongest first."""
+        return tuple(c for c in reversed(self.contributions) if c.difference < 0)
+
+    def strongest(self, n: int) -> tuple[Contribution, ...]:
+        """The n contributions that speak most for the label, and the n most against it."""
+        return (*self.supporting[:n], *reversed(self.opposing[:n]))
+
+
+@dataclass(frozen=True)
+class LabelledSpan:
+    """A span that labels of tokens tell.
+
+    start, end: its first token, and the one after the last; label; probability.
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class DocExplanation(Page):
+    """Why the tokens of a Doc have their labels.
+
+    spans: which the labels tell, ascending; None where labels are those of tokens.
+    """
+
+    page: ClassVar[str] = "doc.html"
+    tokens: tuple[TokenExplanation, ...]
+    spans: tuple[LabelledSpan, ...] | None = None
+
+    def parts(self) -> Iterator[tuple[LabelledSpan | None, range]]:
+        """Spans with the positions of their tokens, and between them each token that is in none."""
+        end = 0
+        for span in self.spans or ():
+            yield from ((None, range(t, t + 1)) for t in range(end, span.start))
+            end = span.end
+            yield span, range(span.start, end)
+        yield from ((None, range(t, t + 1)) for t in range(end, len(self.tokens)))
+
+
+def outcome_names(model: CRFModel) -> list[str]:
+    """Names of labels, and of clusters of them by their first and last label."""
+    bounds = zip(model.bounds[:-1], model.bounds[1:], strict=True)
+    clusters = [f"{model.labels[first]} .. {model.labels[last - 1]}" for first, last in bounds]
+    return [*model.labels, *clusters]
+
+
+def explain_model(
+    model: CRFModel, names: NameOf, always: Collection[int], n: int
+) -> ModelExplanation:
+    """Explain a model.
+
+    names: of tests; always: hashes of the tests that read nothing; n: number of tests for, and
+    against, each label.
+    """
+    before = [*model.labels, BOUNDARY]
+    transitions: defaultdict[tuple[int, int], float] = defaultdict(float)
+    weights: list[list[tuple[float, int, str | None]]] = [[] for _ in range(model.n_outcomes)]
+    for (key, previous, label), weight in model.bigram.entries():
+        if key in always:
+            transitions[previous, label] += float(weight)
+        else:
+            weights[label].append((float(weight), key, before[previous]))
+    for (key, _, label), weight in model.unigram.entries():
+        weights[label].append((float(weight), key, None))
+    labels = [
+        _explain_label(label, of_label, names, n)
+        for label, of_label in zip(outcome_names(model), weights, strict=True)
+    ]
+    pairs = [Transition(before[a], model.labels[b], w) for (a, b), w in transitions.items()]
+    pairs.sort(key=lambda t: (-t.weight, t.previous, t.label))
+    return ModelExplanation(tuple(pairs), tuple(labels), model.n_active)
+
+
+def _explain_label(
+    label: str, weights: list[tuple[float, int, str | None]], names: NameOf, n: int
+) -> LabelExplanation:
+    """Find the strongest of a label's weights: value, hash and label before."""
+    ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
+    supporting, opposing = (
+        tuple(
+            TestWeight(names[key], before, label, weight)
+            for weight, key, before in strongest
+            if weight * sign > 0
+        )
+        for strongest, sign in ((ascending[::-1][:n], 1), (ascending[:n], -1))
+    )
+    return LabelExplanation(label, supporting, opposing, len(weights))
+
+
+class _TestWeights:
+    """The weights of tests, looked up for the tests of a batch of tokens."""
+
+    def __init__(self, table: WeightTable, hashes: NDArray[np.uint64]) -> None:
+        self._table = table
+        self._hashes = hashes
+        self._found = find_keys(table.keys, hashes.ravel()).reshape(hashes.shape)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def at(self, t: int) -> Iterator[tuple[int, Pairs]]:
+        """The tests of token t that have weights: hash, and weights."""
+        table = self._table
+        for key, row in zip(self._hashes[t].tolist(), self._found[t].tolist(), strict=True):
+            if row < 0:
+                continue
+            own = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
+            labels = table.labels[own].tolist()
+            previous = table.previous[own].tolist() or [-1] * len(labels)
+            pairs = zip(previous, labels, strict=True)
+            yield key, dict(zip(pairs, table.values[own].tolist(), strict=True))
+
+
+class _Explainer:
+    """Explains tokens of a batch of sequences; the arguments are those of `explain_tokens`."""
+
+    def __init__(
+        self,
+        model: CRFModel,
+        observations: Observations,
+        labels: NDArray[np.int32],
+        names: NameOf,
+        rivals: Mapping[int, int],
+    ) -> None:
+        self._names = names
+        self._before = [*model.labels, BOUNDARY]
+        self._outcomes = outcome_names(model)
+        bounds = np.array(model.bounds, dtype=np.int64)
+        sizes = bounds[1:] - bounds[:-1]
+        self._cluster = np.repeat(np.arange(len(model.labels), model.n_outcomes), sizes)
+        self._unigram = _TestWeights(model.unigram, observations.unigram_hashes)
+        self._valued = _TestWeights(model.unigram, observations.value_keys[:, None])
+        self._values = observations.values
+        has_pairs = model.kind != "maxent"
+        bigram = observations.bigram_hashes
+        self._bigram = _TestWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
+        # The label before a sequence is that of the start; -1 behind its last token.
+        self._chosen = labels.tolist()
+        self._rivals = rivals
+        firsts = observations.offsets[:-1][np.diff(observations.offsets) > 0]
+        before = np.concatenate(([-1], labels))[:-1] if len(labels) else labels
+        before[firsts] = len(model.labels)
+        self._previous = before.tolist()
+        lasts = set((observations.offsets[1:] - 1).tolist())
+        self._is_last = [t in lasts for t in range(len(labels))]
+
+    def contributions(self, t: int, rival: int | None) -> list[Contribution]:
+        """Contributions to the label of token t, descending; rival: another label."""
+        label, previous = self._chosen[t], self._previous[t]
+        found = [*self._tests(t, label, rival)]
+        before = previous
+        if self._before[previous] != BOUNDARY:
+            given = self._rivals.get(t - 1, -1)
+            before = given if given >= 0 else previous
+        for key, weights in self._bigram.at(t):
+            pair = (previous, label)
+            found.append(self._pair("in", key, weights, pair, (before, rival)))
+        # If the next label is compared too, the pair is reported there.
+        if not self._is_last[t] and self._rivals.get(t + 1, -1) < 0:
+            after = self._chosen[t + 1]
+            for key, weights in self._bigram.at(t + 1):
+                found.append(self._pair("out", key, weights, (label, after), (rival, after)))
+        found = [c for c in found if c.weight or c.rival]
+        return sorted(found, key=lambda c: (-c.difference, c.kind, c.test, c.label))
+
+    def _tests(self, t: int, label: int, rival: int | None) -> Iterator[Contribution]:
+        tests = [(key, weights, 1.0) for key, weights in self._unigram.at(t)]
+        for column in range(len(self._valued)):
+            x = float(self._values[t, column])
+            tests += [(key, weights, x) for key, weights in self._valued.at(column)]
+        for key, weights, x in tests:
+            for own, other in self._outcome_pairs(label, rival):
+                values = (0.0 if y is None else x * weights.get((-1, y), 0.0) for y in (own, other))
+                yield Contribution("test", self._names[key], None, self._outcomes[own], *values)
+
+    def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
+        """The label and the rival, and with clusters of labels those that they are in."""
+        yield label, rival
+        if len(self._cluster):
+            yield int(self._cluster[label]), None if rival is None else int(self._cluster[rival])
+
+    def _pair(
+        self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
+    ) -> Contribution:
+        """Contribution of a feature with a pair of labels, compared to the pair of the rivals."""
+        before, label = other
+        rival = 0.0 if before is None or label is None else weights.get((before, label), 0.0)
+        names = self._before[pair[0]], self._before[pair[1]]
+        return Contribution(kind, self._names[key], *names, weights.get(pair, 0.0), rival)
+
+
+def explain_tokens(
+    model: CRFModel,
+    observations: Observations,
+    labels: NDArray[np.int32],
+    marginals: NDArray[np.float64],
+    texts: Sequence[str],
+    names: NameOf,
+    rivals: Mapping[int, int],
+) -> Iterator[TokenExplanation]:
+    """Explain the labels of tokens.
+
+    observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], their probabilities;
+    texts: N texts of tokens; names: of tests; rivals: by position of a token to explain the id of
+    a label to compare its own to, -1 for the most probable other one. In a chain the differences at
+    tokens in a row that have rivals sum to the gap between the scores with all of the labels and
+    with all of the rivals.
+    """
+    explainer = _Explainer(model, observations, labels, names, rivals)
+    for t, given in rivals.items():
+        label, rival = int(labels[t]), given if given >= 0 else None
+        if rival is None:
+            others = marginals[t].copy()
+            others[label] = -1.0
+            rival = int(others.argmax()) if others.max() > 0.0 else None
+        own = texts[t], model.labels[label], float(marginals[t, label])
+        other: tuple[str | None, float] = None, 0.0
+        if rival is not None:
+            other = model.labels[rival], float(marginals[t, rival])
+        yield TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival)))
+
+
+def explain_doc(
+    tokens: tuple[TokenExplanation, ...], spans: Iterable[tuple[int, int, str, float]] | None
+) -> DocExplanation:
+    """Explain a Doc by its tokens, and by the spans that `LabelledSpan` has as tuples."""
+    found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
+    return DocExplanation(tokens, found)

@@ -1,0 +1,173 @@
+"""The regularisation path of the sparse CRF in a pipeline: models, their scores and sizes."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from confection import Config
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import (
+    create_before_to_disk_callback,
+    create_evaluation_callback,
+    update_meta,
+)
+from spacy.util import get_sourced_components, load_model_from_config, registry, resolve_dot_names
+
+from ..atomic_write import replace_folder
+from ..errors import Errors, SparseCRFError
+from ..pipeline.batchers import learners
+from ..pipeline.component import SparseCRFPipe
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..model.model import CRFModel
+    from ..solvers.base import StepReport
+    from .regularization_path import Solution
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """A model of the path.
+
+    solution: where training ended; model: what it learnt; size: bytes of the saved model;
+    score: the development scores, weighted by [training.score_weights]; scores: of the pipeline,
+    by name; seconds: that training took since the point before, wall time; weights: of the
+    training run, see `Training.weights`.
+    """
+
+    solution: "Solution"
+    model: "CRFModel"
+    size: int
+    score: float
+    scores: dict[str, Any]
+    seconds: float
+    weights: "tuple[NDArray[np.int64], NDArray[np.float64]]"
+
+
+class PipelinePath:
+    """An initialized pipeline, whose sparse CRF follows the regularisation path.
+
+    config: of `spacy train`, not interpolated; l1s: where to stop, see `path.check_l1s`, or None
+    for n_points from where all weights are zero down to the l1 of the config.
+    RAISES: SparseCRFError for a pipeline in which there is not just one sparse CRF to train, a
+    solver without exact solutions at each l1, or what `initialize` of the component refuses.
+    """
+
+    def __init__(self, config: Config, l1s: Sequence[float] | None, n_points: int) -> None:
+        from .regularization_path import begin_at_zero, check_l1s, falling_l1s
+
+        l1s = None if l1s is None else check_l1s(l1s)
+        self.name = _check(load_model_from_config(config, auto_fill=True), config)
+        if l1s is not None:
+            config = Config(config).copy()
+            # Tests are left out that cannot have weights at the least.
+            config["components"][self.name]["l1"] = l1s[-1]
+        self.nlp = init_nlp(config)
+        self.pipe = cast(SparseCRFPipe, self.nlp.get_pipe(self.name))
+        self._training = self.pipe.training_run()
+        self.highest = self._training.largest_gradient()
+        if l1s is None:
+            l1s = falling_l1s(self.highest, self.pipe.settings.l1, n_points)
+            begin_at_zero(self._training)
+        self.l1s = l1s
+        resolved = self.nlp.config.interpolate()
+        self._settings: dict[str, Any] = registry.resolve(
+            resolved["training"], schema=ConfigSchemaTraining
+        )
+        (self._dev,) = resolve_dot_names(resolved, [self._settings["dev_corpus"]])
+        weights: dict[str, float | None] = self._settings["score_weights"]
+        self.score_weights = {key: value for key, value in weights.items() if value is not None}
+
+    def points(
+        self, window: float | None = None, on_step: "Callable[[StepReport], None] | None" = None
+    ) -> Iterator[PathPoint]:
+        """Train and evaluate at each l1; [training] max_steps holds for each.
+
+        window: see `path.follow`; on_step: told of each outer iteration.
+        RAISES: SparseCRFError where no score is one of the score weights, and as `path.follow`.
+        """
+        from .regularization_path import follow
+
+        start = time.perf_counter()
+        max_steps = self._settings["max_steps"]
+        for solution in follow(self._training, self.l1s, max_steps, window, on_step):
+            yield self._reached(solution, time.perf_counter() - start)
+            start = time.perf_counter()
+
+    def finish(
+        self, point: PathPoint, on_step: "Callable[[StepReport], None] | None" = None
+    ) -> PathPoint:
+        """Train from a point to the solver's own end, and evaluate, if it has not got there."""
+        from .regularization_path import finish
+
+        solution = point.solution
+        if solution.converged:
+            return point
+        start, max_steps = time.perf_counter(), self._settings["max_steps"]
+        end = finish(self._training, solution.l1, point.weights, max_steps, on_step)
+        n_steps, passes = solution.n_steps + end.n_steps, solution.passes + end.passes
+        end = replace(end, n_steps=n_steps, passes=passes)
+        return self._reached(end, point.seconds + time.perf_counter() - start)
+
+    def _reached(self, solution: "Solution", seconds: float) -> PathPoint:
+        """Evaluate the model that training has now."""
+        model = self.pipe.model = self._training.model()
+        score, scores = self._evaluate()
+        size = len(model.to_bytes())
+        return PathPoint(solution, model, size, score, scores, seconds, self._training.weights)
+
+    def _evaluate(self) -> tuple[float, dict[str, Any]]:
+        """The weighted score of the development corpus, as `spacy train` has it, and all scores."""
+        # Anew at each point: what it returns forgets the weights of scores that were missing once.
+        evaluate = create_evaluation_callback(self.nlp, self._dev, self.score_weights)
+        score, scores = evaluate()
+        if not any(scores.get(key) is not None for key, w in self.score_weights.items() if w):
+            weights = ", ".join(self.score_weights) or "{}"
+            raise SparseCRFError(Errors.SC709.format(weights=weights, known=", ".join(scores)))
+        return float(score), scores
+
+    def adopt(self, point: PathPoint) -> None:
+        """End training; the pipeline has the model of a point, the config its l1."""
+        self.pipe.end_training(point.model, point.solution.l1)
+        self.nlp.get_pipe_config(self.name)["l1"] = point.solution.l1
+        losses = {self.name: point.solution.objective}
+        update_meta(self._settings, self.nlp, {"other_scores": point.scores, "losses": losses})
+
+    def save(self, path: Path) -> None:
+        """Write the pipeline to a directory; an earlier one there is kept until that is done."""
+        modified = create_before_to_disk_callback(self._settings["before_to_disk"])(self.nlp)
+        fresh = path.with_name(f"{path.name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        modified.to_disk(fresh)
+        replace_folder(fresh, path)
+
+
+def _check(nlp: Language, config: Config) -> str:
+    """Find the sparse CRF to train, in a pipeline that is not initialized.
+
+    RAISES: SparseCRFError for a pipeline or a solver without a path.
+    """
+    from .regularization_path import check_solver
+
+    learning = learners(nlp, get_sourced_components(config))
+    crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRFPipe)}
+    if len(crfs) != 1:
+        found = ", ".join(crfs) or "none"
+        raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, n=len(crfs), names=found))
+    ((name, crf),) = crfs.items()
+    others = [other for other in learning if other != name]
+    if others:
+        raise SparseCRFError(Errors.SC707.format(name=name, others=", ".join(others)))
+    check_solver(crf.solver)
+    block = nlp.config.interpolate()["initialize"]["components"].get(name, {})
+    checkpoint = block.get("checkpoint")
+    if checkpoint is not None:
+        raise SparseCRFError(Errors.SC712.format(name=name, path=checkpoint))
+    return name

@@ -1,0 +1,45 @@
+"""Files that commands read: lines of text, which may be compressed, and Docs."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from ..errors import Errors, SparseCRFError
+
+BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file, numbered from 1, without their ends.
+
+    path: compressed by gzip if it ends in .gz. Lines end with LF, or CR and LF; a byte-order mark
+    is passed over.
+    RAISES: SparseCRFError where the file is not UTF-8 or cannot be decompressed.
+    """
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
+                yield number, text.removeprefix(BOM) if number == 1 else text
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
+
+
+def _decode(path: Path, number: int, line: bytes) -> str:
+    try:
+        return line.decode("utf8")
+    except UnicodeDecodeError as error:
+        message = Errors.SC610.format(path=path, line=number, reason=error.reason)
+        raise SparseCRFError(message) from error
+
+
+def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Read the Docs of a .spacy file. RAISES: SparseCRFError if it is none."""
+    try:
+        yield from DocBin().from_disk(path).get_docs(vocab)
+    except (zlib.error, ValueError, KeyError, TypeError, IndexError) as error:
+        raise SparseCRFError(Errors.SC621.format(path=path, reason=error)) from error

@@ -1,1 +1,0 @@
-"""Training that is shared among processes: who asks whom for what."""

@@ -1,1 +1,0 @@
-"""Annotated text in columns <-> spaCy Docs; a file a format."""

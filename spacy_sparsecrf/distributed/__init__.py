@@ -1,0 +1,1 @@
+"""Train on a corpus that is partitioned among workers."""

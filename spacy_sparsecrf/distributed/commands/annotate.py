@@ -1,0 +1,135 @@
+"""`annotate`: many files by a pipeline, in processes or on a cluster."""
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from spacy.tokens import Doc, DocBin
+from wasabi import msg
+
+from ...atomic_write import write_files
+from ...cli.common import Model, reported
+from ...cli.files import unpack
+from ...errors import Errors, SparseCRFError
+from ...parallel import LocalWorkerPool, WorkerPool
+from ..ray_engine import Ray
+
+SPACY, TEXT = ".spacy", ".txt"
+_SETTING = "--output"
+
+
+class Annotator:
+    """A pipeline that annotates files. model: saved, or the name of an installed one.
+
+    n_process: processes that share the Docs of a file.
+    """
+
+    def __init__(self, model: str, n_process: int = 1) -> None:
+        self._nlp = spacy.load(model)
+        self._n_process = n_process
+
+    def annotate(self, source: Path, folder: Path) -> int:
+        """Annotate the Docs of a file, and write them to one of the same name in a folder.
+
+        It is written whole or not at all. RETURNS: how many Docs.
+        RAISES: SparseCRFError where it cannot be read or written.
+        """
+        found = DocBin(store_user_data=True)
+        for doc in self._nlp.pipe(self._read(source), n_process=self._n_process):
+            found.add(doc)
+        write_files(folder, {target_of(source): found.to_bytes()}, _SETTING)
+        return len(found)
+
+    def _read(self, source: Path) -> Iterator[str | Doc]:
+        """The Docs of a .spacy file, or the lines of a text that are not empty."""
+        if source.suffix == SPACY:
+            yield from unpack(source, self._nlp.vocab)
+            return
+        with source.open(encoding="utf8") as lines:
+            yield from filter(None, map(str.strip, lines))
+
+
+def target_of(source: Path) -> str:
+    """The name of the file that has the annotated Docs."""
+    return source.stem + SPACY
+
+
+def find_files(sources: list[Path]) -> list[Path]:
+    """The files of paths, those of folders sorted.
+
+    RAISES: SparseCRFError for another kind of file, and for two of the same name.
+    """
+    found: list[Path] = []
+    for source in sources:
+        own = [each for each in sorted(source.glob("*")) if each.suffix in (SPACY, TEXT)]
+        found += own if source.is_dir() else [source]
+    names: dict[str, Path] = {}
+    for path in found:
+        if path.suffix not in (SPACY, TEXT):
+            raise SparseCRFError(Errors.SC920.format(path=path))
+        other = names.setdefault(target_of(path), path)
+        if other is not path:
+            raise SparseCRFError(Errors.SC921.format(path=path, other=other))
+    return found
+
+
+class Means(str, Enum):
+    """By what files are annotated."""
+
+    processes = "processes"
+    ray = "ray"
+
+
+def annotate(
+    model: Model,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help=".spacy files, .txt files with a Doc a line, or folders", exists=True),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the annotated files")],
+    means: Annotated[
+        Means, typer.Option("--engine", help="Processes, or a Ray cluster")
+    ] = Means.processes,
+    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="Number of them")] = 1,
+    address: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster (default: start one)")
+    ] = None,
+) -> None:
+    """Annotate files of Docs by a pipeline, into .spacy files of the same names.
+
+    Existing files are skipped, so that the same command resumes an interrupted run. Processes share
+    the Docs of a file; workers of a cluster have a file each.
+    """
+    with reported():
+        files = find_files(sources)
+        todo = [path for path in files if not (output / target_of(path)).exists()]
+        if len(todo) < len(files):
+            msg.info(f"{len(files) - len(todo)} files are in {output} already")
+        if todo:
+            pool = _pool(means, model, workers, address)
+            try:
+                _annotate(pool, todo, output)
+            finally:
+                pool.close()
+        msg.good(f"{len(files)} files are in {output}")
+
+
+def _pool(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
+    path = Path(model)
+    model = str(path.absolute()) if path.exists() else model
+    if means is Means.processes:
+        return LocalWorkerPool(1, partial(Annotator, model, workers))
+    return Ray(num_workers=workers, address=address).pool(partial(Annotator, model))
+
+
+def _annotate(pool: WorkerPool, todo: list[Path], output: Path) -> None:
+    """Annotate files, as many at once as there are workers."""
+    for first in range(0, len(todo), len(pool)):
+        own = todo[first : first + len(pool)]
+        counts = pool.ask("annotate", [(path.absolute(), output.absolute()) for path in own])
+        for path, n_docs in zip(own, counts, strict=True):
+            msg.text(f"{path}: {n_docs} docs")

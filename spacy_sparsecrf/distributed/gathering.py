@@ -1,0 +1,177 @@
+"""Reading of a corpus by the workers of a pool, and merging of their indices."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens.underscore import Underscore
+
+from ..corpus.index import Index, Tests, build_index, merged_rows, merged_tests, without_sequences
+from ..corpus.numbering import Hashes, Ints, Longs
+from ..errors import Errors, SparseCRFError
+from ..features.coverage import Coverage
+from ..features.naming import NameRecord
+from ..loss.tree import count_leaves, cut_leaves
+from ..parallel import WorkerPool, cut
+from ..pipeline.annotating import annotating
+from ..pipeline.batchers import is_online
+from ..pipeline.corpus_files import reader_block, shard_files
+from ..pipeline.encoding import EncodedExamples, Job
+from ..pipeline.settings import LearningSettings, Setup
+from ..progress import progress
+from .training import BEGINNING, TrainingPartition
+from .worker import Brief, EncodingPlan, Survey, Worker
+
+# Tests of all workers whose hashes are merged at once.
+_MERGED = 1 << 24
+# Tokens of a shard, at most, on average: few shards cost less.
+_SHARD_TOKENS = 1 << 17
+# Needs of solvers that a corpus in parts does not meet.
+_NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
+# Settings of the block `learning` that need the whole corpus.
+_UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
+
+
+class Gathered(EncodedExamples):
+    """A corpus that workers have read; here it has the index, and no sequence."""
+
+    def record_of(self, own: Any) -> Any:
+        """Return the source of feature names: the workers."""
+        return self
+
+    def names(self, keys: Hashes) -> dict[int, str]:
+        """The names of tests, by hash; see `NameRecord`."""
+        assert isinstance(self.partition, TrainingPartition)
+        found = self.partition.ask("names", keys)
+        return {key: name for each in found for key, name in each.items()}
+
+
+def divide(
+    job: Job, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
+) -> EncodedExamples:
+    """Let the workers of a pool read and keep the files of a corpus.
+
+    n_threads: of each worker; pool_of: creates a pool by a factory of its workers.
+    RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
+        examples that cannot be read.
+    """
+    check_divisible(job)
+    nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
+    block = reader_block(setup.name, nlp)
+    files = shard_files(setup.name, job.shards, block)
+    own = setup.settings.model_copy(update={"n_threads": n_threads})
+    assert nlp is not None
+    brief = Brief(
+        language=type(nlp),
+        vocab=nlp.vocab,
+        tokenizer=nlp.tokenizer,
+        setup=setup._replace(settings=own),
+        block=block,
+        files=[file.absolute() for file in files],
+        labels=label_ids.names,
+        fixed=label_ids.is_fixed,
+        extensions=Underscore.get_state(),
+        named=isinstance(job.read, NameRecord),
+    )
+    sizes = np.array([file.stat().st_size for file in files], np.int64)
+    return gather(pool_of(partial(Worker, brief)), setup, sizes, job.coverage)
+
+
+def check_divisible(job: Job) -> None:
+    """Check that the corpus may be in parts.
+
+    RAISES: SparseCRFError that names the setting.
+    """
+    setup = job.setup
+    learning, defaults = setup.settings.learning, LearningSettings()
+    block = f"components.{setup.name}"
+    lacking = set() if setup.solver.divisible else _NEEDS_ALL & setup.solver.requires
+    wrong = {
+        f"[{block}] model": setup.settings.model != "chain",
+        f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
+        f"[initialize.{block}] cache_dir": job.store.on_disk,
+        "[training] annotating_components": _is_annotated(setup.name, job.nlp),
+        f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
+        f"[{block}.solver] @crf_solvers": bool(lacking),
+    }
+    for key in _UNSHARED:
+        is_set = getattr(learning, key) != getattr(defaults, key)
+        wrong[f"[{block}.learning] {key}"] = is_set
+    for setting, is_wrong in wrong.items():
+        if is_wrong:
+            raise SparseCRFError(Errors.SC906.format(setting=setting, name=setup.name))
+
+
+def _is_annotated(name: str, nlp: Language | None) -> bool:
+    """Return whether an earlier component annotates the training Docs."""
+    if nlp is None or name not in nlp.component_names:
+        return False
+    return bool(annotating(nlp, dict(nlp.components)[name]))
+
+
+def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
+    """Let a pool read a corpus, number its tests, and encode it.
+
+    sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
+    RAISES: SparseCRFError for examples that cannot be learnt from.
+    """
+    n = len(pool)
+    found = Gathered()
+    with progress("Reading corpus"):
+        runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
+        surveys: list[Survey] = pool.ask("survey", runs)
+    for survey in surveys:
+        found.join(survey.compiled)
+        coverage.join(survey.coverage)
+    labels = list(dict.fromkeys(label for survey in surveys for label in survey.labels))
+    lengths = [of_file for survey in surveys for of_file in survey.lengths]
+    whole = np.concatenate([np.zeros(0, np.int64), *lengths])
+    if not len(whole):
+        return found
+    with progress("Merging tests"):
+        index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
+    starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
+    n_shards = count_leaves(int(whole.sum()), _SHARD_TOKENS)
+    shard_ptr = cut_leaves(whole, n_shards)
+    plan = pool.share(EncodingPlan(labels, index, contexts, starts, shard_ptr))
+    n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
+    bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
+    with progress("Encoding corpus"):
+        given = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
+        loaded = pool.ask("load", given, keep=True)
+    found.labels = loaded[0][0]
+    found.n_missing = sum(n_missing for _, n_missing in loaded)
+    if found.n_missing < found.n_tokens:
+        found.corpus = without_sequences(index, surveys[0].start_label)
+        found.partition = TrainingPartition(pool, shard_ptr, bounds)
+    return found
+
+
+def _index(
+    pool: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
+) -> tuple[Index, list[Ints]]:
+    """The index of the whole corpus, and of each file the contexts of its rows.
+
+    runs: files that workers have surveyed.
+    Tests are merged by ranges of their hashes, so that few are held that are left out.
+    """
+    n_tests = sum(survey.n_tests for survey in surveys)
+    n_ranges = 1 + n_tests // _MERGED
+    bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
+    ranges: list[Tests] = []
+    for low, high in pairwise(bounds):
+        of_workers = pool.ask("tests", [(*run, low, high - 1) for run in runs])
+        ranges.append(merged_tests(of_workers, min_freq))
+    tests = Tests(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
+    rows = [of_file for survey in surveys for of_file in survey.rows]
+    whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
+    index, context = build_index(tests, whole, min_freq)
+    if min_freq > 1 and not (len(index.unigram_keys) or len(index.bigram_keys)):
+        n_tokens = int(whole.counts.sum())
+        raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
+    known = iter(numbers)
+    nothing = np.zeros(0, np.int32)
+    return index, [nothing if each is None else context[next(known)] for each in rows]

@@ -1,0 +1,410 @@
+"""The chain loss of a corpus of which each worker of a pool has some shards (see `loss.tree`).
+
+Each shard is evaluated separately: its sums are a pure function of its sequences and the weights. A
+worker returns the sums of the largest subtrees that it has, which are added over the rest of the
+tree. Results are bit-identical for any number of workers.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from itertools import chain, count, pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.gold import weighted
+from ..corpus.index import sliced
+from ..loss.chain import ChainLoss, distinct, largest
+from ..loss.lattice import Csr, Floats, Longs
+from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
+from ..loss.tree import maximal_subtrees, sum_over_tree
+from ..loss.working import OffsetLoss, WorkingLoss
+from ..loss.workspace import LIMITS, Limits
+from ..parallel import WorkerPool, Workers
+
+ResultT = TypeVar("ResultT")
+
+# First shards of nodes, and their sums.
+Partials = list[tuple[int, Floats]]
+
+# A partial gradient is compared to a little less than its share of the threshold: it is rounded.
+_ROUNDED = 1.0 - 1e-9
+# A shard is small, and workers have several at a time: its work is cut into few chunks.
+_OF_SHARD = LIMITS._replace(n_chunks=2)
+# Working losses that a worker keeps: those of the run before and after a screening, and of that.
+_KEPT = 3
+
+
+class ShardProblem(NamedTuple):
+    """The problem. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+
+    n_labels: int
+    label_weights: Floats | None
+    precision: str
+
+    def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
+        """The sequences with their weights."""
+        return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
+
+    def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
+        """The loss of sequences."""
+        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
+
+
+class _Weights(NamedTuple):
+    """Working weights of a shard. places: [k] of these among all that work; found: at which weights
+    the loss was evaluated last, and its value and gradient there; there: of which other weights
+    the gradient was taken last, where they were, and the gradient [k] of ours.
+    """
+
+    working: WorkingLoss
+    places: Longs
+    found: list[tuple[Floats, float, Floats]]
+    there: list[tuple[WorkingLoss, Floats, Floats]]
+
+    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        """The value, and the gradient [k], at weights [K]; they are left in the workspace."""
+        own = theta[self.places]
+        contents = self.working.space.contents
+        if not (self.found and contents is not None and contents.are_of(self.working, own)):
+            self.found[:] = [(own, *self.working.value_and_grad(own))]
+        return self.found[0][1:]
+
+    def gradient_at(self, last: "_Weights", theta: Floats) -> Floats:
+        """The gradient [k] where others were evaluated last, all of which are ours.
+
+        last, theta: the others, and all that work with them. Their marginals are left.
+        """
+        _, gradient = last.evaluate(theta)
+        if last is self:
+            return gradient
+        own = theta[last.places]
+        if self.there:
+            other, where, gradient = self.there[0]
+            if other is last.working and np.array_equal(where, own):
+                return gradient
+        gradient = self.working.gradient_there(last.working.marginals(own))
+        self.there[:] = [(last.working, own, gradient)]
+        return gradient
+
+    def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
+        """The summand of the curvature [k] where others were evaluated last.
+
+        Where labels are missing, expected counts of a shard may be below 0, and their sum is not.
+        more: that have all of ours and of the others; last, theta: see `gradient_at`.
+        """
+        working, of_all = self.working, more.gradient_at(last, theta)
+        gradient = of_all[np.searchsorted(more.working.coordinates, working.coordinates)]
+        found, split = working.curvature(gradient), working.split
+        found[split:] = gradient[split:] + working.observed[split:]
+        return found
+
+
+class _ShardLoss:
+    """The loss of a shard, on those tests that occur in it. number: of the shard."""
+
+    def __init__(
+        self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
+    ) -> None:
+        self.number = number
+        contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
+        pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
+        tests = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
+        own = with_distinct_contexts(reduced(corpus, tests))
+        whole = Part(corpus, problem.n_labels)
+        self.part = ReducedPart(own, problem.n_labels, whole, tests)
+        self.loss = problem.loss(own, workers, _OF_SHARD)
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
+        """The loss on those of the weights [K] that the shard has."""
+        inner = self.part.to_local(coordinates)
+        places = np.flatnonzero(inner >= 0)
+        return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
+
+
+class ShardLosses:
+    """The losses of a worker's shards.
+
+    corpus: its sequences; shard_ptr: [n + 1], the sequences of each shard; first: number of the
+    first shard; workers: threads, one for a shard at a time, or several if there are more threads
+    than shards. Shards without a gold label contribute nothing.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        shard_ptr: Longs,
+        first: int,
+        problem: ShardProblem,
+        workers: Workers,
+    ) -> None:
+        own = problem.corpus(corpus)
+        self._workers = workers
+        self._nodes = maximal_subtrees(first, first + len(shard_ptr) - 1)
+        shards = [sliced(own, *shard_ptr[i : i + 2]) for i in range(len(shard_ptr) - 1)]
+        share = max(1, workers.n_threads // max(1, len(shards)))
+        self._shards = [
+            _ShardLoss(first + i, shard, problem, Workers(share))
+            for i, shard in enumerate(shards)
+            if shard.with_labels()[0].any()
+        ]
+        self._kept: OrderedDict[int, list[_Weights]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return sum(shard.loss.n_examples for shard in self._shards)
+
+    def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
+        """Call a function of the place of each shard."""
+        chunks = list(pairwise(range(len(self) + 1)))
+        return self._workers.map(lambda place, _: function(place), chunks)
+
+    def _weights(self, number: int, coordinates: Longs) -> list[_Weights]:
+        if number not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.popitem(last=False)
+            restrict = [shard.restrict for shard in self._shards]
+            self._kept[number] = self._of_each(lambda i: restrict[i](coordinates))
+        self._kept.move_to_end(number)
+        return self._kept[number]
+
+    def _summed(self, sums: Callable[[int], Floats]) -> Partials:
+        """The sums of the nodes, each of its shards that are there; sums: by place of a shard."""
+        found = []
+        for begin, end in self._nodes:
+            numbers = [(shard.number, i) for i, shard in enumerate(self._shards)]
+            own = ((number, sums(i)) for number, i in numbers if begin <= number < end)
+            total = sum_over_tree(own)
+            if total is not None:
+                found.append((begin, total))
+        return found
+
+    def _scattered(self, of_shards: list[_Weights], values: list[Floats], n: int) -> Partials:
+        """The sums [n] of the nodes, of values at the weights of each shard."""
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(n)
+            found[of_shards[i].places] = values[i]
+            return found
+
+        return self._summed(sums)
+
+    def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
+        """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
+        all_of = self._weights(number, coordinates)
+        results = self._of_each(lambda i: all_of[i].evaluate(theta))
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(len(theta) + 1)
+            found[-1], found[all_of[i].places] = results[i]
+            return found
+
+        return self._summed(sums)
+
+    def gradient(self, *given: Any) -> Partials:
+        """The gradient [K] where other weights, all of them ours, were evaluated last.
+
+        given: number and coordinates [K] of a working set, of the last, and weights of the last. No
+        shard is evaluated once more.
+        """
+        own, last, theta = given[:2], given[2:4], given[4]
+        before, all_of = self._weights(*last), self._weights(*own)
+        gradients = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
+        return self._scattered(all_of, gradients, len(own[1]))
+
+    def curvature(self, *given: Any) -> Partials:
+        """The value [K] whose positive part is `WorkingLoss.curvature`.
+
+        given: number and coordinates [K] of a working set, and what `gradient` was given last.
+        """
+        own, more, last, theta = given[:2], given[2:4], given[4:6], given[6]
+        before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
+        curvatures = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
+        return self._scattered(all_of, curvatures, len(own[1]))
+
+    def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
+        """Coordinates of all potential weights whose gradient in a shard exceeds a threshold."""
+        all_of = self._weights(number, coordinates)
+
+        def beyond(i: int) -> Longs:
+            shard, weights = self._shards[i], all_of[i]
+            own = weights.working, theta[weights.places], threshold, shard.loss.n_potential
+            return shard.part.to_global(shard.loss.screen(*own)[0])
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
+
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+
+        def own(i: int) -> Longs:
+            shard = self._shards[i]
+            return shard.part.to_global(shard.loss.descent_coordinates())
+
+        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
+
+    def visit(
+        self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
+    ) -> Partials:
+        """Sum what visits to shards yield, each on those of the weights that it has.
+
+        visit: of the number of a shard, its loss, laid out for a stochastic solver, and the places
+        of its weights.
+        """
+
+        def own(i: int) -> Floats:
+            shard = self._shards[i]
+            working, places, *_ = shard.restrict(coordinates, stochastic=True)
+            return visit(shard.number, working, places)
+
+        results = self._of_each(own)
+        return self._summed(lambda i: results[i])
+
+
+class Partition(NamedTuple):
+    """The workers of a corpus, and the shards of each.
+
+    pool: of the workers; shard_ptr: [L + 1] int64, the sequences of shards; bounds: the shards
+    first:last of each worker.
+    """
+
+    pool: WorkerPool
+    shard_ptr: Longs
+    bounds: list[tuple[int, int]]
+
+    @property
+    def n_shards(self) -> int:
+        """Leaves L."""
+        return len(self.shard_ptr) - 1
+
+    def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
+        """Ask all workers for the same; see `WorkerPool.ask`."""
+        return self.pool.ask(method, [given] * len(self.pool), keep=keep)
+
+    def summed(self, method: str, *given: Any) -> Floats | None:
+        """Add the workers' sums over the tree; None where there is nothing."""
+        return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
+
+
+class PartitionedWorkingLoss(OffsetLoss):
+    """Value and gradient of the loss at working weights; see `WorkingLoss`.
+
+    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
+    added to, or [0].
+    """
+
+    is_divided = True
+
+    def __init__(self, loss: "PartitionedLoss", coordinates: Longs, origin: Floats) -> None:
+        self.coordinates, self.origin, self._loss = coordinates, origin, loss
+        # A number that no other working set has, by which workers know it.
+        self.named = next(loss.numbers), loss.partition.pool.share(coordinates)
+
+    def given(self, weights: Floats) -> tuple[Any, ...]:
+        """The arguments that send weights [K] of the model to workers."""
+        return *self.named, self._loss.partition.pool.share(weights)
+
+    @property
+    def n_examples(self) -> int:
+        """Sequences with gold labels."""
+        return self._loss.n_examples
+
+    def passed(self, visit: Any) -> tuple[Floats, int]:
+        """Visit all shards (see `solvers.parameter_mixing.Pass`).
+
+        RETURNS: the sum of what they yield, and n, the shards that have anything to learn from.
+        """
+        given = self.coordinates, visit
+        sums = self._loss.partition.summed("mix", *map(self._loss.partition.pool.share, given))
+        assert sums is not None
+        return sums, self._loss.n_present
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
+        weights = self.model_weights(theta)
+        self._loss.evaluated = self, self, weights
+        sums = self._loss.partition.summed("evaluate", *self.given(weights))
+        assert sums is not None
+        if not np.isfinite(sums[-1]):
+            return np.inf, np.zeros_like(theta)
+        return float(sums[-1]), sums[:-1]
+
+    def gradient_at(self, last: "PartitionedWorkingLoss", weights: Floats) -> Floats:
+        """The gradient where other weights of the model, all of them ours, were evaluated last."""
+        loss = self._loss
+        loss.evaluated = self, last, weights
+        sums = loss.partition.summed("gradient", *self.named, *last.given(weights))
+        assert sums is not None
+        return sums
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian where a gradient with all our weights was taken."""
+        assert self._loss.evaluated is not None
+        more, last, weights = self._loss.evaluated
+        given = *more.named, *last.given(weights)
+        sums = self._loss.partition.summed("curvature", *self.named, *given)
+        assert sums is not None
+        return np.maximum(sums, 0.0)
+
+
+class PartitionedLoss:
+    """The full problem: makes working losses, and screens; see `ChainLoss`.
+
+    partition: who has the sequences; present: of each worker the shards with gold labels, and the
+    sequences with gold labels; n_potential: weights; prior: see `ChainLoss`.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        present: list[tuple[int, int]],
+        n_potential: int,
+        prior: tuple[Longs, Floats] | None = None,
+    ) -> None:
+        self.partition, self.n_potential, self._prior = partition, n_potential, prior
+        self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
+        self.numbers: Iterator[int] = count()
+        # Of which weights the gradient was taken last, and of which weights where.
+        self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        if self._prior is None:
+            return coordinates
+        return distinct(np.concatenate((coordinates, self._prior[0])))
+
+    def all_coordinates(self) -> Longs:
+        """Every potential coordinate: for problems without l1, whose solution is dense."""
+        return np.arange(self.n_potential, dtype=np.int64)
+
+    def descent_coordinates(self) -> Longs:
+        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+        return self.with_prior(distinct(np.concatenate(self.partition.ask("descent_coordinates"))))
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
+        """The loss as a function of some weights, all others being zero."""
+        origin = np.empty(0)
+        if self._prior is not None:
+            origin = np.zeros(len(coordinates))
+            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
+        return PartitionedWorkingLoss(self, coordinates, origin)
+
+    def screen(
+        self, working: PartitionedWorkingLoss, theta: Floats, threshold: float, limit: int
+    ) -> tuple[Longs, Floats]:
+        """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
+
+        Where a sum over shards exceeds it, it exceeds its share in a shard. So shards report first
+        where that is so, and then the gradients there are summed.
+        """
+        share = threshold * _ROUNDED / self.partition.n_shards
+        weights = working.model_weights(theta)
+        found = self.partition.ask("candidates", *working.given(weights), share)
+        wanted = distinct(np.concatenate([working.coordinates, *found]))
+        gradient = self.restrict(wanted).gradient_at(working, weights)
+        beyond = np.abs(gradient) > threshold
+        return largest([(wanted[beyond], gradient[beyond])], limit)

@@ -1,0 +1,56 @@
+"""The engine with workers on one machine or several, by Ray, which only training imports."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from spacy.training import Example
+
+from ..errors import Errors, SparseCRFError
+from ..parallel import WorkerPool
+from ..pipeline.encoding import EncodedExamples, Job
+from ..registry import crf_engines
+
+
+@crf_engines("spacy_sparsecrf.Ray.v1")
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """Workers of a Ray cluster, each of which reads and holds a part of the corpus.
+
+    num_workers: number of workers, with cpus_per_worker cores each; address: of a cluster,
+    "auto" for the one that this machine belongs to; None: one is started here, and stopped in the
+    end; max_restarts: how often, in all, a worker may be lost and replaced.
+    RAISES: SparseCRFError for a number out of range.
+    """
+
+    num_workers: int = 2
+    address: str | None = None
+    cpus_per_worker: int = 1
+    max_restarts: int = 10
+
+    def __post_init__(self) -> None:
+        for key, low in (("num_workers", 1), ("cpus_per_worker", 1), ("max_restarts", 0)):
+            value = getattr(self, key)
+            if value < low:
+                raise SparseCRFError(Errors.SC904.format(key=key, value=value, low=low))
+
+    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
+        """Let workers read the files of the corpus, and keep what they have read.
+
+        RAISES: SparseCRFError where Ray is not installed, and as `gathering.divide` does.
+        """
+        from .gathering import divide
+
+        return divide(job, self.cpus_per_worker, self.pool)
+
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
+        """Start the workers. make: makes what each of them holds.
+
+        RAISES: SparseCRFError where Ray is not installed, or no cluster can be reached.
+        """
+        if find_spec("ray") is None:
+            raise SparseCRFError(Errors.SC905)
+        from .ray_pool import RayWorkerPool, Resources
+
+        return RayWorkerPool(Resources(**vars(self)), make)

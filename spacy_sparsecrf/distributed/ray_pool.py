@@ -1,0 +1,229 @@
+"""Workers of a pool as actors of a Ray cluster, which are replaced when they are lost."""
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+from weakref import finalize
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from .. import progress
+from ..errors import Errors, SparseCRFError
+from ..parallel import Given
+
+logger = logging.getLogger("spacy")
+
+_STATUS = Path("/proc/self/status")
+
+# A worker is logged that takes this many times the median, and at least these seconds.
+_SLOW, _SECONDS = 2.0, 1.0
+# Seconds between two lines of what workers took.
+_PAUSE = 10.0
+# Seconds in which the workers must have begun, on a cluster that others may use, too.
+_PATIENCE = 300.0
+# Objects of at most so many bytes are on their way at a time, where a cluster is started here.
+_STORE_BYTES = 200_000_000
+
+
+# An item for each pool on the cluster that was started here; components of a pipeline share it.
+_pools: list[bool] = []
+
+
+class Resources(NamedTuple):
+    """Resources of a pool; see `ray_engine.Ray`."""
+
+    num_workers: int
+    address: str | None
+    cpus_per_worker: int
+    max_restarts: int
+
+
+class TimedResult(NamedTuple):
+    """The result of a worker, its seconds, and its peak memory so far in MB."""
+
+    found: Any
+    seconds: float
+    peak_mb: float
+
+
+class _Actor:
+    """A worker in its own process. make: creates it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        progress.be_quiet(True)
+        self._worker = make()
+
+    def begin(self) -> None:
+        """Return once the actor has started."""
+
+    def call(self, method: str, *given: Any) -> "TimedResult":
+        """Call a method."""
+        begin = time.perf_counter()
+        found = getattr(self._worker, method)(*given)
+        return TimedResult(found, time.perf_counter() - begin, _peak_mb())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Ignore warnings of Ray that do not concern users of this package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+class RayWorkerPool:
+    """A pool of actors; see `WorkerPool`.
+
+    on: its resources; make: creates a worker. If Ray runs in this process already, its cluster is
+    used, and left running.
+    RAISES: SparseCRFError where no cluster can be reached, or it has too few cores, or none free.
+    """
+
+    def __init__(self, on: Resources, make: Callable[[], Any]) -> None:
+        self._on = on
+        self._n_lost = 0
+        # Seconds that each worker computed since the last report, and its memory in MB.
+        self._used = [(0.0, 0.0)] * on.num_workers
+        self._reported = time.monotonic()
+        # Calls that a new worker repeats: methods, and the arguments of each worker.
+        self._kept: list[tuple[str, list[Given]]] = []
+        with _quiet():
+            is_own = _connect(on)
+            # On a cluster of our own nothing else runs, and there is room for another component.
+            self._n_cpus = 0 if is_own else on.cpus_per_worker
+            self._make = ray.put(make)
+            self._actors = [self._start() for _ in range(on.num_workers)]
+            self._end = finalize(self, _stop, self._actors, is_own)
+            begun = [actor.begin.remote() for actor in self._actors]
+            if len(ray.wait(begun, num_returns=len(begun), timeout=_PATIENCE)[0]) < len(begun):
+                self.close()
+                raise SparseCRFError(Errors.SC910.format(**on._asdict()))
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def _start(self) -> Any:
+        actor = ray.remote(num_cpus=self._n_cpus, max_restarts=0)(_Actor)
+        return actor.remote(self._make)
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        """See `WorkerPool.ask`."""
+        with _quiet():
+            pending = [self._call(i, method, given) for i, given in enumerate(each)]
+            results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
+        if keep:
+            self._kept.append((method, list(each)))
+        usual = median([own.seconds for own in results])
+        for i, own in enumerate(results):
+            self._used[i] = self._used[i][0] + own.seconds, own.peak_mb
+            if own.seconds > max(_SECONDS, _SLOW * usual):
+                logger.info("worker %d took %.1f s to %s, most %.1f", i, own.seconds, method, usual)
+        self._report()
+        return [own.found for own in results]
+
+    def _report(self) -> None:
+        """Log seconds and memory of the workers now and then, those of each at DEBUG."""
+        now = time.monotonic()
+        if now - self._reported < _PAUSE:
+            return
+        seconds, peaks = zip(*self._used, strict=True)
+        of_all = now - self._reported, min(seconds), max(seconds), min(peaks), max(peaks)
+        logger.info(
+            "in %.1f s workers computed for %.1f to %.1f s each, and held %.0f to %.0f MB", *of_all
+        )
+        for i, (spent, peak) in enumerate(self._used):
+            logger.debug("worker %d computed for %.1f s, and held %.0f MB", i, spent, peak)
+        self._used, self._reported = [(0.0, peak) for peak in peaks], now
+
+    def _call(self, i: int, method: str, given: Given) -> Any:
+        return self._actors[i].call.remote(method, *given)
+
+    def _result(self, i: int, method: str, given: Given, pending: Any) -> TimedResult:
+        """Return the result of worker i; a lost worker is replaced."""
+        while True:
+            try:
+                found: TimedResult = ray.get(pending)
+                return found
+            except RayActorError as error:
+                self._replace(i, error)
+                pending = self._call(i, method, given)
+            except RayTaskError as error:
+                raise error.cause from None
+            except RayError as error:
+                raise SparseCRFError(Errors.SC908.format(reason=_first_line(error))) from error
+
+    def _replace(self, i: int, error: Exception) -> None:
+        """Start a new worker i, which repeats the calls that later ones need."""
+        while True:
+            self._n_lost += 1
+            if self._n_lost > self._on.max_restarts:
+                raise SparseCRFError(Errors.SC907.format(n=self._n_lost, reason=_first_line(error)))
+            logger.info("worker %d was lost and is replaced", i)
+            self._actors[i] = self._start()
+            try:
+                ray.get([self._call(i, method, each[i]) for method, each in self._kept])
+                return
+            except RayActorError as again:
+                error = again
+
+    def lose(self, i: int) -> None:
+        """End the process of worker i, as a failing machine would."""
+        ray.kill(self._actors[i])
+
+    def share(self, value: Any) -> Any:
+        """See `WorkerPool.share`."""
+        return ray.put(value)
+
+    def close(self) -> None:
+        """Stop the workers, and the cluster where it was started here."""
+        self._end()
+
+
+def _peak_mb() -> float:
+    """Return the peak resident memory of this process; 0 where the system does not report it."""
+    if not _STATUS.exists():
+        return 0.0
+    fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    return int(fields["VmHWM"].split()[0]) / 1024
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _connect(on: Resources) -> bool:
+    """Reach a cluster, or start one. RETURNS: whether it was started here."""
+    if ray.is_initialized():
+        _pools.extend(_pools[:1])
+        return bool(_pools)
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if on.address is None:
+        settings["num_cpus"] = on.num_workers * on.cpus_per_worker
+        settings |= {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(address=on.address or "local", **settings)
+    except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        values = {"address": on.address, "reason": _first_line(error)}
+        raise SparseCRFError(Errors.SC909.format(**values)) from error
+    if on.address is None:
+        _pools.append(True)
+    return on.address is None
+
+
+def _stop(actors: list[Any], is_own: bool) -> None:
+    if not ray.is_initialized():
+        return
+    for actor in actors:
+        ray.kill(actor)
+    if is_own:
+        _pools.pop()
+        if not _pools:
+            ray.shutdown()

@@ -1,0 +1,159 @@
+"""Training on a corpus of which each worker of a pool has a part; see `distributed.loss`."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.index import sliced
+from ..errors import Errors, SparseCRFError
+from ..loss.size import Size
+from ..loss.subproblems import Part
+from ..parallel import Workers
+from ..penalty import ElasticNet
+from ..solvers.base import Floats, Longs
+from ..solvers.parameter_mixing import Pass
+from ..training.checkpoint import digest
+from ..training.training import Training
+from ..training.working_set import Run, warm_start
+from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
+
+# The warm start learns from the first sequences that together have so many tokens, at the least.
+BEGINNING = 1 << 22
+
+
+class WorkerShard:
+    """The part of a run that a worker has: sequences, and methods of the pool.
+
+    corpus: its sequences; shard_ptr: [n + 1], those of its shards; first: number of the first
+    shard; beginning: of the whole corpus, for the worker that computes the warm start; else None;
+    workers: threads to use.
+    """
+
+    corpus: EncodedCorpus
+    shard_ptr: Longs
+    first: int
+    beginning: EncodedCorpus | None
+    workers: Workers
+    _problem: ShardProblem
+    _losses: ShardLosses
+
+    def begin(self, problem: ShardProblem) -> tuple[int, int]:
+        """Receive the problem. RETURNS: the number of shards and sequences to learn from."""
+        self._problem = problem
+        own = self.corpus, self.shard_ptr, self.first
+        self._losses = ShardLosses(*own, problem, self.workers)
+        return len(self._losses), self._losses.n_examples
+
+    def digests(self) -> list[str]:
+        """Return a digest of each shard."""
+        ends = self.shard_ptr.tolist()
+        shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
+        return [digest(*_identifying_arrays(shard)) for shard in shards]
+
+    def evaluate(self, *given: Any) -> Partials:
+        """See `ShardLosses.evaluate`."""
+        return self._losses.evaluate(*given)
+
+    def gradient(self, *given: Any) -> Partials:
+        """See `ShardLosses.gradient`."""
+        return self._losses.gradient(*given)
+
+    def curvature(self, *given: Any) -> Partials:
+        """See `ShardLosses.curvature`."""
+        return self._losses.curvature(*given)
+
+    def candidates(self, *given: Any) -> Longs:
+        """See `ShardLosses.candidates`."""
+        return self._losses.candidates(*given)
+
+    def descent_coordinates(self) -> Longs:
+        """See `ShardLosses.descent_coordinates`."""
+        return self._losses.descent_coordinates()
+
+    def mix(self, coordinates: Longs, begun: Pass) -> Partials:
+        """Sum the results of a pass over each shard; see `Pass.over`."""
+        return self._losses.visit(coordinates, begun.over)
+
+    def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
+        """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
+        assert self.beginning is not None
+        corpus = self._problem.corpus(self.beginning)
+        loss = self._problem.loss(corpus, self.workers)
+        return warm_start(loss, penalty, *given)
+
+
+def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
+    """The arrays of a shard that do not depend on who has read it: sets of labels have numbers."""
+    index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
+    several = shard.labels < MISSING
+    sets = shard.sets[MISSING - 1 - shard.labels[several]]
+    arrays = [array for name, array in shard.arrays.items() if name not in index]
+    return [*arrays, np.maximum(shard.labels, MISSING - 1), sets]
+
+
+class PartitionedRun(Run):
+    """A run on the sequences of the workers of a pool."""
+
+    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+        loss: Any = self.loss
+        found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [given])[0]
+        return found
+
+
+class PartitionedTraining(Training):
+    """Trains on a corpus of workers; here it has an index, and no sequence.
+
+    partition: the workers that have it; for the other arguments see `Training`.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        *given: Any,
+        partition: Partition,
+        **options: Any,
+    ) -> None:
+        self.partition = partition
+        super().__init__(corpus, *given, **options)
+
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        corpus, n, problem = self._corpus, len(self._labels), self._problem
+        shared = ShardProblem(n, problem.label_weights, problem.precision)
+        present = self.partition.ask("begin", shared, keep=True)
+        if not any(n_shards for n_shards, _ in present):
+            raise SparseCRFError(Errors.SC356)
+        n_potential = corpus.n_potential(n)
+        loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
+        run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
+        run.n_sequences = self.n_sequences
+        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        # What working weights take is not known before they are; tests are the rest.
+        self.size = Size(n_tests, n_potential, None, corpus.unigram_keys.nbytes)
+        return [run]
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences that workers have."""
+        return int(self.partition.shard_ptr[-1])
+
+    def largest_gradient(self) -> NoReturn:
+        """RAISES: SparseCRFError: paths of l1 are not supported."""
+        raise SparseCRFError(Errors.SC911)
+
+    @cached_property
+    def _corpus_digest(self) -> str:
+        of_shards = [each for of_worker in self.partition.ask("digests") for each in of_worker]
+        shards = np.frombuffer("".join(of_shards).encode(), np.uint8)
+        return digest(shards, *self._corpus.arrays.values())
+
+
+class TrainingPartition(Partition):
+    """A partition that a component trains on, see `add_ons.PartitionedCorpus`."""
+
+    def training(self) -> Callable[..., PartitionedTraining]:
+        """Return what makes a training run on the corpus."""
+        return partial(PartitionedTraining, partition=self)

@@ -1,0 +1,188 @@
+"""Worker processes that share a corpus.
+
+A worker reads its files, and returns the data that the index is merged from. It then receives the
+index, encodes the sequences of its shards, and returns partial sums of them.
+"""
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens.underscore import Underscore
+
+from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.index import (
+    ConjoinedRows,
+    CorpusPart,
+    Index,
+    Tests,
+    joined,
+    merged_tests,
+    sliced,
+    without_sequences,
+)
+from ..corpus.numbering import Hashes, Ints, Longs
+from ..features.coverage import Coverage, counted
+from ..features.naming import NameRecord
+from ..parallel import Workers
+from ..pipeline.corpus_files import read_files
+from ..pipeline.encoding import EncodedExamples, LabelIds, read_part
+from ..pipeline.settings import Setup
+from ..progress import track
+from .training import WorkerShard
+
+
+class Brief(NamedTuple):
+    """The settings of a worker.
+
+    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; block: of the
+    corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`; extensions:
+    of Docs, spans and tokens; named: whether features get names.
+    """
+
+    language: type[Language]
+    vocab: Any
+    tokenizer: Any
+    setup: Setup
+    block: dict[str, Any]
+    files: list[Path]
+    labels: list[str]
+    fixed: bool
+    extensions: Any
+    named: bool
+
+
+@dataclass
+class Survey:
+    """A worker's summary of the files that it has read.
+
+    lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
+    tests of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
+    coverage: what features have read; n_tests: distinct tests of files; start_label: see
+    `EncodedCorpus`.
+    """
+
+    lengths: list[Longs] = field(default_factory=list)
+    rows: list[ConjoinedRows | None] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    compiled: EncodedExamples = field(default_factory=EncodedExamples)
+    coverage: Coverage = field(default_factory=Coverage)
+    n_tests: int = 0
+    start_label: bool = True
+
+
+class EncodingPlan(NamedTuple):
+    """Data that all workers need to encode sequences.
+
+    labels: of the whole corpus, in any order; whole: its index; contexts: of each file
+    the contexts of its rows; starts: [F + 1] int64, the sequence that each file begins with;
+    shard_ptr: [L + 1] int64, those that shards begin with.
+    """
+
+    labels: list[str]
+    whole: Index
+    contexts: list[Ints]
+    starts: Longs
+    shard_ptr: Longs
+
+
+class _File(NamedTuple):
+    part: CorpusPart | None
+    record: NameRecord | None
+
+
+class Worker(WorkerShard):
+    """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
+
+    def __init__(self, brief: Brief) -> None:
+        Underscore.load_state(brief.extensions)
+        self._brief = brief
+        self._nlp = brief.language(brief.vocab)
+        self._nlp.tokenizer = brief.tokenizer
+        self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
+        self._files: dict[int, _File] = {}
+        self.workers = Workers(brief.setup.settings.n_threads)
+
+    def survey(self, first: int, last: int) -> Survey:
+        """Read the files first:last."""
+        survey = Survey()
+        with counted(self._brief.setup.features) as survey.coverage:
+            for number in range(first, last):
+                survey.compiled.join(self._read(number))
+                part = self._files[number].part
+                lengths = np.zeros(0, np.int64) if part is None else part.lengths
+                survey.lengths.append(lengths)
+                survey.rows.append(None if part is None else part.rows)
+                if part is not None:
+                    survey.n_tests += len(part.tests.keys)
+                    survey.start_label = part.start_label
+        survey.labels = self._label_ids.names
+        return survey
+
+    def _read(self, number: int) -> EncodedExamples:
+        brief, setup = self._brief, self._brief.setup
+        record = NameRecord.of(setup.features) if brief.named else None
+        examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
+        examples = track(examples, "Reading corpus", "docs")
+        found, part = read_part(examples, record or setup.features, setup, self._label_ids)
+        self._files[number] = _File(part, record)
+        return found
+
+    def tests(self, first: int, last: int, low: int, high: int) -> Tests:
+        """The tests of the files first:last whose hashes are low:high, both included.
+
+        Files of a worker that was lost after its survey are read here.
+        """
+        for number in range(first, last):
+            if number not in self._files:
+                self._read(number)
+        parts = [(number, self._files[number].part) for number in range(first, last)]
+        tests = [part.tests.of_part(number) for number, part in parts if part is not None]
+        return merged_tests([own.between(low, high) for own in tests])
+
+    def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
+        """The sequences first:last of the whole corpus; missing files are read."""
+        self._label_ids.add(plan.labels)
+        found = []
+        for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
+            low, high = max(first, begin), min(last, end)
+            if low >= high:
+                continue
+            if number not in self._files or self._files[number].part is None:
+                self._read(number)
+            part = self._files[number].part
+            assert part is not None
+            whole = part.encoded(plan.whole, plan.contexts[number])
+            found.append(sliced(whole, low - begin, high - begin))
+        corpus = joined(found) if found else without_sequences(plan.whole)
+        target = self._brief.setup.target
+        self._labels, labels, sets = self._label_ids.final(corpus.labels, target)
+        return replace(corpus, labels=labels, sets=sets)
+
+    def load(
+        self, plan: EncodingPlan, first: int, last: int, n: int
+    ) -> tuple[tuple[str, ...], int]:
+        """Encode the sequences of the shards first:last.
+
+        n: sequences of the beginning of the corpus that are encoded too. RETURNS: the labels of
+        the whole corpus, and how many tokens of the shards have none.
+        """
+        self.first, self.shard_ptr = first, plan.shard_ptr[first : last + 1]
+        self.corpus = self.encode(plan, *self.shard_ptr[[0, -1]].tolist())
+        self.shard_ptr = self.shard_ptr - self.shard_ptr[0]
+        self.beginning = self.encode(plan, 0, n) if n else None
+        for number, file in self._files.items():
+            self._files[number] = file._replace(part=None)
+        return self._labels, int((self.corpus.labels == MISSING).sum())
+
+    def names(self, keys: Hashes) -> dict[int, str]:
+        """The names of tests, by hash, of those that occur in files that were read."""
+        found: dict[int, str] = {}
+        for file in self._files.values():
+            if file.record is not None:
+                wanted = [key for key in keys.tolist() if key not in found]
+                found |= file.record.names(np.array(wanted, np.uint64))
+        return found

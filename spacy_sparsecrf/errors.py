@@ -1,0 +1,1187 @@
+"""Every message of the package, with its code, its exception and its warning category."""
+
+import warnings
+from typing import Any
+
+
+class SparseCRFWarning(UserWarning):
+    """Warn of something in data or settings that is probably a mistake."""
+
+
+class SparseCRFDeprecationWarning(SparseCRFWarning, FutureWarning):
+    """Warn of a deprecated setting; unlike DeprecationWarning, Python shows it by default."""
+
+
+class SparseCRFError(ValueError):
+    """Report an error of this package; the message starts with its code."""
+
+
+def warn(message: str) -> None:
+    """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
+    warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def renamed(block: str, old: str, new: str, former: Any, value: Any, default: Any) -> Any:
+    """Return the value of a renamed setting, which a config may still have under its former name.
+
+    block: of the config; old, new: the names; former: the value under the former name, None where
+    the config has none; value: under the new name; default: of the setting. A former name with the
+    default, as filled configs of earlier versions have it, is ignored. Otherwise it counts, and
+    raises warning SCW213.
+    """
+    if former is None or former == default:
+        return value
+    message = Warnings.SCW213.format(block=block, old=old, new=new)
+    warnings.warn(message, SparseCRFDeprecationWarning, stacklevel=3)
+    return former
+
+
+class _Coded(type):
+    """Put the code in front of each message, as spaCy does: `[SC001] ...`."""
+
+    def __getattribute__(cls, code: str) -> str:
+        message: str = super().__getattribute__(code)
+        return message if code.startswith("_") else f"[{code}] {message}"
+
+
+class Errors(metaclass=_Coded):
+    """Messages of errors: what failed, with which value, where, and what to do."""
+
+    # SC1xx: features
+    SC101 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, is malformed at "
+        "character {position}: expected {expected}; found {found}."
+    )
+    SC102 = (
+        "[components.NAME.features] templates = {value!r} is not a list of strings. Write it as "
+        '["u:lower[0]", "b:"], or leave it out for the default.'
+    )
+    SC103 = (
+        '[components.NAME.features] templates is empty. Name at least one, such as ["u:lower[0]", '
+        '"b:"], or leave it out for the default.'
+    )
+    SC104 = (
+        "Template {second} of [components.NAME.features] templates, {second_text!r}, repeats "
+        "template {first}, {first_text!r}: both are the same feature of {conjoined}. Remove one."
+    )
+    SC105 = "[components.NAME] sequences = {value!r} is not known. Change it to one of: {known}."
+    SC110 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
+        "expression, which needs the package `regex`. Install it: pip install "
+        "spacy-sparsecrf[regex]."
+    )
+    SC111 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, has a malformed "
+        "regular expression: {reason}, at character {position} of the template."
+    )
+    SC112 = (
+        "The regular expression of template {number} of [components.NAME.features] templates, "
+        "{template!r}, took more than {seconds} s to search the word {text!r}: it can match in "
+        "very many ways. Rewrite it without nested repetition such as (a|aa)+, or with possessive "
+        "quantifiers such as a++."
+    )
+    SC120 = (
+        "[components.NAME.features] templates read the extension attribute token._.{name}, which "
+        "is not registered. Register it before the pipeline is used: "
+        'spacy.tokens.Token.set_extension("{name}", default=None).'
+    )
+    SC121 = (
+        "[components.NAME.features] templates read token._.{name}, which is a {kind} at the token "
+        "{text!r}. Set it to a string, an integer, true or false, or None for no value."
+    )
+    SC125 = (
+        "[components.NAME.features] templates read token.vector, but the pipeline has no vectors. "
+        "Give it some ([initialize] vectors = path), put a tok2vec pipe before this one and name "
+        "it in [training] annotating_components, or remove `vector` from the templates."
+    )
+    SC126 = (
+        "[components.NAME.features] templates read vectors of {trained} dimensions in training, "
+        "but now one of {found}. Load the pipeline with the vectors that it was trained with."
+    )
+    SC127 = (
+        "[components.NAME.features] templates read token.vector, which is not finite at the token "
+        "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
+    )
+    SC130 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, is {n} tests at "
+        "each token: all combinations of the values of its attributes. The limit is {most}. "
+        "Combine fewer attributes with several values."
+    )
+    SC131 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
+        "phrases {name!r}, which are not in [components.NAME.features] phrases. Known: {known}."
+    )
+    SC132 = (
+        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
+        'or to lists of phrases. Write, for example, {{"cities": "cities.txt", "titles": ["Dr.", '
+        '"Prof."]}}.'
+    )
+    SC133 = "[components.NAME.features] phrase_attr = {value!r} is not known. Use one of: {known}."
+    SC134 = (
+        "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
+        "{reason}. Give the path of a UTF-8 text file with one phrase a line."
+    )
+    SC135 = (
+        "Line {line} of the file {path}, named in [components.NAME.features] phrases {name!r}, is "
+        "not UTF-8. Convert the file to UTF-8."
+    )
+    SC136 = (
+        "[components.NAME.features] phrases {name!r} has no phrases. Fill the list or the file, or "
+        "remove it and the templates that read it."
+    )
+    SC137 = (
+        "What was saved with the pipeline does not match its [components.NAME.features]: {reason}. "
+        "Restore `cfg` and config.cfg from the same saved pipeline, or retrain it."
+    )
+    SC140 = (
+        '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
+        '"paths.txt", "format": "brown"}} (formats: brown, word2vec), {{"lookups": '
+        '"lexeme_cluster"}} (with "lang" for another language than the pipeline\'s), or '
+        '{{"pipeline": "path"}} (with "component" and "name" if needed); any of these may have '
+        '"prune": true.'
+    )
+    SC141 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
+        "classes {name!r}, which are not in [components.NAME.features.clusters]. Known: {known}."
+    )
+    SC142 = (
+        "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
+        "Give the path of a file of word classes, or of a saved pipeline that has some."
+    )
+    SC143 = (
+        "Line {line} of the file {path}, named in [components.NAME.features.clusters] {name!r}, is "
+        "malformed: {reason}. Correct it, or change `format`."
+    )
+    SC144 = (
+        "[components.NAME.features.clusters] {name!r} has no words. Fill it, or remove it and the "
+        "templates that read it."
+    )
+    SC145 = (
+        "[components.NAME.features.clusters] {name!r}: language {lang!r} has no table {table!r} of "
+        "lookups. Run pip install spacy-sparsecrf[clusters], which has lexeme_cluster for de, en "
+        "and es, or give the words as a file."
+    )
+    SC146 = (
+        "[components.NAME.features.clusters] {name!r}: the table {table!r} of lookups does not map "
+        "words to non-negative integers. Name a table of word classes."
+    )
+    SC147 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "
+        "the word classes {name!r}, which are numbers without meaningful bits. Read the whole "
+        'class: cluster("{name}").'
+    )
+    SC148 = (
+        "The file `clusters` of a component is damaged: {reason}. Restore it from the saved "
+        "pipeline, or retrain the pipeline."
+    )
+    SC150 = (
+        "[components.NAME.features] boundaries = {value!r} is not valid. Set it to an integer from "
+        "0 (how many positions outside a sequence are distinguished), or remove it to distinguish "
+        "all."
+    )
+    SC151 = (
+        "{source}, line {line}: {text!r} is malformed at character {position}: expected "
+        "{expected}; found {found}."
+    )
+    SC152 = (
+        "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
+        "columns names {n}, which are columns 0 to {last}. Name all columns that patterns read."
+    )
+    SC153 = (
+        "{source} has no patterns: every line is empty or a comment. Give a pattern file of "
+        "{program}."
+    )
+    SC154 = (
+        "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
+        "behind character {position}: {reason}. Correct it."
+    )
+    SC155 = (
+        "[components.NAME.features] needs either path, a pattern file, or text, the patterns. Set "
+        "one of the two."
+    )
+    SC156 = (
+        "{source} has regular expressions, which need the package `regex`. Install it: pip install "
+        "spacy-sparsecrf[regex]."
+    )
+    SC157 = (
+        "[components.NAME.features] columns = {value!r} is not a list of attributes. Name the "
+        'attribute of each column that patterns read, from column 0, such as ["orth", "tag"].'
+    )
+    SC158 = (
+        "[components.NAME.features] columns: column {number}, {column!r}, is not an attribute of "
+        'tokens, such as "orth" or "tag": {reason}'
+    )
+    SC159 = "Pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
+    SC160 = (
+        "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file, for example with "
+        "iconv."
+    )
+    SC161 = (
+        "The regular expression {expression!r} of a pattern took more than {seconds} s to search "
+        "the text {text!r}: it can match in very many ways. Rewrite it with fewer repetitions."
+    )
+
+    # SC2xx: the component, its parts and its training loop
+    SC201 = (
+        "Component '{name}' cannot predict: it has no labels. Train it (`spacy train`, or "
+        "nlp.initialize with examples and nlp.update), or load a trained pipeline."
+    )
+    SC202 = (
+        "Component '{name}' cannot be updated: it was not initialized in this process and has no "
+        "weights to resume from. Call nlp.initialize with examples, or load a trained pipeline."
+    )
+    SC203 = (
+        "Component '{name}' has no training data: none of the {n_tokens} tokens that it was "
+        "initialized with has an aligned gold annotation that its target "
+        "([components.{name}.target]) reads. Check the attribute, and that the corpus was written "
+        "with correct spaces between its words."
+    )
+    SC204 = (
+        "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its first "
+        "100 examples, but its solver ([components.{name}.solver]) needs all of them. Set "
+        "[training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
+        "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
+    )
+    SC205 = "[components.{name}] {key} = {value!r} is not valid: it must be {expected}."
+    SC206 = (
+        "Gold label {label!r} is not among the labels of component '{name}' "
+        "([initialize.components.{name}.labels]): {known}. Add it there, or rewrite the labels "
+        "with `spacy init labels`. The text begins: {text!r}."
+    )
+    SC207 = (
+        "{key} = {path} has no weights for component '{name}'. Give a saved pipeline with a "
+        "component of that name, the directory of one component, or its file `model`. Looked for: "
+        "{tried}."
+    )
+    SC208 = (
+        "The weights of [initialize.components.{name}] init_weights have labels that are missing "
+        "from [initialize.components.{name}.labels]: {labels}. Add them there, or remove that "
+        "setting to use the union of both."
+    )
+    SC209 = (
+        "The objective of component '{name}' became {objective}. Raise the penalties "
+        "([components.{name}] l1, l2). If that does not help, report a bug of the solver "
+        "([components.{name}.solver])."
+    )
+    SC210 = (
+        "The directory of component '{name}' has format {found}; this version of spacy-sparsecrf "
+        "reads formats up to {known}. Upgrade spacy-sparsecrf."
+    )
+    SC211 = (
+        "The files `cfg` and `model` of component '{name}' have different labels: {cfg} and "
+        "{model}. They were not saved together. Restore both from the same saved pipeline."
+    )
+    SC212 = "{label!r} cannot be a label of component '{name}': a label is a non-empty string."
+    SC213 = "Component '{name}' cannot have {n} outputs: it has {n_labels} labels. Use add_label."
+    SC214 = "[components.NAME.target] attr = {attr!r} cannot be predicted. Choose one of: {known}."
+    SC215 = (
+        "{label!r} cannot be written to token.pos: it is not a universal part of speech. Choose "
+        'one of: {known}; or write it as a tag, [components.NAME.target] attr = "tag".'
+    )
+    SC216 = (
+        "Component '{name}' must be initialized with a function that returns Example objects, but "
+        "got {got}. Call nlp.initialize(lambda: examples)."
+    )
+    SC217 = "Component '{name}' got no examples. Check the path of [training] train_corpus."
+    SC218 = (
+        "The batcher spacy_sparsecrf.one_step_per_epoch.v1 got a training corpus without examples. "
+        "Check the path of [training] train_corpus."
+    )
+    SC219 = (
+        "Component '{name}' learns {attr}, which is scored as {own}, but [training.score_weights] "
+        "names only {unfit}, which would be 0 in each evaluation, so the best model could not be "
+        "selected. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
+    )
+    SC220 = (
+        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 does not support the annotation {name!r}. "
+        "Set [corpora.NAME] annotations to a list of {known}, ents, spans, spans(key) for a key of "
+        "doc.spans, or _.name for an extension attribute of tokens."
+    )
+    SC221 = (
+        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 cannot copy _.{name} ([corpora.NAME] "
+        "annotations), which is not a registered extension attribute of tokens. Register it with "
+        'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
+    )
+    SC222 = (
+        "Component '{name}' was initialized without examples: nlp.initialize() without an argument "
+        "makes up one Doc, but a batch solver learns only from the examples of its initialization. "
+        "Call nlp.initialize(lambda: examples) with all training examples; each nlp.update is then "
+        "one iteration over them."
+    )
+    SC223 = (
+        "The checkpoint of the interrupted run has no model of step {n}: models were evaluated at "
+        "other steps. Resume with the [training] eval_frequency of the interrupted run, or remove "
+        "the file ([initialize.components.NAME] checkpoint) to start over."
+    )
+    SC224 = (
+        "The system has no more memory for component '{name}'. Saved files are unchanged. Set "
+        '[components.{name}] precision = "float32" or a larger l1, or set cache_dir in '
+        "[initialize.components.{name}] to a directory for the corpus. Training resumes if a "
+        "checkpoint is set there."
+    )
+    SC233 = (
+        "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "
+        "optionally with if=ATTR, most=N and far=N, as in same(lower, if=is_title); link(_.NAME); "
+        "'rows' or 'columns'. ATTR is an attribute of templates without arguments, or _.NAME."
+    )
+    SC234 = (
+        "[components.NAME] edges has {edge!r}, but token._.{name} is not registered. Register it "
+        "with Token.set_extension({name!r}, default=None) in a file given to `spacy train --code`."
+    )
+    SC235 = (
+        "{value!r}, which [components.NAME] edges {edge!r} reads at the token {token!r}, is "
+        "neither the position of another token of its Doc nor None. Correct the annotation. The "
+        "text begins: {text!r}."
+    )
+    SC236 = (
+        "[components.{name}{key} cannot be combined with this model: edges other than ['chain'] "
+        "need model = 'graph', which has probabilities of single tokens and none of spans. Change "
+        "one of the two."
+    )
+    SC237 = "[components.{name}.inference] has unknown settings: {unknown}. Choose from: {known}."
+
+    # SC3xx: corpora, losses, solvers, learning, model files, graphs
+    SC301 = (
+        "The corpus has {n} distinct observation features; the limit is 2147483647. Use fewer or "
+        "shorter conjunctions in [components.NAME.features] templates."
+    )
+    SC302 = "The corpus has no sequences. Check the path of [training] train_corpus."
+    SC303 = (
+        "The penalty {key} = {value} is not a finite number >= 0. Change [components.NAME] {key} "
+        "(defaults: l1 = 0.1, l2 = 0.3; of entities 0.2 and 1)."
+    )
+    SC304 = (
+        "[components.NAME] n_threads = {value} is negative. Give a number of threads, or 0 for one "
+        "per core."
+    )
+    SC305 = (
+        "No token of the training corpus has a gold label. Check that the annotation named in "
+        "[components.NAME.target] is in the training data and aligned with its tokens."
+    )
+    SC306 = "[components.NAME.solver] {key} = {value} is too low: it must be at least {low}."
+    SC307 = (
+        "The objective is not finite at the initial weights, which are too large for this corpus. "
+        "Check [initialize.components.NAME] init_weights."
+    )
+    SC308 = (
+        "Solver {solver} does not support an L1 penalty. Set [components.NAME] l1 = 0, or choose "
+        "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC309 = (
+        "Solver {solver} needs an L2 penalty. Set [components.NAME] l2 > 0, or choose another "
+        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC310 = "[components.NAME] dtype = {value!r} cannot store weights. Use 'float32' or 'float64'."
+    SC311 = (
+        "A model cannot have these {n} labels: labels must be distinct, and at most {most}. "
+        "Correct [initialize.components.NAME.labels] or the training data."
+    )
+    SC312 = "This is not a spacy-sparsecrf model, or it is truncated. Copy it again, or retrain it."
+    SC313 = (
+        "The model has format {found}; this version of spacy-sparsecrf reads formats up to "
+        "{known}. Upgrade: pip install -U spacy-sparsecrf."
+    )
+    SC314 = "The model file is damaged ({reason}). Copy it again, or retrain it."
+    SC315 = (
+        "{path} is not a checkpoint of a training run. Change [initialize.components.NAME] "
+        "checkpoint to a file that does not exist, or to one that training wrote."
+    )
+    SC316 = (
+        "The checkpoint {path} is of another training run: {differing} differ. Resume with the "
+        "settings and the corpus of that run, or remove the file to start over."
+    )
+    SC317 = (
+        "The names of the labels take {size} bytes in the model file; the limit is {most}. Give "
+        "the labels shorter names."
+    )
+    SC318 = (
+        "The checkpoint {path} cannot be read, or is damaged ({reason}). Copy it again, or remove "
+        "the file ([initialize.components.NAME] checkpoint) to start over."
+    )
+    SC319 = (
+        "{file} cannot be written: {reason}. {folder} was left unchanged. Free disk space, or "
+        "change {setting}."
+    )
+    SC320 = (
+        "Training would need about {needed} of memory, and {available} are available: with l1 = 0 "
+        "all {n_potential} potential weights of {n_tests} features and {n_labels} labels are in "
+        "use. Set [components.NAME] l1 > 0, with which most cost nothing, or keep fewer: "
+        "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
+    )
+    SC321 = (
+        "Training would need about {needed} of memory, and {available} are available: {n_tests} "
+        "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
+        'Set [components.NAME] precision = "float32"; raise [components.NAME.learning] min_freq; '
+        "remove templates, first those that begin with b:; or learn from batches (a solver such as "
+        "spacy_sparsecrf.SGDL1.v1 with online = true)."
+    )
+    SC322 = (
+        "l1 = {l1} is below {least}, for which training was set up: features without weights at "
+        "that value were left out. Set training up with the smallest l1 of the run."
+    )
+    SC325 = "[components.NAME.solver] {key} = {value!r} is not known. Change it to one of: {known}."
+    SC330 = (
+        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
+        "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
+        "or a pattern with * for any text."
+    )
+    SC331 = (
+        "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
+        'each in a stage, or add a last stage with "*" for all that are left.'
+    )
+    SC332 = (
+        "Stage {stage} of [components.NAME.learning] schedule: {parent} cannot be a parent of "
+        "{child}: {reason}. Name a template of an earlier stage that reads a part of what {child} "
+        "reads, or [] for no parents."
+    )
+    SC333 = (
+        "[components.{name}.learning] schedule names templates, but [components.{name}.features] "
+        'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
+    )
+    SC334 = (
+        "With [components.{name}.learning] schedule, [components.{name}] {key} = {value} must be "
+        "{needed}. Change {key}, or remove the schedule."
+    )
+    SC335 = (
+        "Stage {stage} of [components.NAME.learning] schedule names only templates of earlier "
+        "stages. Remove it, or correct its templates."
+    )
+    SC336 = (
+        "Solver {solver} does not support a penalty (l2 = {l2}). Set [components.NAME] l2 = 0, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
+    )
+    SC337 = (
+        "Solver {solver} needs sequences whose tokens all have gold labels, and the corpus has "
+        "none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.SGD.v1."
+    )
+    SC338 = (
+        "Training diverged: the weights of solver {solver} grow without bounds. Lower its step, "
+        "[components.NAME.solver] eta0, or choose another solver, such as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC339 = (
+        "A regularisation path cannot have a schedule: the features of a stage depend on l1. Set "
+        "[components.NAME.learning] schedule = [], or train at one l1 with `spacy train`."
+    )
+    SC340 = (
+        'Solver {solver} supports per-position models only. Set [components.NAME] model = "memm" '
+        'or "maxent", or, for a chain, choose another [components.NAME.solver]: '
+        "spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.SAG.v1."
+    )
+    SC341 = (
+        "Without a penalty solver {solver} has no minimum: {n} pairs of a feature and a label "
+        "never occur in the training corpus, so their weights tend to -infinity. Set "
+        "[components.NAME] l1 or l2 > 0."
+    )
+    SC342 = "[components.NAME] model = {value!r} is not known. Change it to one of: {known}."
+    SC343 = (
+        "Labels can be clustered only where they do not depend on each other, not with "
+        '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
+    )
+    SC344 = (
+        "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
+        "number of labels, and with clusters there are at most {most} labels. Change "
+        "[components.NAME] clusters; about the square root of the number of labels is fastest."
+    )
+    SC345 = (
+        "The directory {path} of the encoded corpus cannot be written: {reason}. Its contents were "
+        "left unchanged. Free disk space, or change [initialize.components.NAME] cache_dir."
+    )
+    SC346 = (
+        "[initialize.components.NAME] cache_dir cannot be combined with {setting}, which needs the "
+        "whole corpus in memory. Remove one of the two."
+    )
+    SC347 = (
+        "Solver {solver} needs the whole corpus in memory. Remove [initialize.components.NAME] "
+        "cache_dir, or train with OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, "
+        "SMD.v1 or Perceptron.v1."
+    )
+    SC348 = (
+        "The encoded corpus {path} is incomplete or was modified: {reason}. Train again: "
+        "initialization rewrites [initialize.components.NAME] cache_dir."
+    )
+    SC349 = (
+        "{path} is there already and is not an encoded corpus, so it is not replaced. Move it, or "
+        "change [initialize.components.NAME] cache_dir."
+    )
+    SC350 = "[components.{name}.learning] has unknown settings: {unknown}. Choose from: {known}."
+    SC351 = (
+        "With [components.NAME.learning] min_freq = {min_freq} no observation feature is left: "
+        "none occurs at so many of the {n_tokens} training tokens. Lower it."
+    )
+    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid: it must be {expected}."
+    SC353 = (
+        "[components.{name}.learning] label_weights has weights of {unknown}, which are no labels "
+        "of the component. Choose from: {known}."
+    )
+    SC354 = (
+        "[components.{name}.learning] doc_weight = {attribute!r} is not an extension of Doc. "
+        "Register it with Doc.set_extension({attribute!r}, default=1.0) in a file given to `spacy "
+        "train --code`, and write the corpus with DocBin(store_user_data=True)."
+    )
+    SC355 = (
+        "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in a "
+        "training Doc, but must be a finite number >= 0. Correct it. The text begins: {text!r}."
+    )
+    SC356 = (
+        "All training sequences have weight 0, so there is no training data. Change "
+        "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
+    )
+    SC357 = (
+        "[components.NAME.learning] constrained = true needs a model of whole sequences, not "
+        '[components.NAME] model = {kind!r}. Set model = "chain", or constrained = false: '
+        "predictions are valid in any case."
+    )
+    SC358 = (
+        "With [components.NAME.learning] constrained = true all gold labels must be valid, but "
+        "{problem}: token {number} (from 0) of {place}. Correct the annotation or the constraints "
+        "([components.NAME.decoding] forbidden and allowed, and the target's scheme), or set "
+        "constrained = false."
+    )
+    SC359 = (
+        "Solver {solver} does not support constrained training. Set [components.NAME.learning] "
+        "constrained = false, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC360 = (
+        "{n} training tokens may have several gold labels, which a model with clusters does not "
+        "support. Set [components.NAME] clusters = 0, or give each token at most one label."
+    )
+    SC361 = (
+        "Solver {solver} does not support tokens that may have several gold labels. Give each "
+        "token at most one label, or choose another [components.NAME.solver], such as "
+        "spacy_sparsecrf.OWLQN.v1."
+    )
+    SC362 = (
+        "[components.{name}.learning] label_weights has the label {label!r} as a key, which a "
+        "saved config would lose. Write a list of pairs: [[{label!r}, 2.0]]."
+    )
+    SC363 = (
+        "[components.NAME.learning] entity_ratio needs a model of whole sequences, not "
+        '[components.NAME] model = {kind!r}. Set model = "chain", or entity_ratio = {{}}.'
+    )
+    SC364 = (
+        "[components.{name}.learning] entity_ratio is the share of tokens in entities or spans, "
+        "which [components.{name}.target] has not. Set it to {{}}, or use sparse_crf_ner or "
+        "sparse_crf_spans."
+    )
+    SC365 = (
+        "Solver {solver} learns from sums over sequences and does not support "
+        "[components.NAME.learning] entity_ratio, a term of the whole corpus. Set entity_ratio = "
+        "{{}}, or choose another [components.NAME.solver]: spacy_sparsecrf.OWLQN.v1 or "
+        "spacy_sparsecrf.RPROP.v1."
+    )
+    SC366 = (
+        "Solver {solver} does not support a penalty around the weights of another model. Set "
+        '[components.NAME.learning] prior = "", or choose another [components.NAME.solver], such '
+        "as spacy_sparsecrf.OWLQN.v1."
+    )
+    SC367 = (
+        "[components.NAME.learning] prior cannot be combined with [components.NAME] {key} = "
+        "{value}. Set {key} to 0."
+    )
+    SC368 = (
+        "The pipeline of [components.NAME.learning] prior has no feature in common with the "
+        "training corpus. Use its templates, [components.NAME.features], and its labels."
+    )
+    SC370 = (
+        "Graph {graph} cannot be encoded: features, labels and edges must match the number of its "
+        "nodes and edges, and numbers must be finite. Correct the arguments of GraphBuilder.add."
+    )
+    SC371 = (
+        "Edge {edge} of graph {graph} joins the nodes {nodes}, of which one is not in the graph. "
+        "Number its nodes from 0."
+    )
+    SC372 = (
+        "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it, and use its "
+        "features as features of the node."
+    )
+    SC373 = "The inference of a graph has {key} = {value!r}, which must be {expected}. Change it."
+    SC374 = (
+        "A node of a graph has the label {label}, but there are {n} labels, numbered from 0. "
+        "Correct it, or give the number of labels."
+    )
+    SC375 = (
+        "Pseudo-likelihood needs the gold labels of all nodes, but {n} graphs have nodes without. "
+        'Annotate them, or set method = "lbp" or "mean_field".'
+    )
+    SC376 = (
+        "Solver {solver} supports chains only. For graphs, choose another "
+        "[components.NAME.solver]: OWLQN.v1, RPROP.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, SMD.v1 or "
+        "Hybrid.v1 of spacy_sparsecrf."
+    )
+    SC377 = (
+        "[components.NAME.{key} = {value} cannot be combined with [components.NAME] model = "
+        '"graph": it must be {needed}. Change one of the two.'
+    )
+    SC380 = (
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
+        "fixed once online training has begun: {known}. Name all labels beforehand: write them "
+        "with `spacy init labels` and set [initialize.components.{name}.labels], or call "
+        "add_label. The text begins: {text!r}."
+    )
+    SC381 = (
+        "Component '{name}' learns from batches, but [training.batcher] is "
+        "spacy_sparsecrf.one_step_per_epoch.v1, which yields only the first example of each epoch. "
+        "Choose one of spaCy's batchers, such as spacy.batch_by_words.v1."
+    )
+    SC382 = (
+        "Solver {solver} learns from batches, but {key} = {value} asks for passes over a whole "
+        "corpus. Set [components.NAME.solver] {key} = {needed}; or learn from the whole corpus, "
+        "with online = false there and [training] max_epochs = 0."
+    )
+    SC383 = (
+        "Online training does not support clusters of labels, but clusters = {clusters}. Set "
+        "[components.NAME] clusters = 0; or learn from the whole corpus, with "
+        "[components.NAME.solver] online = false and [training] max_epochs = 0."
+    )
+    SC384 = (
+        "Online training does not support [components.{name}.learning] {key} = {value!r}, which "
+        "needs the whole corpus. Set {key} = {needed}; or learn from the whole corpus, with "
+        "[components.{name}.solver] online = false and [training] max_epochs = 0."
+    )
+    SC390 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
+        "{read}, which can only be combined with the label, not with another attribute. Write "
+        "u:{read}[OFFSET] as a template of its own, or vector(2) for bins of a vector."
+    )
+    SC391 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is a {kind} at the "
+        "token {text!r}. Set it to a number, true or false, or None for 0."
+    )
+    SC392 = (
+        "[components.NAME.features] templates read {read}, but token._.{name} is {value!r} at the "
+        "token {text!r} of the Doc that begins {doc!r}, which is not a finite 32-bit number. "
+        "Correct it, or set it to None for 0."
+    )
+    SC393 = (
+        "Solver {solver} cannot learn the weights of real-valued features "
+        "([components.NAME.features] templates with vector or value(...)). Choose another "
+        "[components.NAME.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1 or "
+        "spacy_sparsecrf.NewtonCG.v1; or read vectors in bins, as in vector(2)."
+    )
+    SC394 = (
+        "A model with clusters of labels, [components.NAME] clusters = {clusters}, does not "
+        "support real-valued features ([components.NAME.features] templates with vector or "
+        "value(...)). Set clusters = 0, or read vectors in bins, as in vector(2)."
+    )
+    SC395 = (
+        "Solver {solver} needs exactly one gold label for each token, but {n} training sequences "
+        "have tokens with none or several: their loss has no dual. Annotate whole sequences, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
+    )
+    SC396 = (
+        "Solver {solver} was removed: its models predict, but cannot be retrained. Set "
+        "[components.NAME.solver] @crf_solvers to spacy_sparsecrf.OWLQN.v1, or, with l1 = 0, to "
+        "spacy_sparsecrf.NewtonCG.v1."
+    )
+
+    # SC4xx: decoding, first-stage models, overlapping spans
+    SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
+    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
+    SC403 = (
+        "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
+        'Its labels are: {known}; "" stands for the boundary of a sequence.'
+    )
+    SC404 = (
+        "The transitions that [components.NAME.decoding] forbidden and allowed and the target's "
+        "scheme leave are not enough: {problem}. Remove pairs from `forbidden`, or add some to "
+        '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
+    )
+    SC405 = (
+        "The {what} have shape {shape} and type {dtype}, but must be an array {expected} of bool. "
+        "Correct the method `{method}` of the target ([components.NAME.target])."
+    )
+    SC406 = "There are {n_labels} labels for {n_tokens} tokens. Give one for each token, in order."
+    SC407 = "n = {n!r} is not a number of paths. Give an integer that is at least 1."
+    SC408 = (
+        "Span {number}, of {length} tokens from token {start}, is empty or not within the "
+        "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
+    )
+    SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+    SC410 = (
+        'A component with [components.NAME] model = "graph" has probabilities of single tokens '
+        'only (`marginals`), which are approximate where edges form cycles. Set model = "chain" '
+        "for n-best labels and for probabilities of whole sequences and of spans."
+    )
+    SC411 = (
+        "[components.{name}.learning] stack adds a first-stage model, but no template reads its "
+        'predictions. Add some to [components.{name}.features] templates, such as "u:first[0]" and '
+        '"u:doc_majority[0]", or set stack = {{}}.'
+    )
+    SC412 = (
+        "[components.{name}.learning] stack and {key} cannot be combined. Set one of them to its "
+        'default: stack = {{}}, schedule = [] or prior = "".'
+    )
+    SC413 = (
+        "The templates of component '{name}' read doc_entity, but its target has labels of tokens, "
+        "no entities or spans. Read doc_majority instead."
+    )
+    SC414 = (
+        "[components.{name}.learning] stack folds = {folds} needs as many training Docs, but there "
+        "are {n}. Give more Docs, or lower folds."
+    )
+    SC415 = (
+        "Component '{name}' has two stages either in its model file or in "
+        "[components.{name}.learning] stack, but not in both. Restore both from the same saved "
+        "pipeline."
+    )
+    SC416 = (
+        "The templates of component '{name}' read {reads}, predictions of a first-stage model, but "
+        'there is none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
+    )
+    SC420 = (
+        "[components.NAME.target] overlap = {value!r} is not valid. Set it to true (spans of any "
+        'two types may overlap), to lists of types such as [["A", "B"], ["C"]] (spans of one list '
+        "may not; each type is in one list), or to false."
+    )
+    SC421 = (
+        "The labels have no {group!r}, which [components.NAME.target] overlap needs, but {known}: "
+        "they were learnt with another `overlap`. Restore it, or retrain."
+    )
+    SC422 = (
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}, of type {name!r}, in one chain. "
+        "Remove one of them, or put their types into different lists of [components.NAME.target] "
+        "overlap. The text begins: {text!r}."
+    )
+    SC423 = (
+        "Component '{name}' has several chains ([components.{name}.target] overlap), and this is "
+        "defined for one chain only. Set [components.{name}.decoding] scores = true for "
+        "probabilities of spans."
+    )
+    SC424 = (
+        "[components.{name}{key} cannot be combined with spans that overlap "
+        "([components.{name}.target] overlap). Change one of the two."
+    )
+
+    # SC5xx: targets
+    SC501 = (
+        "[components.NAME.target] scheme = {value!r} is not a scheme of labels for spans. Change "
+        "it to one of: {known}."
+    )
+    SC502 = (
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot "
+        "represent both. Set [components.NAME.target] overlap = true, or remove one of them. The "
+        "text begins: {text!r}."
+    )
+    SC503 = (
+        "The gold entities of a Doc are damaged: {reason} Set them again with doc.ents or "
+        "doc.set_ents. The text begins: {text!r}."
+    )
+    SC504 = (
+        "[components.{name}] {key} = {value} removes entities and spans, but "
+        "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
+        "sparse_crf_spans."
+    )
+    SC505 = (
+        "{label!r} is not a label of the scheme {scheme}: {known}. Give types of spans to "
+        "add_label, or labels as `spacy init labels` writes them."
+    )
+    SC506 = (
+        "[components.NAME.target] attr = {attr!r} cannot be written. Name an extension attribute "
+        "with a default value, or with a getter and a setter: Token.set_extension(name, "
+        'default=None), attr = "_.name".'
+    )
+    SC507 = (
+        "The gold value {value!r} of token.{attr} is not a string. Use strings in the training "
+        "Docs, and None or an empty string for no label. The text begins: {text!r}."
+    )
+    SC508 = '[components.NAME.target] key is empty. Name the group of doc.spans, such as "sc".'
+    SC509 = "Component '{name}' learns labels of tokens, not of spans. Call span_probabilities."
+
+    # SC6xx: commands: explaining, patching, converting, importing, analysing
+    SC601 = (
+        "{model} has no component '{name}' with sparse CRF weights. Choose by --component: {known}."
+    )
+    SC602 = "{model} has {n} components with sparse CRF weights. Choose by --component: {known}."
+    SC603 = (
+        "{path}, line {line}, is not a weight: {reason}. Write a type, a feature, the label "
+        "before, the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` "
+        "does."
+    )
+    SC604 = (
+        "{path}, line {line}: the model has no label {label!r}, and labels cannot be added here. "
+        "Choose one of: {known}."
+    )
+    SC605 = (
+        "{path}, line {line}: feature {test!r} cannot have a weight: no template or pattern of "
+        "type {kind} of the component is {template!r} (see [components.NAME.features]). Correct "
+        "the name, or train with that template."
+    )
+    SC606 = (
+        "A CRFsuite file has one label per token, but --columns is {columns}. Name orth and one "
+        "other, as in orth,ner."
+    )
+    SC607 = "There is no config {name!r}. Choose one of: {known}."
+    SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
+    SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
+    SC610 = (
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f latin1 -t utf-8`."
+    )
+    SC611 = (
+        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Separate "
+        "columns by {separator}, and sentences by an empty line."
+    )
+    SC612 = "{path} has no tokens to convert. Check the path."
+    SC613 = "The name of {path} does not show its format. Set --format to one of: {known}."
+    SC614 = (
+        "--columns has the unknown attribute {name!r}. Choose from: {known}, spans:KEY for other "
+        "spans and _.NAME for an extension attribute."
+    )
+    SC615 = (
+        "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
+        "{scheme}; choose another --scheme if the file has one: {known}."
+    )
+    SC616 = (
+        "{path}, line {line}: {value!r} cannot be a value of {column} ({reason}). Correct it, or "
+        "change --columns."
+    )
+    SC617 = (
+        "{path}, line {line}: the attributes of a CRFsuite file are not tokens, and none here is "
+        "{wanted}=VALUE. Name the attribute that has the words, as in --attribute 'w[0]'; this "
+        "line has: {known}."
+    )
+    SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
+    SC619 = (
+        "Token {token} of Doc {doc} of {path} cannot be written to column {column}: {value!r} "
+        "{reason}. Change the token or --columns."
+    )
+    SC620 = (
+        "Exactly one of {source} and {target} must be a .spacy file. Name a text file as the other."
+    )
+    SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
+    SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
+    SC630 = (
+        "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
+        "CRFsuite, or a dump of one. Give such a file."
+    )
+    SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."
+    SC632 = (
+        "{path} was trained by Wapiti without patterns, so its features are not known. Train it "
+        "with a pattern file, as in wapiti train -p."
+    )
+    SC633 = (
+        "--target {target} is among --columns, which features read: the label would replace it. "
+        "Name another, as in --target _.label."
+    )
+    SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
+    SC640 = (
+        "No token has a gold label that component '{name}' could have predicted, so nothing can be "
+        "compared. Give Docs with the annotation that it learns ([components.{name}.target])."
+    )
+    SC641 = (
+        "[{block}], by which {data} would be read, has no path. Choose a reader that has one, such "
+        "as spacy_sparsecrf.AnnotatedCorpus.v1."
+    )
+    SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
+    SC643 = (
+        "{model} is not a directory, so that --in-place cannot save the calibrated pipeline there. "
+        "Give a directory with --output."
+    )
+    SC644 = (
+        "Thresholds cannot be found for beta = {value} and precision = {precision}. Give either "
+        "--precision P, 0 < P < 1, or --best-f BETA, 0 < BETA."
+    )
+    SC645 = "Both --output {output} and --in-place were given. Give one of them."
+    SC650 = (
+        "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
+        "vectors, or both."
+    )
+    SC651 = (
+        "{n} words are too few for {classes} classes. Give more text, or lower --classes or "
+        "--min-count. With vectors made of parts of words, give texts that have the words."
+    )
+    SC660 = "{part} does not implement its interface: {fact}."
+    SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
+    SC662 = (
+        "[components.{name}.{key}] is a {found}, which is not of the type of {key}. Choose a "
+        "registered one: @crf_{key} = ..., or @crf_{key}s = ... for others."
+    )
+    SC663 = (
+        "The add-on {name!r} is not registered in this environment: entry points of the package "
+        "are missing. Reinstall it; in a checkout, by `pip install -e .`."
+    )
+
+    # SC7xx: the regularisation path
+    SC701 = (
+        "Solver {solver} does not find the solutions that a regularisation path needs: it is "
+        "approximate, or does not support an L1 penalty. Change [components.NAME.solver], for "
+        "example to spacy_sparsecrf.OWLQN.v1."
+    )
+    SC702 = (
+        "{values} are not values of l1 for a regularisation path. Give --l1 finite numbers above "
+        "0, separated by commas, such as --l1 2,1,0.5."
+    )
+    SC703 = "A regularisation path has at least one point, not {n}. Change --points."
+    SC704 = (
+        "The regularisation path ends at [components.NAME] l1 = {lowest:g}, which is not between 0 "
+        "and {highest:g}, the smallest value at which all weights are zero. Change l1, or give "
+        "--l1."
+    )
+    SC705 = (
+        "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2, or choose "
+        "another [components.NAME.solver]."
+    )
+    SC706 = (
+        "The regularisation path needs exactly one trainable sparse CRF, but the pipeline "
+        "{pipeline} has {n}: {names}. Keep one in [nlp] pipeline, and freeze all others "
+        "([training] frozen_components)."
+    )
+    SC707 = (
+        "`spacy train` would also train {others}, next to '{name}'; the regularisation path does "
+        "not. Train them first, then source them, or name them in [training] frozen_components."
+    )
+    SC708 = "{path} is not a saved pipeline, so it is not overwritten. Give another --output."
+    SC709 = (
+        "None of [training.score_weights], {weights}, is among the scores of the pipeline: "
+        "{known}. Name one of these to choose a model by."
+    )
+    SC710 = (
+        "--within {within} is not valid: it is how many points of 100 the score of the smallest "
+        "model may be below the best. Give a number >= 0, with --choose smallest only."
+    )
+    SC711 = (
+        "--l1 and --points exclude each other: --points is the length of an automatic sequence. "
+        "Give one of the two."
+    )
+    SC712 = (
+        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: a "
+        "regularisation path cannot resume from a checkpoint. Remove it."
+    )
+    SC713 = (
+        "--window {window} is not valid: it is the fraction of the objective below which an outer "
+        "iteration ends a point. Give a number from 0 and below 1, such as 0.001."
+    )
+
+    # SC8xx: the estimator
+    SC801 = (
+        "{place} cannot be read ({reason}). Give X as a list of sequences, a sequence as a list of "
+        "tokens, and a token as a dict of strings, numbers, booleans, or lists, sets and dicts of "
+        "these, or as a list of strings, or as one string."
+    )
+    SC802 = (
+        "X has {n_sequences} sequences, but {name} has {found}. Give one {each} for each sequence."
+    )
+    SC803 = (
+        "X[{number}] has {n_tokens} tokens, but y[{number}] has {n_labels} labels. Give one label "
+        "for each token, None where it is not known."
+    )
+    SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
+    SC805 = (
+        "This {name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
+    )
+    SC806 = (
+        "{name} has no partial_fit: its solver needs all sequences at once. Call fit with all of "
+        "them."
+    )
+    SC807 = (
+        "The solver {value!r} is not known. Give the name of a solver, such as {known}, or a "
+        "solver, such as OWLQN(tolerance=1e-4)."
+    )
+    SC808 = (
+        "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
+        "{n_tokens} tokens; {available} MB are available. Give numbers in bins, as strings."
+    )
+    SC809 = "{name} = {value!r} is not valid ({reason}). Change it."
+    SC810 = (
+        "{n} features that have weights cannot be written as templates: {shown}. A component reads "
+        "features by templates only. Name the template's feature for each with `tests` (--tests), "
+        'as in {{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without them.'
+    )
+    SC811 = (
+        "{first!r} and {second!r} are both the feature {name}, which has one weight for each "
+        "label. Name another feature for one of them, or fit without it."
+    )
+    SC812 = (
+        "The features of component '{name}' cannot be features of an estimator: some have no "
+        "names, or are numbers. Train with store_feature_names = true in [components.{name}], and "
+        "without value(...) and vector in templates."
+    )
+    SC813 = (
+        "algorithm = {value!r} is not supported by CRF, which minimises CRFsuite's objective. "
+        "Choose lbfgs or l2sgd, or for others a solver of SparseCRF, such as Perceptron."
+    )
+
+    # SC9xx: clusters
+    SC900 = (
+        "[initialize.components.{name}] shards: there is no .spacy file {pattern!r}. Correct the "
+        "path, which is relative to the directory that the command runs in, or write the files."
+    )
+    SC901 = (
+        "[initialize.components.{name}] shards reads files as [training] train_corpus is read, but "
+        "that names no block of [corpora] with a path. Set one, such as spacy.Corpus.v1."
+    )
+    SC902 = (
+        "[corpora] {key} applies to all files together, but component '{name}' reads its training "
+        "files one by one. Remove it from the block of the training corpus."
+    )
+    SC903 = (
+        "A partitioned corpus cannot be combined with {setting}. Remove them, or do not partition "
+        "the corpus: remove [initialize.components.NAME] shards, and set [components.NAME.engine] "
+        '@crf_engines = "spacy_sparsecrf.Threads.v1".'
+    )
+    SC904 = (
+        "[components.NAME.engine] {key} = {value} must be an integer of at least {low}. Change it."
+    )
+    SC905 = (
+        "The engine spacy_sparsecrf.Ray.v1 needs Ray, which is not installed. Run `pip install "
+        "'spacy-sparsecrf[ray]'` here and on each machine of the cluster."
+    )
+    SC906 = (
+        "Component '{name}' cannot learn from a partitioned corpus with this value of {setting}. "
+        "Set it to its default (of solvers: OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1 or "
+        "Perceptron.v1), or do not partition the corpus: remove [initialize.components.{name}] "
+        'shards, and set [components.{name}.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+    )
+    SC907 = (
+        "Workers were lost {n} times, the last time because: {reason} Find the cause, such as a "
+        "lack of memory, or raise [components.NAME.engine] max_restarts. The same command resumes "
+        "training from its last step if [initialize.components.NAME] checkpoint is set."
+    )
+    SC908 = (
+        "The Ray cluster failed: {reason} The same command resumes training from its last step if "
+        "[initialize.components.NAME] checkpoint is set."
+    )
+    SC909 = (
+        "[components.NAME.engine] address = {address!r}: no Ray cluster can be reached or started "
+        "there: {reason} Start one with `ray start --head`, or set address = null for a local one."
+    )
+    SC910 = (
+        "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
+        "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
+        "wait until others have ended."
+    )
+    SC911 = (
+        "A regularisation path does not support a partitioned corpus. Remove "
+        "[initialize.components.NAME] shards, and set [components.NAME.engine] @crf_engines = "
+        '"spacy_sparsecrf.Threads.v1".'
+    )
+    SC920 = (
+        "{path} cannot be annotated. Name .spacy files, .txt files with one Doc per line, or "
+        "folders of these."
+    )
+    SC921 = (
+        "{path} and {other} would be written to the same file of the folder --output. Rename one "
+        "of them, or annotate them with two commands."
+    )
+
+
+class Warnings(metaclass=_Coded):
+    """Messages of warnings; the areas are those of `Errors`."""
+
+    SCW201 = (
+        "Component '{name}': {n_missing} of {n_tokens} training tokens have no aligned gold "
+        "annotation; training sums over their labels. If the corpus should be fully annotated, "
+        "check its tokenization and the spaces between its words."
+    )
+    SCW202 = (
+        "Component '{name}' was trained on {trained}, but now gets {given}. Let the same pipes set "
+        "sentence boundaries in training ([training] annotating_components) and in prediction, or "
+        'set [components.{name}] sequences = "docs".'
+    )
+    SCW203 = (
+        "Component '{name}' reads the annotations of '{upstream}' once, before '{upstream}' is "
+        "trained in this run. Train '{upstream}' first, then source it and name it in [training] "
+        "frozen_components as well as in annotating_components."
+    )
+    SCW204 = (
+        "spacy-sparsecrf recompiles its kernels in each process, for up to fifteen seconds, "
+        "because it can write neither next to its own files nor to the user's cache. Set the "
+        "environment variable NUMBA_CACHE_DIR to a writable directory, or run `python -m "
+        "spacy_sparsecrf warmup` once where it can write, and keep the compiled files."
+    )
+    SCW205 = (
+        "Templates of component '{name}' read {attribute}, which none of the {n_tokens} training "
+        "tokens has: its features are never active. Copy gold annotation with the corpus reader "
+        '(@readers = "spacy_sparsecrf.AnnotatedCorpus.v1" with annotations = [...], in each block '
+        "of [corpora]), name the pipe that sets it in [training] annotating_components, or remove "
+        "it from [components.{name}.features]."
+    )
+    SCW206 = (
+        "Templates of component '{name}' read {attribute}, which none of these {n_tokens} tokens "
+        "has, although {share:.1%} of the training tokens had it: predictions will be worse than "
+        "in training. Put the pipe that sets it before '{name}', or give Docs that have it."
+    )
+    SCW207 = (
+        "Component '{name}' learns only from the {n} examples that `initialize` has read, but "
+        "`update` got others, which it ignores: the first begins {text!r}. Give all training "
+        "examples to nlp.initialize(lambda: examples), without a random augmenter; or set online = "
+        "true in [components.{name}.solver], with an online solver such as "
+        "spacy_sparsecrf.SGDL1.v1."
+    )
+    SCW208 = (
+        "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, because "
+        "predicted and gold tokens differ: first that of {word!r} in the Doc that begins {text!r}. "
+        "Check the tokenizer ([nlp.tokenizer]) and the spaces between the words of the corpus, or "
+        "set gold_preproc = true in [corpora.train] to train on gold tokens."
+    )
+    SCW209 = (
+        "Component '{name}' passes over the whole corpus in each step, but is evaluated only after "
+        "every {n} steps, and therefore stopped late. Start from a config of `python -m "
+        "spacy_sparsecrf config`, or change two lines of this one:\n[training]\neval_frequency = "
+        "1\npatience = 5"
+    )
+    SCW210 = (
+        "Compiled kernels in {directories} are not used, because other users may write there, and "
+        "their code would run as you. Remove that permission (chmod go-w), or set the environment "
+        "variable NUMBA_CACHE_DIR to a directory of your own."
+    )
+    SCW211 = (
+        "{n} active features have no names, so the word classes with prune = true in "
+        "[components.NAME.features.clusters] are saved whole. Set store_feature_names = true in "
+        "[components.NAME], and retrain, to prune them."
+    )
+    SCW212 = (
+        "Component '{name}' was loaded with its weights and resumes from them by online training, "
+        "but the first batch has one example. With the batcher "
+        "spacy_sparsecrf.one_step_per_epoch.v1 it sees no others: choose one of spaCy's batchers "
+        "([training.batcher]); or learn from the whole corpus, with factory instead of source, and "
+        "the saved pipeline as [components.{name}.learning] prior; or freeze the component."
+    )
+    SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
+    SCW340 = (
+        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
+        "that templates combine with pairs of labels are left out. Remove b: templates and write "
+        'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
+    )
+    SCW350 = (
+        "[components.{name}.learning] constrained = true has no effect: all label sequences are "
+        "valid. Name transitions in [components.{name}.decoding] forbidden or allowed, choose a "
+        "target with a scheme, or set constrained = false."
+    )
+    SCW351 = (
+        "[components.{name}.learning] has settings that were removed: {unknown}. The pipeline "
+        "predicts as before, but cannot be retrained with them. Remove them."
+    )
+    SCW370 = (
+        "The inference of {n} of {of} graphs has not converged after {limit} iterations (the "
+        "largest change was {change:.2g}): their log Z and probabilities are not those of a fixed "
+        "point. Raise damping (such as 0.5) or limit; very large weights may be the cause."
+    )
+    SCW401 = (
+        "{n} sequences have no path through the labels that are set or permitted without an "
+        "invalid transition ([components.NAME.decoding], and the target's scheme). The labels that "
+        "are set are kept, with as few invalid transitions as possible. Correct the annotation of "
+        "the Docs, or set [components.NAME] overwrite = true."
+    )
+    SCW402 = (
+        "{n} tokens have no permitted label: their annotation is not a label of the component. "
+        "They are decoded as if nothing was set. Correct the annotation of the Docs, or set "
+        "[components.NAME] overwrite = true."
+    )
+    SCW601 = (
+        "The file `names` of a component cannot be read ({reason}): features are shown by their "
+        "hashes. Copy it again; a component works without it."
+    )
+    SCW640 = (
+        "{data} is the training data of {model}, on which its probabilities, precision and recall "
+        "are too high. Calibrate on held-out data."
+    )
+    SCW701 = (
+        "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "
+        "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
+    )
+    SCW801 = (
+        "{name} was stopped by max_iterations = {n} before it converged (optimality "
+        "{optimality:.2g}). Raise max_iterations, or set it to None."
+    )

@@ -1,0 +1,1 @@
+"""CRFs with edges beyond those of a chain, by approximate inference."""

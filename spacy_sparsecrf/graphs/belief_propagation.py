@@ -1,0 +1,513 @@
+"""Beliefs of nodes of any graph: belief propagation, mean field, pseudo-likelihood.
+
+Messages of all edges are the rows of one array: row 2e goes from the first end of edge e to its
+second, row 2e + 1 back. Kernels take complex potentials as well: the imaginary part of all that
+they compute is then its derivative along a direction (Vishwanathan 2006, equation 12). What is
+compared is the real part.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.compiled import inner, kernel
+from ..kernels.layout import Floats, Ints
+from ..kernels.small import normalise, reciprocal
+
+# Messages are not below, so that what is divided by them stays a number.
+_LEAST = 1e-300
+# Products of so many messages are scaled before the next.
+_TOGETHER = 8
+
+PROPAGATION, MEAN_FIELD, PSEUDO = 0, 1, 2
+
+
+class Graphs(NamedTuple):
+    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of tests of edges.
+
+    offsets, edge_offsets: [S + 1] int64, nodes and edges of each graph; ends: [E, 2] int32, nodes
+    of an edge; half_ptr [N + 1] int64, halves [2 E] int32: CSR, the messages that leave a node;
+    order: [N] int32, nodes of each graph as sweeps visit them; rank: [N] int32, places in it;
+    row: [E] int32, row of the edge's potential; gold: [N] int32, labels that are observed, -1 for
+    none; weights: [E] float64, of the graph.
+    """
+
+    offsets: Ints
+    edge_offsets: Ints
+    ends: Ints
+    half_ptr: Ints
+    halves: Ints
+    order: Ints
+    rank: Ints
+    row: Ints
+    gold: Ints
+    weights: Floats
+
+
+class GraphPotentials(NamedTuple):
+    """Potentials of nodes [N, Y] and of edges [R, Y, Y], and their logarithms.
+
+    phi, psi: exponentiated, divided by exp of node_shift [N] and edge_shift [R].
+    """
+
+    log_phi: Floats
+    log_psi: Floats
+    phi: Floats
+    psi: Floats
+    node_shift: Floats
+    edge_shift: Floats
+
+
+class Beliefs(NamedTuple):
+    """Results of inference.
+
+    nodes: [N, Y], probabilities; messages: [2 E, Y]; log_z: [S], log Z, or what stands for it;
+    changes: [S], the last change of a message, or belief; iterations: [S] int64.
+    """
+
+    nodes: Floats
+    messages: Floats
+    log_z: Floats
+    changes: Floats
+    iterations: Ints
+
+
+class Schedule(NamedTuple):
+    """The order and damping of messages.
+
+    parallel: whether all at once, else in sweeps there and back; best: maximise instead of sum;
+    damping: share of the old message that stays; tolerance: stop once no message has changed by
+    more; limit: iterations at most; magnified: what derivatives are multiplied by to be compared.
+    """
+
+    parallel: bool
+    best: bool
+    damping: float
+    tolerance: float
+    limit: int
+    magnified: float
+
+
+@kernel
+def score_rows(
+    rows: Ints, indptr: Ints, tests: Ints, values: Floats, table: Floats, scores: Floats
+) -> None:
+    """Score rows [n]: scores[r] = sum over tests of value * table[test], [R, W] and [O, W]."""
+    for r in rows:
+        for y in range(scores.shape[1]):
+            scores[r, y] = 0.0
+        for j in range(indptr[r], indptr[r + 1]):
+            for y in range(scores.shape[1]):
+                scores[r, y] += values[j] * table[tests[j], y]
+
+
+@kernel
+def scatter_rows(
+    rows: Ints, indptr: Ints, tests: Ints, values: Floats, residual: Floats, table: Floats
+) -> None:
+    """Add the residuals [R, W] of rows [n] to their tests: the transpose of `score_rows`."""
+    for r in rows:
+        for j in range(indptr[r], indptr[r + 1]):
+            for y in range(residual.shape[1]):
+                table[tests[j], y] += values[j] * residual[r, y]
+
+
+@kernel
+def order_trees(
+    first: int, last: int, graphs: Graphs, parent: Ints, is_tree: Ints, queue: Ints
+) -> None:
+    """Order the nodes of graphs first:last: of trees breadth first, so that one sweep is exact.
+
+    Others keep the order that they have. graphs: `order`, out; parent: [N] int32, -1, is_tree: [N]
+    bool, and queue: [N] int32, workspaces.
+    """
+    for s in range(first, last):
+        begin, end = graphs.offsets[s], graphs.offsets[s + 1]
+        n_ordered = begin
+        for root in range(begin, end):
+            if parent[root] >= 0:
+                continue
+            head, tail = n_ordered, n_ordered + 1
+            queue[head], parent[root], n_halves = root, root, 0
+            while head < tail:
+                i = queue[head]
+                head += 1
+                for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
+                    h = graphs.halves[k]
+                    j = graphs.ends[h >> 1, 1 - (h & 1)]
+                    n_halves += 1
+                    if parent[j] < 0:
+                        parent[j] = i
+                        queue[tail] = j
+                        tail += 1
+            for k in range(n_ordered, tail):
+                is_tree[queue[k]] = n_halves == 2 * (tail - n_ordered - 1)
+            n_ordered = tail
+        place = begin
+        for k in range(begin, end):
+            if is_tree[queue[k]]:
+                graphs.order[place] = queue[k]
+                place += 1
+        for i in range(begin, end):
+            if not is_tree[i]:
+                graphs.order[place] = i
+                place += 1
+
+
+@inner(forceinline=True)
+def _believe(
+    i: int,
+    n_labels: int,
+    graphs: Graphs,
+    phi: Floats,
+    messages: Floats,
+    belief: Floats,
+    measured: bool = False,
+) -> Any:
+    """Multiply a node's potential [Y] by all messages to it, and normalise.
+
+    RETURNS: the log of the sum, where it is measured, else 0.
+    """
+    for y in range(n_labels):
+        belief[y] = phi[i, y]
+    scale = 0.0 * phi[0, 0]
+    begin, end = graphs.half_ptr[i], graphs.half_ptr[i + 1]
+    for k in range(begin, end + 1):
+        if k == end or (k - begin) % _TOGETHER == _TOGETHER - 1:
+            total = normalise(n_labels, belief)
+            if measured:
+                scale += np.log(total)
+        if k < end:
+            back = messages[graphs.halves[k] ^ 1]
+            for y in range(n_labels):
+                belief[y] *= back[y]
+    return scale
+
+
+@inner(forceinline=True)
+def _send(
+    h: int,
+    n_labels: int,
+    belief: Floats,
+    psi: Floats,
+    old: Floats,
+    schedule: Schedule,
+    cavity: Floats,
+    new: Floats,
+) -> None:
+    """Update message h by its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
+    back = old[h ^ 1]
+    if n_labels == 2:
+        # Messages are normalised, so both may have a factor; divisions are slow, complex ones most.
+        cavity[0], cavity[1] = belief[0] * back[1], belief[1] * back[0]
+    else:
+        for y in range(n_labels):
+            cavity[y] = belief[y] / back[y]
+    sum_of_new = 0.0 * belief[0]
+    for b in range(n_labels):
+        total = 0.0 * belief[0]
+        for a in range(n_labels):
+            value = cavity[a] * (psi[b, a] if h & 1 else psi[a, b])
+            if not schedule.best:
+                total += value
+            elif value.real > total.real:
+                total = value
+        new[b] = total
+        sum_of_new += total
+    kept = schedule.damping
+    factor = (1.0 - kept) * reciprocal(sum_of_new)
+    for y in range(n_labels):
+        new[y] = factor * new[y] + kept * old[h, y]
+        if new[y].real < _LEAST:
+            new[y] = _LEAST
+
+
+@inner
+def _larger(a: float, b: float) -> float:
+    """The larger of two numbers; NaN if either is one."""
+    return a if b <= a or a != a else b
+
+
+@inner(forceinline=True)
+def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
+    """Write n numbers over others, and return how much that changes; NaN if it is one."""
+    largest = 0.0
+    for y in range(n):
+        change = new[y] - old[y]
+        old[y] = new[y]
+        size = max(abs(change.real), abs(change.imag) * magnified)
+        largest = _larger(largest, size)
+    return largest
+
+
+@inner(forceinline=True)
+def _pass_on(
+    i: int,
+    is_forward: bool,
+    n_labels: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> float:
+    """Send messages from node i to all nodes that come later, or earlier, than it does.
+
+    scratch: [3, Y]. RETURNS: the largest change.
+    """
+    messages, belief, largest = beliefs.messages, beliefs.nodes[i], 0.0
+    _believe(i, n_labels, graphs, potentials.phi, messages, belief)
+    for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
+        h = graphs.halves[k]
+        e = h >> 1
+        if (graphs.rank[graphs.ends[e, 1 - (h & 1)]] > graphs.rank[i]) == is_forward:
+            psi = potentials.psi[graphs.row[e]]
+            _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1])
+            change = _replace(n_labels, messages[h], scratch[1], schedule.magnified)
+            largest = _larger(largest, change)
+    return largest
+
+
+@inner(forceinline=True)
+def _pass_all(
+    s: int,
+    n_labels: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> float:
+    """Send all messages of graph s at once, from what nodes believed before."""
+    messages, nodes, largest = beliefs.messages, beliefs.nodes, 0.0
+    for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
+        _believe(i, n_labels, graphs, potentials.phi, messages, nodes[i])
+    for e in range(graphs.edge_offsets[s], graphs.edge_offsets[s + 1]):
+        psi = potentials.psi[graphs.row[e]]
+        for side in range(2):
+            h, belief = 2 * e + side, nodes[graphs.ends[e, side]]
+            _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1 + side])
+        for side in range(2):
+            message, new = messages[2 * e + side], scratch[1 + side]
+            largest = _larger(largest, _replace(n_labels, message, new, schedule.magnified))
+    return largest
+
+
+@inner(forceinline=True)
+def _iterate(
+    s: int,
+    n_labels: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> float:
+    """Pass messages once: all at once, or to earlier nodes from the last and then back."""
+    given = n_labels, graphs, potentials, beliefs, schedule, scratch
+    if schedule.parallel:
+        return _pass_all(s, *given)
+    begin, end, largest = graphs.offsets[s], graphs.offsets[s + 1], 0.0
+    for k in range(end - begin):
+        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *given))
+    for k in range(begin, end):
+        largest = _larger(largest, _pass_on(graphs.order[k], True, *given))
+    return largest
+
+
+@inner
+def pair_belief(e: int, psi: Floats, ends: Ints, beliefs: Beliefs, pair: Floats) -> Any:
+    """Fill pair [Y, Y] with the unnormalised belief of edge e, and return its sum."""
+    first, second = beliefs.nodes[ends[e, 0]], beliefs.nodes[ends[e, 1]]
+    there, back = beliefs.messages[2 * e], beliefs.messages[2 * e + 1]
+    total = 0.0 * psi[0, 0]
+    for a in range(len(first)):
+        for b in range(len(second)):
+            pair[a, b] = first[a] / back[a] * psi[a, b] * second[b] / there[b]
+            total += pair[a, b]
+    return total
+
+
+@kernel
+def propagate(
+    first: int,
+    last: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> None:
+    """Propagate beliefs through graphs first:last until messages stay (Yedidia et al. 2003).
+
+        m_ij(y') ~ sum_y psi_ij(y, y') b_i(y) / m_ji(y),  b_i ~ phi_i prod_j m_ji
+        log Z = sum_i log Z_i + sum_ij log (Z_ij / (Z_i Z_j))
+
+    the latter of Bethe, which does not change with messages at a fixed point, and is that of the
+    graph where it is a forest. scratch: [3 + Y, Y].
+    """
+    n_labels, phi = scratch.shape[1], potentials.phi
+    for s in range(first, last):
+        begin, end = graphs.edge_offsets[s], graphs.edge_offsets[s + 1]
+        for h in range(2 * begin, 2 * end):
+            for y in range(n_labels):
+                beliefs.messages[h, y] = 1.0 / n_labels
+        change, n = np.inf, 0
+        while n < schedule.limit and not change <= schedule.tolerance:
+            if n_labels == 2:
+                # A constant unrolls all loops over labels, as far down as functions are inlined.
+                change = _iterate(s, 2, graphs, potentials, beliefs, schedule, scratch)
+            else:
+                change = _iterate(s, n_labels, graphs, potentials, beliefs, schedule, scratch)
+            n += 1
+        log_z = 0.0 * potentials.log_phi[0, 0]
+        for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
+            log_z += potentials.node_shift[i]
+            log_z += _believe(i, n_labels, graphs, phi, beliefs.messages, beliefs.nodes[i], True)
+        for e in range(begin, end):
+            psi = potentials.psi[graphs.row[e]]
+            total = pair_belief(e, psi, graphs.ends, beliefs, scratch[3:])
+            log_z += np.log(total) + potentials.edge_shift[graphs.row[e]]
+        beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
+
+
+@inner
+def _exponentiate(scores: Floats, belief: Floats) -> Any:
+    """Exponentiate scores [Y] to a distribution, and return the log of what they are divided by."""
+    shift = scores[0].real
+    for y in range(1, len(scores)):
+        shift = max(shift, scores[y].real)
+    for y in range(len(scores)):
+        belief[y] = np.exp(scores[y] - shift)
+    return shift + np.log(normalise(len(scores), belief))
+
+
+@inner
+def _add_neighbours(
+    i: int, graphs: Graphs, potentials: GraphPotentials, beliefs: Beliefs, scores: Floats
+) -> None:
+    """Add to scores [Y] of node i the log potentials of its edges, expected by its neighbours."""
+    for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
+        h = graphs.halves[k]
+        psi, back = potentials.log_psi[graphs.row[h >> 1]], h & 1
+        other = beliefs.nodes[graphs.ends[h >> 1, 1 - back]]
+        for a in range(len(scores)):
+            for b in range(len(scores)):
+                scores[a] += (psi[b, a] if back else psi[a, b]) * other[b]
+
+
+@kernel
+def fit_mean_field(
+    first: int,
+    last: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> None:
+    """Fit independent nodes to graphs first:last, one after the other: the naive mean field.
+
+        b_i ~ phi_i exp(sum_j E_{b_j} log psi_ij),  log Z >= E_b log(phi psi) + sum_i H(b_i)
+
+    Beliefs begin as those of nodes without edges. scratch: [2, Y].
+    """
+    nodes, log_phi = beliefs.nodes, potentials.log_phi
+    for s in range(first, last):
+        begin, end = graphs.offsets[s], graphs.offsets[s + 1]
+        for i in range(begin, end):
+            _exponentiate(log_phi[i], nodes[i])
+        change, n = np.inf, 0
+        while n < schedule.limit and not change <= schedule.tolerance:
+            change, n = 0.0, n + 1
+            for k in range(begin, end):
+                i = graphs.order[k]
+                for y in range(len(log_phi[i])):
+                    scratch[0, y] = log_phi[i, y]
+                _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
+                _exponentiate(scratch[0], scratch[1])
+                own = _replace(len(scratch[0]), nodes[i], scratch[1], schedule.magnified)
+                change = _larger(change, own)
+        log_z = 0.0 * potentials.log_phi[0, 0]
+        for i in range(begin, end):
+            for y in range(len(log_phi[i])):
+                scratch[0, y] = 0.0
+            _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
+            for y in range(len(log_phi[i])):
+                if nodes[i, y].real > _LEAST:
+                    # Each edge is met at both of its ends.
+                    score = log_phi[i, y] + 0.5 * scratch[0, y]
+                    log_z += nodes[i, y] * (score - np.log(nodes[i, y]))
+        beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
+
+
+@kernel
+def condition_nodes(
+    first: int,
+    last: int,
+    graphs: Graphs,
+    potentials: GraphPotentials,
+    beliefs: Beliefs,
+    schedule: Schedule,
+    scratch: Floats,
+) -> None:
+    """Find each node's distribution given gold labels of its neighbours, in graphs first:last.
+
+    In place of log Z is sum_i log z_i - sum_ij log psi_ij(gold) (Vishwanathan 2006, equations 13
+    to 15), so that less the score of gold labels it is minus the pseudo-likelihood. scratch: [1,
+    Y].
+    """
+    gold, log_psi, scores = graphs.gold, potentials.log_psi, scratch[0]
+    for s in range(first, last):
+        log_z = 0.0 * potentials.log_phi[0, 0]
+        for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
+            for y in range(len(scores)):
+                scores[y] = potentials.log_phi[i, y]
+            for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
+                h = graphs.halves[k]
+                psi, back = log_psi[graphs.row[h >> 1]], h & 1
+                other = gold[graphs.ends[h >> 1, 1 - back]]
+                for y in range(len(scores)):
+                    scores[y] += psi[other, y] if back else psi[y, other]
+            log_z += _exponentiate(scores, beliefs.nodes[i])
+        for e in range(graphs.edge_offsets[s], graphs.edge_offsets[s + 1]):
+            a, b = gold[graphs.ends[e, 0]], gold[graphs.ends[e, 1]]
+            log_z -= log_psi[graphs.row[e], a, b]
+        beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, 0.0, 1
+
+
+@kernel
+def add_pairs(
+    edges: Ints,
+    method: int,
+    graphs: Graphs,
+    psi: Floats,
+    beliefs: Beliefs,
+    pair: Floats,
+    residual: Floats,
+) -> None:
+    """Add expected less gold pairs of labels of edges [n] to the residuals [R, Y, Y] of their rows.
+
+    method: PROPAGATION, MEAN_FIELD or PSEUDO; pair: [Y, Y], a workspace.
+    """
+    gold, nodes = graphs.gold, beliefs.nodes
+    for e in edges:
+        weight, total = graphs.weights[e], residual[graphs.row[e]]
+        i, j = graphs.ends[e, 0], graphs.ends[e, 1]
+        if method == PSEUDO:
+            for y in range(len(total)):
+                total[y, gold[j]] += weight * nodes[i, y]
+                total[gold[i], y] += weight * nodes[j, y]
+            total[gold[i], gold[j]] -= weight
+        elif method == MEAN_FIELD:
+            for a in range(len(total)):
+                for b in range(len(total)):
+                    total[a, b] += weight * nodes[i, a] * nodes[j, b]
+        else:
+            total_belief = pair_belief(e, psi[graphs.row[e]], graphs.ends, beliefs, pair)
+            scale = weight * reciprocal(total_belief)
+            for a in range(len(total)):
+                for b in range(len(total)):
+                    total[a, b] += scale * pair[a, b]
+        if gold[i] >= 0 and gold[j] >= 0:
+            total[gold[i], gold[j]] -= weight

@@ -1,0 +1,99 @@
+"""Labels and probabilities of tokens by a model with more edges than those of a chain."""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..decoding.chains import Chains
+from ..decoding.decoder import Decoder, Floats, Ints
+from ..decoding.legal import Mask
+from ..decoding.probabilities import posterior_labels
+from ..decoding.rows import dense_rows
+from ..errors import Errors, SparseCRFError
+from ..model.model import CRFModel, WeightTable
+from ..parallel import Workers
+from ..pipeline.graph_settings import Inference
+from .encoded import Linked
+from .graph_inference import NEVER, Network
+
+
+class GraphDecoder(Decoder):
+    """Applies a model of kind "graph" to observations and links, by approximate inference.
+
+    Neighbours have labels that are legal, and others have no chance; so the labels with the largest
+    sum of beliefs, among sequences that are legal, are those that were found, where there are no
+    circles. inference: pseudo-likelihood needs labels, so that belief propagation takes its place.
+    """
+
+    def __init__(self, model: CRFModel, legal: Mask | None, inference: Inference) -> None:
+        super().__init__(model, legal)
+        if inference.method == "pseudo_likelihood":
+            inference = Inference(tolerance=inference.tolerance)
+        self._inference = inference
+        self._pairs_of_links: WeightTable = model.bigram
+
+    def viterbi(self, source: Any, permitted: Mask | None = None) -> Ints:
+        """Find the labels with the largest max-marginals. RETURNS: [N] int32 label ids."""
+        return self._label(*self._infer(source, permitted, best=True))
+
+    def marginals(self, source: Any, permitted: Mask | None = None) -> Floats:
+        """Approximate p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
+        return self._infer(source, permitted, best=False)[1]
+
+    def decode(
+        self, source: Any, method: str, permitted: Mask | None = None
+    ) -> tuple[Ints, Floats]:
+        """Find labels, and about how probable each is; see `Decoder.decode`."""
+        chains, found = self._infer(source, permitted, best=False)
+        if method == "posterior":
+            labels = self._label(chains, found)
+        else:
+            labels = self.viterbi(source, permitted)
+        return labels, found[np.arange(len(labels)), labels]
+
+    def _label(self, chains: Chains, found: Floats) -> Ints:
+        labels = np.empty(len(found), dtype=np.int32)
+        posterior_labels(chains, found, labels)
+        return labels
+
+    def _infer(self, source: Linked, permitted: Mask | None, best: bool) -> tuple[Chains, Floats]:
+        """The beliefs of all tokens, [N, Y]."""
+        n, links = self.n_labels, source.links
+        chains = self.chains(source.source, permitted)
+        offsets, context = chains.offsets, chains.context
+        rows, kinds = chains.pairs, np.zeros((len(links.keys), n, n))
+        shape = n + 1, self.padded
+        known, dense = dense_rows(
+            self._pairs_of_links, links.keys, self.padded, shape[0] * shape[1]
+        )
+        kinds[known] = dense.reshape(-1, *shape)[:, :n, :n]
+        ends, edge_offsets, row = links.edges(offsets, context, len(rows))
+        nobody, alike = np.full(len(context), -1, np.int32), np.ones(len(offsets) - 1)
+        edges = edge_offsets, ends.astype(np.int32), row, len(rows) + len(kinds)
+        network = Network(offsets, *edges, n, nobody, alike, self._inference)
+        space, potentials = network.real, network.real.potentials
+        potentials.log_phi[:] = chains.scores[:, :n]
+        if links.chain:
+            begins = offsets[:-1][np.diff(offsets) > 0]
+            potentials.log_phi[begins] += rows[context[begins], n, :n]
+        np.concatenate((rows[:, :n, :n], kinds), out=potentials.log_psi)
+        for log in potentials.log_phi, potentials.log_psi:
+            np.maximum(log, NEVER, out=log)
+        network.exponentiate_pairs(np.arange(network.n_rows), space)
+        Workers(1).map(
+            lambda first, last: network.propagate(first, last, space, best), network.chunks
+        )
+        network.warn(space)
+        return chains, space.beliefs.nodes
+
+    def nbest(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse. RAISES: SparseCRFError."""
+        raise SparseCRFError(Errors.SC410)
+
+    def log_probability(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse. RAISES: SparseCRFError."""
+        raise SparseCRFError(Errors.SC410)
+
+    def span_probability(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse. RAISES: SparseCRFError."""
+        raise SparseCRFError(Errors.SC410)

@@ -1,0 +1,229 @@
+"""Graphs as arrays: nodes with labels, edges of any kind between them, and tests of both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..corpus.encoded import MISSING, Floats, Mask
+from ..corpus.numbering import Hashes, Ints, Longs, distinct_rows, number_tests
+from ..errors import Errors, SparseCRFError
+
+
+class Observed(NamedTuple):
+    """Features of n nodes, or of n edges.
+
+    hashes: [n, P] uint64, of tests, or of names of numbers; 0 for none. Tests of edges of different
+    kinds have different hashes: their weights are tied over edges of a kind only. values: [n, P]
+    float64, finite, or None where all are 1.
+    """
+
+    hashes: Hashes
+    values: Floats | None = None
+
+
+class TestRows(NamedTuple):
+    """Tests of nodes or edges, a row for each: CSR.
+
+    indptr: [R + 1] int64; tests: [nnz] int32; values: [nnz] float64.
+    """
+
+    indptr: Longs
+    tests: Ints
+    values: Floats
+
+
+@dataclass(frozen=True)
+class EncodedGraph:
+    """Graphs side by side: S graphs, N nodes, E edges.
+
+    The score of labels y is sum_i sum_o x_i[o] mu[o, y_i] + sum_ij sum_o x_ij[o] lam[o, y_i, y_j].
+
+    offsets, edge_offsets: [S + 1] int64, nodes and edges of a graph.
+    labels: [N] int32, sets: [Q, Y] bool, as in `EncodedCorpus`.
+    weights: [S] float64, >= 0, of a graph's log-likelihood.
+    ends: [E, 2] int32, the nodes of an edge.
+    nodes: tests of nodes; pairs: tests of edges, distinct rows; row: [E] int32, that of an edge.
+    node_keys, edge_keys: [O] uint64, hashes of tests.
+    node_ties: [Y, W], mu[o, y] = sum_w node_ties[y, w] theta[o, w], or None, where each label has a
+        weight of its own; pair_ties: [Y * Y, W], the same of pairs.
+    RAISES: SparseCRFError for an edge from a node to itself, or out of its graph.
+    """
+
+    offsets: Longs
+    edge_offsets: Longs
+    labels: Ints
+    weights: Floats
+    ends: Ints
+    nodes: TestRows
+    row: Ints
+    pairs: TestRows
+    node_keys: Hashes
+    edge_keys: Hashes
+    sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    node_ties: Floats | None = None
+    pair_ties: Floats | None = None
+
+    def __post_init__(self) -> None:
+        graph = np.repeat(np.arange(self.n_graphs), np.diff(self.edge_offsets))
+        first, last = self.offsets[graph], self.offsets[graph + 1]
+        outside = ((self.ends < first[:, None]) | (self.ends >= last[:, None])).any(axis=1)
+        for wrong, error in (
+            (outside, Errors.SC371),
+            (self.ends[:, 0] == self.ends[:, 1], Errors.SC372),
+        ):
+            if wrong.any():
+                e = int(np.argmax(wrong))
+                nodes = (self.ends[e] - first[e]).tolist()
+                edge = e - int(self.edge_offsets[graph[e]])
+                raise SparseCRFError(error.format(edge=edge, graph=int(graph[e]), nodes=nodes))
+
+    @property
+    def n_graphs(self) -> int:
+        """Number of graphs S."""
+        return len(self.weights)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Edges between tokens of one sequence, without those of neighbours.
+
+    ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
+    test that edges of each kind have; chain: whether neighbours are joined too.
+    """
+
+    ends: Longs
+    kinds: Longs
+    keys: Hashes
+    chain: bool = True
+
+    def within(self, first: int, last: int) -> "Links":
+        """Those of tokens first:last, counted from there."""
+        own = (self.ends[:, 0] >= first) & (self.ends[:, 0] < last)
+        return Links(self.ends[own] - first, self.kinds[own], self.keys, self.chain)
+
+    def edges(self, offsets: Longs, context: Ints, n_contexts: int) -> tuple[Longs, Longs, Ints]:
+        """All edges of sequences offsets [S + 1], whose tokens have contexts [N].
+
+        RETURNS: ends [E, 2]; edges of each sequence [S + 1]; rows of potentials [E], of neighbours
+        the context of the second, of others n_contexts and their kind.
+        """
+        lengths = np.diff(offsets)
+        later = np.ones(int(offsets[-1]), np.bool_)
+        later[offsets[:-1][lengths > 0]] = False
+        after = np.flatnonzero(later) if self.chain else np.empty(0, np.int64)
+        ends = np.concatenate((np.column_stack((after - 1, after)), self.ends))
+        row = np.concatenate((context[after], n_contexts + self.kinds)).astype(np.int32)
+        sequence = np.repeat(np.arange(len(lengths)), lengths)[ends[:, 0]]
+        order = np.argsort(sequence, kind="stable")
+        counts = np.bincount(sequence, minlength=len(lengths))
+        return ends[order], np.append(0, np.cumsum(counts)), row[order]
+
+
+class Linked(NamedTuple):
+    """Observations or readings of tokens, and the links of these."""
+
+    source: Any
+    links: Links
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return int(self.source.n_tokens)
+
+
+class GraphBuilder:
+    """Collects graphs into an `EncodedGraph`."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Observed] = []
+        self._edges: list[Observed] = []
+        self._ends: list[Ints] = []
+        self._labels: list[Ints] = []
+        self._weights: list[float] = []
+
+    def add(
+        self,
+        nodes: Observed,
+        ends: Ints,
+        edges: Observed,
+        labels: Ints | None = None,
+        weight: float = 1.0,
+    ) -> None:
+        """Append a graph of n nodes and m edges.
+
+        nodes: of n nodes; ends: [m, 2] integers, nodes from 0; edges: of m edges; labels: [n], gold
+        label ids, -1 for a missing one, default: all are; weight: of its log-likelihood.
+        RAISES: SparseCRFError for arrays that do not fit together, or numbers that are not finite.
+        """
+        n, ends = len(nodes.hashes), np.asarray(ends, np.int32).reshape(-1, 2)
+        labels = np.full(n, MISSING) if labels is None else np.asarray(labels)
+        values = [tests.values for tests in (nodes, edges) if tests.values is not None]
+        fits = len(labels) == n and len(ends) == len(edges.hashes)
+        if not fits or not all(np.isfinite(each).all() for each in values):
+            raise SparseCRFError(Errors.SC370.format(graph=len(self._weights)))
+        self._nodes.append(nodes)
+        self._edges.append(edges)
+        self._ends.append(ends)
+        self._labels.append(labels.astype(np.int32))
+        self._weights.append(weight)
+
+    def build(
+        self, node_ties: Floats | None = None, pair_ties: Floats | None = None
+    ) -> EncodedGraph:
+        """Number the tests of all graphs that were added; ties: see `EncodedGraph`.
+
+        RAISES: SparseCRFError where there is no graph, and for edges that there cannot be.
+        """
+        if not self._nodes:
+            raise SparseCRFError(Errors.SC302)
+        offsets, edge_offsets = (
+            np.append(0, np.cumsum([len(each) for each in arrays])).astype(np.int64)
+            for arrays in (self._labels, self._ends)
+        )
+        ends = [each + first for each, first in zip(self._ends, offsets[:-1], strict=True)]
+        node_keys, nodes = _rows(*_joined(self._nodes))
+        hashes, values = _joined(self._edges)
+        representatives, row = distinct_rows(np.hstack((hashes, values.view(np.uint64))))
+        edge_keys, pairs = _rows(hashes[representatives], values[representatives])
+        return EncodedGraph(
+            offsets=offsets,
+            edge_offsets=edge_offsets,
+            labels=np.concatenate(self._labels),
+            weights=np.array(self._weights, dtype=np.float64),
+            ends=np.concatenate(ends).astype(np.int32),
+            nodes=nodes,
+            row=row,
+            pairs=pairs,
+            node_keys=node_keys,
+            edge_keys=edge_keys,
+            node_ties=node_ties,
+            pair_ties=pair_ties,
+        )
+
+
+def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
+    """Hashes and values of all parts, as wide as the widest."""
+    width = max(part.hashes.shape[1] for part in parts)
+    shape = sum(len(part.hashes) for part in parts), width
+    hashes, values = np.zeros(shape, np.uint64), np.zeros(shape)
+    first = 0
+    for part in parts:
+        last, own = first + len(part.hashes), part.hashes.shape[1]
+        hashes[first:last, :own] = part.hashes
+        given = 1.0 if part.values is None else part.values
+        values[first:last, :own] = np.where(part.hashes != 0, given, 0.0)
+        first = last
+    return hashes, values
+
+
+def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, TestRows]:
+    """Keys of the tests, and the rows."""
+    keys, indptr, tests = number_tests(hashes)
+    return keys, TestRows(indptr, tests, values[hashes != 0])

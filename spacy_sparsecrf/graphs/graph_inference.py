@@ -1,0 +1,321 @@
+"""Beliefs of the nodes of graphs at given weights: how they are found, and where they live."""
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Warnings, warn
+from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
+from ..parallel import Chunks, Workers, cut
+from ..pipeline.graph_settings import METHODS, Inference
+from . import belief_propagation as beliefs
+from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
+from .encoded import EncodedGraph, TestRows
+
+# By method: how kernels call it, and what infers beliefs by it.
+_KERNELS = dict(
+    zip(
+        METHODS,
+        (
+            (beliefs.PROPAGATION, beliefs.propagate),
+            (beliefs.MEAN_FIELD, beliefs.fit_mean_field),
+            (beliefs.PSEUDO, beliefs.condition_nodes),
+        ),
+        strict=True,
+    )
+)
+# The log potential of what cannot be; finite, as 0 times infinity is no number.
+NEVER = -1e30
+_N_CHUNKS = 64
+
+Ties = tuple[Floats | None, Floats | None]
+# An imaginary part this small leaves the real part alone, to all digits.
+STEP = 1e-60
+
+
+class WeightTables(NamedTuple):
+    """Weights of tests for each label [O, Y] and each pair of labels [P, Y * Y]."""
+
+    nodes: NDArray[Any]
+    pairs: NDArray[Any]
+
+
+class InferenceSpace(NamedTuple):
+    """Potentials and beliefs, all real or all complex, and residuals.
+
+    left: [N, Y], of nodes; residual: [R, Y, Y], of rows of edges: expected less gold labels.
+    """
+
+    potentials: GraphPotentials
+    beliefs: Beliefs
+    left: NDArray[Any]
+    residual: NDArray[Any]
+
+
+class Network:
+    """Graphs laid out for inference, and room for their potentials and beliefs.
+
+    offsets, edge_offsets, ends, row: see `EncodedGraph`; n_rows: R, rows of edges; n_labels: Y;
+    gold: [N] int32, labels that count as observed, -1 for none; weights: [S] float64, of graphs;
+    inference: how.
+    chunks: runs of graphs.
+    """
+
+    def __init__(
+        self,
+        offsets: Longs,
+        edge_offsets: Longs,
+        ends: Ints,
+        row: Ints,
+        n_rows: int,
+        n_labels: int,
+        gold: Ints,
+        weights: Floats,
+        inference: Inference,
+    ) -> None:
+        self.n_rows, self.n_labels, self.inference = n_rows, n_labels, inference
+        self._has_warned = False
+        n = int(offsets[-1])
+        n_edges = np.diff(edge_offsets)
+        self.chunks: Chunks = cut(np.diff(offsets) + n_edges, _N_CHUNKS)
+        # Message h leaves node ends.ravel()[h].
+        halves = np.argsort(ends.ravel(), kind="stable").astype(np.int32)
+        degrees = np.bincount(ends.ravel(), minlength=n)
+        half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
+        order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
+        links = offsets, edge_offsets, ends, half_ptr, halves, order, rank, row
+        self.arrays = Graphs(*links, gold, np.repeat(weights, n_edges))
+        parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
+        is_tree = np.zeros(n, np.bool_)
+        beliefs.order_trees(0, len(weights), self.arrays, parent, is_tree, queue)
+        rank[order] = np.arange(n, dtype=np.int32)
+
+    @cached_property
+    def real(self) -> InferenceSpace:
+        """Room for real numbers."""
+        return self._space(np.float64)
+
+    @cached_property
+    def complex(self) -> InferenceSpace:
+        """Room for complex numbers, whose imaginary parts are derivatives."""
+        return self._space(np.complex128)
+
+    def _space(self, dtype: Any) -> InferenceSpace:
+        n, y, s = len(self.arrays.order), self.n_labels, len(self.arrays.offsets) - 1
+        nodes = [np.zeros((n, y), dtype) for _ in range(4)]
+        pairs = [np.zeros((self.n_rows, y, y), dtype) for _ in range(3)]
+        shifts = np.zeros(n), np.zeros(self.n_rows)
+        potentials = GraphPotentials(nodes[0], pairs[0], nodes[1], pairs[1], *shifts)
+        messages = np.zeros((2 * len(self.arrays.ends), y), dtype)
+        of_graphs = np.zeros(s, dtype), np.zeros(s), np.zeros(s, np.int64)
+        found = Beliefs(nodes[2], messages, *of_graphs)
+        return InferenceSpace(potentials, found, nodes[3], pairs[2])
+
+    def exponentiate_pairs(self, rows: Longs, space: InferenceSpace) -> None:
+        """Exponentiate the log potentials of rows [n] of edges."""
+        psi = space.potentials.log_psi[rows]
+        shift = psi.real.max(axis=(1, 2), initial=-np.inf)
+        psi -= shift[:, None, None]
+        space.potentials.edge_shift[rows] = shift
+        space.potentials.psi[rows] = np.exp(psi, out=psi)
+
+    def propagate(self, first: int, last: int, space: InferenceSpace, best: bool) -> None:
+        """Infer beliefs of graphs first:last, whose log potentials are in the space.
+
+        best: whether beliefs are of the best labels, by max-product, instead of marginals.
+        """
+        begin, end = (int(self.arrays.offsets[s]) for s in (first, last))
+        potentials = space.potentials
+        log_phi = potentials.log_phi[begin:end]
+        shift = log_phi.real.max(axis=1, initial=-np.inf)
+        potentials.node_shift[begin:end] = shift
+        potentials.phi[begin:end] = np.exp(log_phi - shift[:, None])
+        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
+        own, parallel = self.inference, self.inference.schedule == "parallel"
+        schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)
+        _, kernel = _KERNELS[own.method]
+        kernel(first, last, self.arrays, potentials, space.beliefs, schedule, scratch)
+
+    def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
+        """Warn, once, where beliefs of some graphs have not converged."""
+        changes, n = space.beliefs.changes[graphs], self.inference.limit
+        open_ = ~(changes <= self.inference.tolerance)
+        if not self._has_warned and open_.any():
+            self._has_warned = True
+            counts = {"n": int(open_.sum()), "of": len(changes), "limit": n}
+            warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
+
+
+class GraphInference(Network):
+    """Encoded graphs, whose potentials are sums of weights.
+
+    graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, the labels that the last
+    n nodes may have.
+    n_weights: K, of each test of nodes its weights, then of each test of edges (`EncodedGraph`);
+    by_row: [E] int64, edges sorted by row; row_chunks: runs of these.
+    """
+
+    def __init__(
+        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
+    ) -> None:
+        n, n_rows = n_labels, len(graphs.pairs.indptr) - 1
+        links = graphs.offsets, graphs.edge_offsets, graphs.ends, graphs.row
+        super().__init__(*links, n_rows, n, gold, graphs.weights, inference)
+        self.graphs, self._allowed = graphs, allowed
+        self.ties = graphs.node_ties, graphs.pair_ties
+        widths = [None if tie is None else tie.shape[1] for tie in self.ties]
+        self._shapes = (
+            (len(graphs.node_keys), n if widths[0] is None else widths[0]),
+            (len(graphs.edge_keys), n * n if widths[1] is None else widths[1]),
+        )
+        self.split, n_pairs = (int(np.prod(shape)) for shape in self._shapes)
+        self.n_weights = self.split + n_pairs
+        self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
+        self.by_row = np.argsort(graphs.row, kind="stable")
+        per_row = np.bincount(graphs.row, minlength=n_rows)
+        ends = np.append(0, np.cumsum(per_row)).tolist()
+        self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
+        self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
+
+    def tables(self, theta: NDArray[Any]) -> WeightTables:
+        """Weights theta [K] by label and by pair of labels."""
+        parts = theta[: self.split], theta[self.split :]
+        tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return WeightTables(
+            *(
+                np.ascontiguousarray(table if tie is None else table @ tie.T)
+                for table, tie in zip(tables, self.ties, strict=True)
+            )
+        )
+
+    def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
+        """Fill in the potentials of rows [n] of edges."""
+        flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
+        beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
+        self.exponentiate_pairs(rows, space)
+
+    def infer(
+        self, first: int, last: int, tables: WeightTables, space: InferenceSpace, best: bool = False
+    ) -> None:
+        """Score nodes of graphs first:last, whose rows of edges have been scored, and infer."""
+        begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
+        log_phi, nodes = space.potentials.log_phi, np.arange(begin, end)
+        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, log_phi)
+        restricted = self.graphs.n_nodes - len(self._allowed)
+        if end > restricted:
+            own = self._allowed[max(begin - restricted, 0) : end - restricted]
+            log_phi[end - len(own) : end][~own] = NEVER
+        self.propagate(first, last, space, best)
+
+    def infer_all(
+        self, theta: NDArray[Any], workers: Workers, best: bool = False
+    ) -> InferenceSpace:
+        """Infer beliefs of all graphs at weights theta [K], and return where they are."""
+        tables, space = self.tables(theta), self.real
+        workers.map(
+            lambda first, last: self.score_pairs(np.arange(first, last), tables, space),
+            self._score_chunks,
+        )
+        workers.map(lambda first, last: self.infer(first, last, tables, space, best), self.chunks)
+        self.warn(space)
+        return space
+
+    def add_pairs(self, edges: Longs, space: InferenceSpace) -> None:
+        """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
+        method, _ = _KERNELS[self.inference.method]
+        pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
+        given = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
+        beliefs.add_pairs(edges, method, *given)
+
+    def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> Any:
+        """Leave residuals of nodes; RETURNS: the weighted score of gold labels, also of edges."""
+        gold, potentials = self.arrays.gold, space.potentials
+        weights, left = self._node_weights[nodes], space.left[nodes]
+        left[:] = weights[:, None] * space.beliefs.nodes[nodes]
+        known = np.flatnonzero(gold[nodes] >= 0)
+        labels, own = gold[nodes][known], weights[known]
+        left[known, labels] -= own
+        score = (own * potentials.log_phi[nodes][known, labels]).sum()
+        pairs = gold[self.graphs.ends[edges]]
+        both = (pairs >= 0).all(axis=1)
+        first, second = pairs[both].T
+        of_edges = potentials.log_psi[self.graphs.row[edges][both], first, second]
+        return score + (self.arrays.weights[edges][both] * of_edges).sum()
+
+    def scatter(
+        self, nodes: Longs, rows: Longs, space: InferenceSpace, gradient: NDArray[Any]
+    ) -> None:
+        """Add residuals of nodes [n] and of rows [m] of edges to a gradient [K]."""
+        residuals = space.left, space.residual.reshape(self.n_rows, self.n_labels**2)
+        tests = self.graphs.nodes, self.graphs.pairs
+        self._add((nodes, rows), tests, self.ties, residuals, gradient)
+
+    def _add(
+        self,
+        chosen: tuple[Longs, Longs],
+        tests: tuple[TestRows, TestRows],
+        ties: Ties,
+        residuals: tuple[NDArray[Any], NDArray[Any]],
+        total: NDArray[Any],
+    ) -> None:
+        parts = total[: self.split], total[self.split :]
+        for i, (part, shape, tie) in enumerate(zip(parts, self._shapes, ties, strict=True)):
+            table = part.reshape(shape)
+            if tie is None:
+                beliefs.scatter_rows(chosen[i], *tests[i], residuals[i], table)
+            else:
+                untied = np.zeros((shape[0], len(tie)), total.dtype)
+                beliefs.scatter_rows(chosen[i], *tests[i], residuals[i], untied)
+                table += untied @ tie
+
+    def observed(self) -> Longs:
+        """The weights of tests that occur with gold labels, [n] int64, ascending."""
+        space, gold = self._space(np.float64), self.arrays.gold
+        known = np.flatnonzero(gold >= 0)
+        space.left[known, gold[known]] = 1.0
+        first, second = gold[self.graphs.ends].T
+        both = (first >= 0) & (second >= 0)
+        space.residual[self.graphs.row[both], first[both], second[both]] = 1.0
+        found = np.zeros(self.n_weights)
+        self.scatter(np.arange(len(gold)), np.arange(self.n_rows), space, found)
+        return np.flatnonzero(found)
+
+    def curvature(self) -> Floats:
+        """See `graphs.loss.GraphLoss.curvature`."""
+        graphs, p = self.graphs, self.real.beliefs.nodes
+        nodes = np.maximum(self._node_weights, 0.0)[:, None] * p * (1.0 - p)
+        n_pairs = self.n_labels**2
+        edges = np.bincount(graphs.row, np.maximum(self.arrays.weights, 0.0), self.n_rows)
+        pairs = np.repeat(edges[:, None] * (1.0 - 1.0 / n_pairs) / n_pairs, n_pairs, axis=1)
+        tests = [rows._replace(values=rows.values**2) for rows in (graphs.nodes, graphs.pairs)]
+        ties = [None if tie is None else tie**2 for tie in self.ties]
+        chosen, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
+        self._add(chosen, (tests[0], tests[1]), (ties[0], ties[1]), (nodes, pairs), total)
+        return total
+
+
+def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
+    """Some graphs [n], in the given order; a graph may be chosen twice."""
+    if np.array_equal(chosen, np.arange(graphs.n_graphs)):
+        return graphs
+    n_nodes, n_edges = (np.diff(each)[chosen] for each in (graphs.offsets, graphs.edge_offsets))
+    nodes = concatenated_ranges(graphs.offsets[:-1][chosen], n_nodes)
+    edges = concatenated_ranges(graphs.edge_offsets[:-1][chosen], n_edges)
+    offsets = np.append(0, np.cumsum(n_nodes))
+    shift = np.repeat(offsets[:-1] - graphs.offsets[:-1][chosen], n_edges)
+    tests = Csr(graphs.nodes.indptr, np.arange(len(graphs.nodes.tests), dtype=np.int32)).take(nodes)
+    return replace(
+        graphs,
+        offsets=offsets,
+        edge_offsets=np.append(0, np.cumsum(n_edges)),
+        labels=graphs.labels[nodes],
+        weights=graphs.weights[chosen],
+        ends=(graphs.ends[edges] + shift[:, None]).astype(np.int32),
+        nodes=TestRows(
+            tests.indptr, graphs.nodes.tests[tests.indices], graphs.nodes.values[tests.indices]
+        ),
+        row=graphs.row[edges],
+    )

@@ -1,0 +1,217 @@
+"""The negative log-likelihood of labels of graphs, log Z being found by approximate inference.
+
+    l(theta) = sum_s w_s (log Z(x_s) - score(x_s, y_s))        (Vishwanathan 2006, equation 7)
+
+with log Z of Bethe, exact in forests, or that of the naive mean field, a lower bound; or minus the
+pseudo-likelihood (equations 13 to 15). Gold labels that are missing are summed over: a *copy* of
+their graph, in which nodes have the labels only that they may have, counts with -w_s.
+"""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MISSING
+from ..errors import Errors, SparseCRFError
+from ..loss.examples import ExampleLoss
+from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
+from ..loss.working import OffsetLoss
+from ..parallel import Workers
+from ..pipeline.graph_settings import Inference
+from .encoded import EncodedGraph
+from .graph_inference import STEP, GraphInference, InferenceSpace, selected
+
+LBP = Inference()
+
+
+class GraphLoss(OffsetLoss, ExampleLoss):
+    """Value and gradient of the loss of graphs, at all of their weights, or at some.
+
+    graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
+    theta is [K], weights of coordinates, [K] int64, ascending, of those of `GraphInference`; the
+    others are zero. It is an `ExampleLoss`, whose examples are the graphs with gold labels. All
+    weights change at each step.
+    RAISES: SparseCRFError for labels that there are not, where none is known, and for
+        pseudo-likelihood where some are missing.
+    """
+
+    def __init__(
+        self, graphs: EncodedGraph, n_labels: int, workers: Workers, inference: Inference = LBP
+    ) -> None:
+        self._workers, self.origin = workers, np.empty(0)
+        if graphs.n_nodes and graphs.labels.max() >= n_labels:
+            raise SparseCRFError(Errors.SC374.format(label=graphs.labels.max(), n=n_labels))
+        n_known, _ = _counts(graphs)
+        chosen = np.flatnonzero((n_known > 0) & (graphs.weights > 0.0))
+        if not len(chosen):
+            raise SparseCRFError(Errors.SC305)
+        graphs = selected(graphs, chosen)
+        self.complete: Mask = _counts(graphs)[1] == np.diff(graphs.offsets)
+        incomplete = np.flatnonzero(~self.complete)
+        if len(incomplete) and inference.method == "pseudo_likelihood":
+            raise SparseCRFError(Errors.SC375.format(n=len(incomplete)))
+        self.sequences = np.arange(len(chosen))
+        self._copy = np.full(len(chosen), -1)
+        self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
+        self.field = self._with_copies(graphs, incomplete, n_labels, inference)
+        # The distinct rows of the edges of graphs that were visited.
+        self._rows: dict[int, Longs] = {}
+        self.work_on(self.all_coordinates())
+
+    def _with_copies(
+        self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
+    ) -> GraphInference:
+        everything = selected(graphs, np.concatenate((self.sequences, incomplete)))
+        everything.weights[len(self.sequences) :] *= -1.0
+        is_gold = np.repeat(
+            np.append(self.complete, np.zeros(len(incomplete), np.bool_)),
+            np.diff(everything.offsets),
+        )
+        gold = np.where(is_gold, everything.labels, MISSING).astype(np.int32)
+        numbers = set_numbers(everything.labels[graphs.n_nodes :], n_labels)
+        allowed = set_table(graphs.sets, n_labels)[numbers]
+        return GraphInference(everything, n_labels, gold, allowed, inference)
+
+    def work_on(self, coordinates: Longs) -> None:
+        """Take these weights [K] int64, ascending, for those of theta."""
+        self.coordinates, self.n_weights = coordinates, len(coordinates)
+        self.block_ptr = np.array([0, self.n_weights])
+        # The point that was evaluated last, and the gradient at all weights there.
+        self._evaluated: tuple[Floats, Floats] | None = None
+
+    def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
+        """The loss as a function of some weights [K] int64, ascending, all others being zero."""
+        found = copy(self)
+        found.work_on(coordinates)
+        return found
+
+    @property
+    def n_potential(self) -> int:
+        """Number of all weights."""
+        return self.field.n_weights
+
+    def all_coordinates(self) -> Longs:
+        """All weights, [n_potential] int64."""
+        return np.arange(self.n_potential)
+
+    def descent_coordinates(self) -> Longs:
+        """The weights that gold labels speak for, ascending."""
+        return self.field.observed()
+
+    def screen(
+        self, working: "GraphLoss", theta: Floats, threshold: float, limit: int
+    ) -> tuple[Longs, Floats]:
+        """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
+        gradient = working.everywhere(theta)
+        found = np.flatnonzero(np.abs(gradient) > threshold)
+        if len(found) > limit:
+            largest = np.argsort(-np.abs(gradient[found]), kind="stable")[:limit]
+            found = np.sort(found[largest])
+        return found, gradient[found]
+
+    def everywhere(self, theta: Floats) -> Floats:
+        """The gradient of all weights, [n_potential], at theta [K]."""
+        if self._evaluated is None or not np.array_equal(self._evaluated[0], theta):
+            self.value_and_grad(theta)
+        assert self._evaluated is not None
+        return self._evaluated[1]
+
+    def largest_gradient(self) -> float:
+        """Largest gradient in magnitude where all weights are zero."""
+        nothing = self.restrict(self.coordinates[:0])
+        return float(np.abs(nothing.everywhere(np.empty(0))).max(initial=0.0))
+
+    def _whole(self, theta: NDArray[Any]) -> NDArray[Any]:
+        """All weights, [n_potential], of some [K]."""
+        if len(theta) == self.n_potential:
+            return theta
+        found = np.zeros(self.n_potential, theta.dtype)
+        found[self.coordinates] = theta
+        return found
+
+    @property
+    def n_examples(self) -> int:
+        """Number of graphs with gold labels."""
+        return len(self.sequences)
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """The same coordinates [n]: the penalty is around no other model's weights."""
+        return coordinates
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """The loss and its gradient [K] at theta [K]; infinite where no labels are possible."""
+        field = self.field
+        space = field.infer_all(self._whole(theta), self._workers)
+        space.residual[:] = 0.0
+        self._workers.map(
+            lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
+        )
+        score = field.settle(slice(None), slice(None), space)
+        value = float(np.einsum("s,s->", field.graphs.weights, space.beliefs.log_z) - score)
+        gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
+        field.scatter(nodes, np.arange(field.n_rows), space, gradient)
+        self._evaluated = theta.copy(), gradient
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(theta)
+        return value, gradient[self.coordinates]
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """About the diagonal of the Hessian, [K], at the point that was evaluated last.
+
+        sum x^2 p (1 - p), as if nodes were independent, and pairs of labels equally likely.
+        """
+        return self.field.curvature()[self.coordinates]
+
+    def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
+        """Add the gradients [K] of examples [b] at theta [K]; RETURNS: the sum of their losses."""
+        return float(self._add(members, theta, gradient, self.field.real))
+
+    def add_product(
+        self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
+    ) -> float:
+        """Add the gradient of examples [b], and their Hessian times a direction, [K] each.
+
+        Both are parts of the gradient at theta + i epsilon direction (Vishwanathan 2006, equation
+        12). RETURNS: the sum of the examples' losses.
+        """
+        both = np.zeros(len(theta), np.complex128)
+        space = self.field.complex
+        loss = self._add(members, theta + 1j * STEP * direction, both, space)
+        gradient += both.real
+        product += both.imag / STEP
+        return float(loss.real)
+
+    def _add(
+        self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace
+    ) -> Any:
+        """Add the gradients of examples, real or complex, and return the sum of their losses."""
+        field, copies = self.field, self._copy[members]
+        graphs, tables, loss = field.graphs, field.tables(self._whole(theta)), 0.0
+        total = np.zeros(self.n_potential, theta.dtype)
+        for s in (*members.tolist(), *copies[copies >= 0].tolist()):
+            nodes, edges = (
+                slice(int(bounds[s]), int(bounds[s + 1]))
+                for bounds in (graphs.offsets, graphs.edge_offsets)
+            )
+            rows = self._rows.get(s)
+            if rows is None:
+                rows = self._rows[s] = np.unique(graphs.row[edges]).astype(np.int64)
+            field.score_pairs(rows, tables, space)
+            field.infer(s, s + 1, tables, space)
+            field.warn(space, slice(s, s + 1))
+            space.residual[rows] = 0.0
+            field.add_pairs(np.arange(edges.start, edges.stop), space)
+            loss += graphs.weights[s] * space.beliefs.log_z[s] - field.settle(nodes, edges, space)
+            field.scatter(np.arange(nodes.start, nodes.stop), rows, space, total)
+        gradient += total[self.coordinates]
+        return loss
+
+
+def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
+    """Count the nodes of each graph [S] that have gold labels, and those with just one each."""
+    graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
+    n = graphs.n_graphs
+    known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]
+    return np.bincount(known, minlength=n), np.bincount(sure, minlength=n)

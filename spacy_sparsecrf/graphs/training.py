@@ -1,0 +1,173 @@
+"""Training of chains with further edges: tokens of a sequence that are linked (skip chains)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..corpus.encoded import EncodedCorpus
+from ..errors import Errors, SparseCRFError
+from ..loss.lattice import Csr, Floats, Longs
+from ..loss.size import Size, available_memory, check_fits
+from ..loss.subproblems import Part
+from ..pipeline.graph_settings import Inference
+from ..solvers.base import BatchSolver, Need
+from ..training.checkpoint import digest
+from ..training.training import Training
+from ..training.working_set import Run
+from .encoded import EncodedGraph, Links, TestRows
+from .loss import GraphLoss
+
+# What a solver needs that works on chains only.
+_OF_CHAINS: frozenset[Need] = frozenset(("single tokens", "memory", "all sequences"))
+# Vectors of weights that a solver holds, without its history.
+_N_VECTORS = 16
+
+
+@dataclass(frozen=True)
+class GraphPart(Part):
+    """A problem of graphs, whose weights have other places than in a chain. places: [K] int64."""
+
+    places: Longs
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Coordinates in the chain, [n] int64, of those in the loss of graphs."""
+        found: Longs = self.places[coordinates]
+        return found
+
+    def to_local(self, coordinates: Longs) -> Longs:
+        """Coordinates in the loss of graphs, [n] int64, of those in the chain; -1: of no weight."""
+        order = np.argsort(self.places)
+        at = np.minimum(np.searchsorted(self.places, coordinates, sorter=order), len(order) - 1)
+        return np.where(self.places[order[at]] == coordinates, order[at], -1)
+
+
+class GraphRun(Run):
+    """Minimises the loss of graphs; the working set begins with what gold labels speak for."""
+
+    def _warm_up(self) -> int:
+        first = self.loss.descent_coordinates()
+        self._start(first, np.zeros(len(first)))
+        return 0
+
+
+class GraphTraining(Training):
+    """Trains a model with edges between tokens, an outer iteration a step.
+
+    links: of tokens that are no neighbours; inference: how log Z is found; others: see `Training`.
+    RAISES: SparseCRFError as `Training`, and for a solver or settings that work on chains only.
+    """
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        labels: Sequence[str],
+        solver: BatchSolver,
+        *,
+        links: Links,
+        inference: Inference,
+        **options: Any,
+    ) -> None:
+        if solver.requires & _OF_CHAINS:
+            raise SparseCRFError(Errors.SC376.format(solver=type(solver).__name__))
+        for key, value, needed in (
+            ("observed_only", "true", "false"),
+            ("prior", "a pipeline", '""'),
+        ):
+            if options.get(key):
+                values = {"key": f"learning] {key}", "value": value, "needed": needed}
+                raise SparseCRFError(Errors.SC377.format(**values))
+        self._links, self._inference = links, inference
+        keys = np.concatenate((corpus.bigram_keys, links.keys))
+        super().__init__(replace(corpus, bigram_keys=keys), labels, solver, **options)
+
+    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+        (part,) = self._divide(self._corpus)
+        corpus, n = part.corpus, part.n_labels
+        graphs, places = linked(corpus, self._links, n)
+        loss: Any = GraphLoss(graphs, n, self._workers, self._inference)
+        n_observed = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        history = 2 * getattr(self._solver, "history", 0)
+        arrays = 8 * (
+            n**2 * 3 * loss.field.n_rows + n * (6 * corpus.n_tokens + 2 * len(graphs.ends))
+        )
+        n_bytes = arrays + 8 * (_N_VECTORS + history) * loss.n_potential
+        self.size = Size(n_observed, loss.n_potential, loss.n_potential, n_bytes)
+        check_fits(self.size, available_memory(), n, self._penalty.l1)
+        whole = GraphPart(corpus, n, places)
+        return [GraphRun(whole, loss, self._penalty, self._solver)]
+
+    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
+        coordinates, theta = of_runs[0]
+        order = np.argsort(coordinates)
+        return coordinates[order], theta[order]
+
+    def _identity(self) -> dict[str, Any]:
+        links = digest(self._links.ends, self._links.kinds, self._links.keys)
+        return {**super()._identity(), "links": links, "inference": vars(self._inference)}
+
+
+def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedGraph, Longs]:
+    """The graph of a corpus, and the coordinate [K] int64 in a chain of each of its weights.
+
+    corpus: whose last bigram tests are those of the links. A bigram test at the beginning of a
+    sequence is a test of a node there, as the label before is known.
+    """
+    y, n_kinds = n_labels, len(links.keys)
+    n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
+    n_starts = n_bigram if corpus.start_label else 0
+    lengths = np.diff(corpus.offsets)
+    begins = corpus.offsets[:-1][lengths > 0]
+    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    first = contexts.take(corpus.context[begins].astype(np.int64))
+    if not (links.chain and corpus.start_label):
+        begins, first = begins[:0], first.take(begins[:0])
+    nodes = _node_rows(corpus, begins, first)
+    ends, edge_offsets, row = links.edges(corpus.offsets, corpus.context, len(contexts))
+    own_tests = np.arange(n_bigram - n_kinds, n_bigram)
+    tests = np.concatenate((contexts.indices, own_tests)).astype(np.int32)
+    indptr = np.append(contexts.indptr, contexts.indptr[-1] + 1 + np.arange(n_kinds))
+    graphs = EncodedGraph(
+        offsets=corpus.offsets,
+        edge_offsets=edge_offsets,
+        labels=corpus.labels,
+        weights=corpus.weights,
+        ends=ends.astype(np.int32),
+        nodes=nodes,
+        row=row,
+        pairs=TestRows(indptr, tests, np.ones(len(tests))),
+        node_keys=np.concatenate((corpus.unigram_keys, corpus.bigram_keys[:n_starts])),
+        edge_keys=corpus.bigram_keys,
+        sets=corpus.sets,
+    )
+    # By test of a pair: (test * P + y') * Y + y, after all unigram weights.
+    n_previous = y + int(corpus.start_label)
+    pairs = n_unigram * y + np.arange(n_bigram)[:, None] * n_previous * y
+    starts = (pairs + y * y + np.arange(y))[:n_starts]
+    places = np.arange(n_unigram * y), starts.ravel(), (pairs + np.arange(y * y)).ravel()
+    return graphs, np.concatenate(places)
+
+
+def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> TestRows:
+    """Tests of tokens: unigram tests, real values, and bigram tests of tokens that begin."""
+    token, value = np.nonzero(corpus.values) if len(corpus.value_tests) else (begins[:0],) * 2
+    tokens: list[Longs] = [
+        np.repeat(np.arange(corpus.n_tokens), np.diff(corpus.uni_indptr)),
+        token,
+        np.repeat(begins, np.diff(first.indptr)),
+    ]
+    tests: list[Any] = [
+        corpus.uni_indices,
+        corpus.value_tests[value],
+        len(corpus.unigram_keys) + first.indices.astype(np.int64),
+    ]
+    numbers = corpus.values[token, value] if len(token) else np.empty(0)
+    values = [np.ones(len(tests[0])), numbers, np.ones(len(tests[2]))]
+    by_token = np.argsort(np.concatenate(tokens), kind="stable")
+    counts = sum(np.bincount(each, minlength=corpus.n_tokens) for each in tokens)
+    return TestRows(
+        np.append(0, np.cumsum(counts)).astype(np.int64),
+        np.concatenate(tests).astype(np.int32)[by_token],
+        np.concatenate(values).astype(np.float64)[by_token],
+    )

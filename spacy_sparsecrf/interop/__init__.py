@@ -1,0 +1,1 @@
+"""Read and write the formats, models and interfaces of other programs."""

@@ -1,0 +1,120 @@
+"""Text files, which may be compressed: their lines, sentences made of lines, and columns.
+
+A line is a token; its columns are separated by tabs or by blanks, as Wapiti and CRF++ read them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from ..cli.files import read_lines
+from ..errors import Errors, SparseCRFError
+from .attributes import DOCSTART, guess_columns
+
+TAB, BLANKS = "\t", " "
+N_GUESSED = 1000  # sentences by which columns are guessed
+_DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
+_BLANKS = re.compile("[ \t]+")
+
+
+class Row(NamedTuple):
+    """A token. line: its number in the file, from 1; values: of its columns."""
+
+    line: int
+    values: list[str]
+
+
+Sentence: TypeAlias = list[Row]
+Split: TypeAlias = Callable[[int, str], Row]
+
+
+@dataclass
+class Source:
+    """A file of sentences, read.
+
+    path: for messages; columns: what the columns are, see `attributes`; sentences: rows with a
+    value for each column, but for a row whose first is -DOCSTART-; has_marks: whether such rows
+    begin documents, and are no tokens; n_multiword: number of CoNLL-U's multiword tokens in the
+    sentences that have been read.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    sentences: Iterator[Sentence]
+    has_marks: bool = True
+    n_multiword: int = 0
+
+
+def sentences(lines: Iterable[tuple[int, str]], split: Split) -> Iterator[Sentence]:
+    """Cut lines at empty ones, and before -DOCSTART-, into sentences.
+
+    split: makes a row of a line that is not empty.
+    """
+    rows: Sentence = []
+    for number, line in lines:
+        row = split(number, line) if line else None
+        if rows and (row is None or row.values[0] == DOCSTART):
+            yield rows
+            rows = []
+        if row is not None:
+            rows.append(row)
+    if rows:
+        yield rows
+
+
+def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:
+    """An error about a row with too many or too few columns."""
+    where = {"path": path, "line": row.line, "found": len(row.values), "expected": expected}
+    return SparseCRFError(Errors.SC611.format(**where, why=why, separator=separator))
+
+
+def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -> Source:
+    """Read a file of columns.
+
+    path: of the file, which may be compressed (.gz); columns: what its columns are; by default they
+    are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
+    (any number of blanks and tabs), or by default a tab if the first line has one. A line that
+    starts with # is a token; sentences end with an empty line. -DOCSTART- begins a document, and
+    need not have all columns.
+    RAISES: SparseCRFError, when read, for a line with another number of columns.
+    """
+    lines, head = read_lines(path), []
+    for entry in lines:
+        head.append(entry)
+        if entry[1].strip(" \t") and not entry[1].startswith(DOCSTART):
+            break
+    else:
+        return Source(path, tuple(columns), iter(()))
+    number, first = head[-1]
+    separator = separator or (TAB if TAB in first else BLANKS)
+    width = len(columns) or len(_split(separator, number, first).values)
+    why = "as --columns says" if columns else f"as in line {number}"
+
+    def split(number: int, line: str) -> Row:
+        row = _split(separator, number, line)
+        if len(row.values) != width and row.values[0] != DOCSTART:
+            raise wrong_width(path, row, width, why, _DESCRIBED[separator])
+        return row
+
+    entries: Iterable[tuple[int, str]] = chain(head, lines)
+    if separator == BLANKS:
+        # A line of blanks has no columns.
+        entries = ((number, line.strip(" \t")) for number, line in entries)
+    rows = sentences(entries, split)
+    if columns:
+        return Source(path, tuple(columns), rows)
+    guessed_by = [*islice(rows, N_GUESSED)]
+    guessed = guess_columns(row.values for sentence in guessed_by for row in sentence)
+    return Source(path, guessed, chain(guessed_by, rows))
+
+
+def _split(separator: str, number: int, line: str) -> Row:
+    return Row(number, line.split(TAB) if separator == TAB else _BLANKS.split(line.strip(" \t")))
+
+
+def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:
+    """Write a sentence, with the empty line behind it."""
+    return "".join(f"{separator.join(row)}\n" for row in rows) + "\n"

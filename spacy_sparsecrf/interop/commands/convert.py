@@ -1,0 +1,150 @@
+"""`convert`: annotated text to .spacy files, and back to columns."""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, cast
+
+import spacy
+import typer
+from spacy.tokens import Doc, DocBin
+from wasabi import msg
+
+from ...atomic_write import write_files
+from ...cli.common import reported
+from ...cli.files import unpack
+from ...errors import Errors, SparseCRFError
+from ...progress import track
+from ..attributes import parse_columns
+from ..columns import TAB
+from ..docs import STORED, read_docs, write_docs
+from ..formats import SEPARATORS, Format, guess_format, open_source
+from ..schemes import ColumnScheme
+
+SPACY = ".spacy"
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")],
+    target: Annotated[Path, typer.Argument(help="File to write; .gz is compressed")],
+    kind: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Format of the text (default: by its name)"),
+    ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            help="Attributes of the columns, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
+            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
+            "(an attribute of your own) (default: orth first, and the label by its values)"
+        ),
+    ] = "",
+    docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
+    lang: Annotated[str, typer.Option(help="Language of the Docs")] = "xx",
+    scheme: Annotated[
+        ColumnScheme, typer.Option(help="Labels of entities and other spans")
+    ] = ColumnScheme.iob2,
+    attribute: Annotated[
+        str, typer.Option(help="CRFsuite's attribute of the words, such as w[0] of w[0]=the")
+    ] = "",
+    merge_subtokens: Annotated[
+        bool,
+        typer.Option(
+            "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
+        ),
+    ] = False,
+) -> None:
+    """Convert text with labels to a .spacy file, or a .spacy file to columns.
+
+    Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
+    as in the files of CoNLL, Wapiti and CRF++ (where # is a token, not a comment); CoNLL-U, whose
+    columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
+    """
+    with reported():
+        kind = _format_of(source, target, kind, bool(columns), bool(attribute))
+        if merge_subtokens and kind is not Format.conllu:
+            raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
+        names = parse_columns(columns) if columns else ()
+        vocab = spacy.blank(lang).vocab
+        if target.suffix == SPACY:
+            opened = open_source(source, kind, names, attribute, merge_subtokens)
+            if kind in SEPARATORS and not names and opened.columns:
+                taken = ",".join(opened.columns)
+                msg.info(f"Columns are taken for {taken} by their values (see --columns)")
+            n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
+            if opened.n_multiword and merge_subtokens:
+                msg.info(f"{opened.n_multiword} multiword tokens are a token each")
+            elif opened.n_multiword:
+                msg.warn(
+                    f"{opened.n_multiword} multiword tokens are their words, so that texts are not "
+                    "those of the file, and no tokenizer finds these words (see --merge-subtokens)"
+                )
+            msg.good(f"{n} docs are in {target}")
+            return
+        written = write_docs(
+            unpack(source, vocab),
+            source,
+            names or ("orth", "tag"),
+            scheme=scheme,
+            separator=SEPARATORS[kind] or TAB,
+        )
+        n = _write(written, source, target)
+        msg.good(f"{n} sentences are in {target}")
+
+
+def _format_of(
+    source: Path, target: Path, kind: Format | None, has_columns: bool, has_attribute: bool
+) -> Format:
+    """The format of the text, given or by its name, if options fit it; see `convert`."""
+    if (source.suffix == SPACY) == (target.suffix == SPACY):
+        raise SparseCRFError(Errors.SC620.format(source=source, target=target))
+    written = source.suffix == SPACY
+    kind = kind or guess_format(target if written else source)
+    if written and kind not in SEPARATORS:
+        raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
+    if has_columns and kind is Format.conllu:
+        raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+    if has_attribute and kind is not Format.crfsuite:
+        raise typer.BadParameter("--attribute is for CRFsuite only")
+    return kind
+
+
+def _save(docs: Iterable[Doc], target: Path) -> int:
+    """Write Docs to a .spacy file. RETURNS: their number."""
+    packed = DocBin(attrs=STORED, store_user_data=True)
+    for doc in track(docs, "Converting", "docs"):
+        packed.add(doc)
+    write_files(target.parent, {target.name: packed.to_bytes()}, "the output")
+    return len(packed)
+
+
+def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
+    """Write sentences to a text file. RETURNS: their number.
+
+    source: for messages. RAISES: SparseCRFError if there are none.
+    """
+    n = 0
+
+    def write(path: Path) -> None:
+        nonlocal n
+        with _opened(path, target.suffix == ".gz") as file:
+            for text in track(sentences, "Converting", "sentences"):
+                file.write(text.encode("utf8"))
+                n += 1
+        if not n:
+            raise SparseCRFError(Errors.SC612.format(path=source))
+
+    write_files(target.parent, {target.name: write}, "the output")
+    return n
+
+
+@contextmanager
+def _opened(path: Path, compressed: bool) -> Iterator[IO[bytes]]:
+    """Open a file to write; compressed, the same content gives the same bytes."""
+    with path.open("wb") as file:
+        if not compressed:
+            yield file
+            return
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
+            yield cast(IO[bytes], stream)

@@ -1,0 +1,78 @@
+"""`import`: trained models of Wapiti, CRF++ and CRFsuite as pipelines."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import spacy
+import typer
+from wasabi import msg
+
+from ...cli.common import reported
+from ...errors import Errors, SparseCRFError
+from ...pipeline.component import SparseCRFPipe
+from ..from_weights import set_weights
+from ..importing import import_model as read
+
+_EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
+
+
+def import_model(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Model of Wapiti, of CRF++ as text (crf_learn -t), of CRFsuite, or a dump of it"
+        ),
+    ],
+    output: Annotated[Path, typer.Argument(help="Directory for the pipeline")],
+    columns: Annotated[
+        str, typer.Option(help="Attributes of the columns that patterns read, such as orth,tag")
+    ] = "orth",
+    target: Annotated[
+        str, typer.Option(help="Attribute that gets the labels: tag, pos, morph or _.NAME")
+    ] = "tag",
+    tests: Annotated[
+        Path | None,
+        typer.Option(help=f"JSON file of the meaning of CRFsuite's features: {_EXAMPLE}"),
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
+    dtype: Annotated[
+        str, typer.Option(help="float64, or float32 for half the size and rounded weights")
+    ] = "float64",
+) -> None:
+    """Convert a model of another program to a pipeline.
+
+    It assigns the same labels to the same columns. Models of Wapiti and CRF++ contain the patterns;
+    the features of CRFsuite must be expressible by templates, under any names.
+    """
+    with reported():
+        names = columns.split(",")
+        if target in names:
+            raise SparseCRFError(Errors.SC633.format(target=target))
+        imported = read(source, names, _read_tests(tests), dtype)
+        nlp = spacy.blank(lang)
+        block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
+        config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
+        config["model"] = imported.model.kind
+        pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
+        set_weights(pipe, imported.model, imported.names, str(source))
+        nlp.to_disk(output)
+        if imported.n_never:
+            msg.warn(f"{imported.n_never} features that no pattern makes are left out")
+        counts = f"{pipe.model.n_active} weights and {len(pipe.label_data)} labels"
+        msg.good(f"{counts} of {source} are in {output}")
+
+
+def _read_tests(path: Path | None) -> dict[str, str]:
+    """Read the names that templates give to features. RAISES: SparseCRFError for a bad file."""
+    if path is None:
+        return {}
+    reason = ""
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        found, reason = None, str(error)
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        values = {"example": _EXAMPLE, "reason": reason or "it is something else"}
+        raise SparseCRFError(Errors.SC634.format(path=path, **values))
+    return found

@@ -1,0 +1,245 @@
+"""Sentences in columns -> Docs, and back."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spacy.tokens import Doc, Span, Token
+from spacy.vocab import Vocab
+
+from ..cli.files import BOM
+from ..errors import Errors, SparseCRFError
+from .attributes import (
+    ARGUMENTS,
+    DOCSTART,
+    ENTITIES,
+    SPACE,
+    UNSET,
+    WORDS,
+    custom_name,
+    register,
+    span_key,
+    why_not,
+)
+from .columns import TAB, Row, Sentence, Source, write_sentence
+from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
+
+STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
+"""Attributes of tokens that `read_docs` may set."""
+
+_READ: dict[str, Callable[[Token], str]] = {
+    WORDS: lambda token: token.text,
+    "tag": lambda token: token.tag_,
+    "pos": lambda token: token.pos_,
+    "morph": lambda token: str(token.morph),
+    "lemma": lambda token: token.lemma_,
+    SPACE: lambda token: "1" if token.whitespace_ else "0",
+    "_": lambda token: UNSET,
+}
+
+
+def read_docs(
+    source: Source, vocab: Vocab, *, n_sentences: int = 1, scheme: ColumnScheme = ColumnScheme.iob2
+) -> Iterator[Doc]:
+    """Make Docs of a file.
+
+    n_sentences: in a Doc, at most, which knows where they start; a line whose word is -DOCSTART- is
+    no token, but ends the Doc before it; scheme: of the labels of entities and other spans.
+    RAISES: SparseCRFError that names file and line of a value that cannot be, and if there are no
+    tokens.
+    """
+    register(source.columns)
+    is_empty = True
+    for sentences in _of_docs(source, n_sentences):
+        is_empty = False
+        yield _DocMaker(source, vocab, scheme, sentences).doc()
+    if is_empty:
+        raise SparseCRFError(Errors.SC612.format(path=source.path))
+
+
+def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
+    """Put sentences together, at most so many, and none of two documents."""
+    word = source.columns.index(WORDS) if source.columns else 0
+    found: list[Sentence] = []
+    for sentence in source.sentences:
+        first = sentence[0].values
+        begins = source.has_marks and DOCSTART in (first[0], *first[word : word + 1])
+        if found and (begins or len(found) == n_sentences):
+            yield found
+            found = []
+        rows = sentence[1:] if begins else sentence
+        if rows:
+            found.append(rows)
+    if found:
+        yield found
+
+
+@dataclass(frozen=True)
+class _DocMaker:
+    """Makes a Doc of some sentences; see `read_docs`."""
+
+    source: Source
+    vocab: Vocab
+    scheme: ColumnScheme
+    sentences: list[Sentence]
+
+    def doc(self) -> Doc:
+        """Make the Doc."""
+        columns, rows = self.source.columns, [row for rows in self.sentences for row in rows]
+        self._check(rows)
+        values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
+        spaces = [value == "1" for value in values[SPACE]] if SPACE in columns else None
+        starts: list[bool | int | None] = [
+            i == 0 for sentence in self.sentences for i in range(len(sentence))
+        ]
+        arguments = {
+            argument: ["" if value == UNSET else value for value in values[name]]
+            for name, argument in ARGUMENTS.items()
+            if name in columns
+        }
+        doc = Doc(
+            self.vocab,
+            words=values[WORDS],
+            spaces=spaces,
+            sent_starts=starts,
+            **arguments,  # type: ignore[arg-type]
+        )
+        for name in columns:
+            if name == ENTITIES:
+                labels = values[name]
+                missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
+                doc.set_ents(self._spans(doc, labels), missing=missing)
+            elif key := span_key(name):
+                doc.spans[key] = self._spans(doc, values[name])
+            elif custom := custom_name(name):
+                for token, value in zip(doc, values[name], strict=True):
+                    if value != UNSET:
+                        token._.set(custom, value)
+        return doc
+
+    def _check(self, rows: list[Row]) -> None:
+        """Refuse values that cannot be those of their columns."""
+        for row in rows:
+            for column, value in zip(self.source.columns, row.values, strict=True):
+                if reason := why_not(column, value):
+                    where = {"path": self.source.path, "line": row.line, "value": value}
+                    raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
+
+    def _spans(self, doc: Doc, labels: list[str]) -> list[Span]:
+        """The spans that a column's labels mark; none goes beyond a sentence."""
+        first, spans = 0, []
+        for rows in self.sentences:
+            found = self._read_spans(rows, labels[first : first + len(rows)])
+            spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
+            first += len(rows)
+        return spans
+
+    def _read_spans(self, rows: Sentence, labels: list[str]) -> Spans:
+        try:
+            return read_spans(labels, self.scheme)
+        except BadLabelError as error:
+            message = Errors.SC615.format(
+                path=self.source.path,
+                line=rows[error.index].line,
+                value=labels[error.index],
+                reason=error,
+                scheme=self.scheme.value,
+                known=", ".join(known.value for known in ColumnScheme),
+            )
+            raise SparseCRFError(message) from error
+
+
+def write_docs(
+    docs: Iterable[Doc],
+    path: Path,
+    columns: Sequence[str],
+    *,
+    scheme: ColumnScheme = ColumnScheme.iob2,
+    separator: str = TAB,
+) -> Iterator[str]:
+    """Write the sentences of Docs, each with the empty line behind it.
+
+    docs: those without sentence boundaries are a sentence each, empty ones none; path: of their
+    file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
+    of entities and other spans; separator: a tab or a blank.
+    RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
+    of a line in it, or a word -DOCSTART-, and for spans that overlap.
+    """
+    register(columns)
+    is_first = True
+    for number, doc in enumerate(docs, start=1):
+        writer = _DocWriter(doc, number, path, scheme, separator)
+        for sentence in _sentences(doc):
+            text = write_sentence(writer.rows(sentence, columns), separator)
+            # Who reads a file takes off one.
+            yield BOM + text if is_first and text.startswith(BOM) else text
+            is_first = False
+
+
+def _sentences(doc: Doc) -> Iterable[Span]:
+    if not len(doc):
+        return []
+    return doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+
+
+@dataclass(frozen=True)
+class _DocWriter:
+    """Writes sentences of a Doc. number: of the Doc in its file, from 1; see `write_docs`."""
+
+    doc: Doc
+    number: int
+    path: Path
+    scheme: ColumnScheme
+    separator: str
+
+    def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """The values of a sentence's tokens."""
+        may_mark = {columns[0], WORDS}
+        checked = [self._checked(sentence, column, column in may_mark) for column in columns]
+        return zip(*checked, strict=True)
+
+    def _checked(self, sentence: Span, column: str, may_mark: bool) -> list[str]:
+        refused = {"\t", "\n", "\r", self.separator}
+        texts = self._texts(sentence, column)
+        if may_mark and DOCSTART in texts:
+            reason = "begins a document where it is read"
+            raise self._error(sentence.start + texts.index(DOCSTART), column, DOCSTART, reason)
+        for token, text in zip(sentence, texts, strict=True):
+            if not refused.isdisjoint(text):
+                reason = "has a separator or the end of a line in it"
+                raise self._error(token.i, column, text, reason)
+        return texts
+
+    def _texts(self, sentence: Span, column: str) -> list[str]:
+        if column == ENTITIES:
+            labels = self._labels(sentence, column, self.doc.ents)
+            # The entity of a token may be unknown, which is other than none.
+            known = [token.ent_iob != 0 for token in sentence]
+            return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
+        if key := span_key(column):
+            return self._labels(sentence, column, self.doc.spans.get(key, []))
+        if name := custom_name(column):
+            values = [token._.get(name) for token in sentence]
+            return [UNSET if value is None else str(value) for value in values]
+        return [_READ[column](token) or UNSET for token in sentence]
+
+    def _labels(self, sentence: Span, column: str, spans: Iterable[Span]) -> list[str]:
+        """Labels of a sentence's tokens; a span that goes beyond it is cut."""
+        start, end = sentence.start, sentence.end
+        found: Spans = sorted(
+            (max(span.start, start) - start, min(span.end, end) - start, span.label_)
+            for span in spans
+            if span.start < end and span.end > start
+        )
+        last = 0
+        for first, behind, label in found:
+            if not label:
+                raise self._error(start + first, column, label, "is a span without a label")
+            if first < last:
+                raise self._error(start + first, column, label, "overlaps the span before it")
+            last = behind
+        return write_spans(found, len(sentence), self.scheme)
+
+    def _error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
+        where = {"token": token + 1, "doc": self.number, "path": self.path, "column": column}
+        return SparseCRFError(Errors.SC619.format(**where, value=value, reason=reason))

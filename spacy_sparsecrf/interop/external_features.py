@@ -1,0 +1,94 @@
+"""Features that other programs have called, as tests of templates.
+
+A feature is a text, as CRFsuite has it: a key, or a key and a value behind a colon or `=`. It is a
+feature of a template if the key is one, or if its template name is given:
+
+    lower[-1]:the                  lower[-1]=the
+    is_title[0]                    is_title[0]=1
+    lower[-1]=the|lower[0]=cat     itself
+    word.lower():the               lower[0]=the, if told that word.lower() is lower[0]
+    BOS                            lower[-1]=^1, if told that BOS is lower[-1]=^1
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from ..errors import Errors, SparseCRFError
+from ..features.attributes import WORD
+from ..features.templates import Template, parse_template
+from ..model.model import CRFModel
+from ..model.names import ALWAYS, read_name, write_name
+
+_SHOWN = 5  # features in a message
+_SEPARATOR = re.compile("[:=]")
+
+
+def names_of(features: Sequence[str], tests: Mapping[str, str]) -> list[str]:
+    """The names of the tests that features are.
+
+    tests: by key or whole feature, what a template calls it: a test such as lower[0], which reads
+    the value, or a name such as always or lower[-1]=^1.
+    RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+    """
+    found = {text: name_of(text, tests) for text in features}
+    others = [text for text, name in found.items() if name is None]
+    if others:
+        shown = ", ".join(map(repr, others[:_SHOWN]))
+        raise SparseCRFError(Errors.SC810.format(n=len(others), shown=shown))
+    first: dict[str | None, str] = {}
+    for text, name in found.items():
+        if first.setdefault(name, text) != text:
+            raise SparseCRFError(Errors.SC811.format(first=first[name], second=text, name=name))
+    return [name for name in found.values() if name is not None]
+
+
+def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:
+    """The templates whose tests have weights. names: of the tests, by the model's keys."""
+    templates = []
+    for kind, table in (("u", model.unigram), ("b", model.bigram)):
+        tests = (read_name(names[key]) for key in table.keys.tolist())
+        keys = dict.fromkeys("|".join(test for test, _ in parts) for parts in tests)
+        templates += [f"{kind}:{key}" for key in keys]
+    return templates
+
+
+def name_of(text: str, tests: Mapping[str, str]) -> str | None:
+    """The name of the test that a feature is, or None; see `names_of`."""
+    name = _name_of(text, None, tests)
+    ends = (match.start() for match in _SEPARATOR.finditer(text))
+    splits = ((text[:end], text[end + 1 :]) for end in ends)
+    found = (_name_of(key, value, tests) for key, value in splits)
+    return name or next(filter(None, found), None)
+
+
+def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | None:
+    """The name of the test of a dict's key and value, None for True."""
+    called = tests.get(key, key)
+    if "]" not in called and called != ALWAYS:
+        return None  # at once, as most are
+    template = _template(called)
+    if template is not None:
+        if len(template.tests) != 1:
+            return None
+        reads_number = isinstance(WORD.get(template.tests[0].attribute, str)("a"), int)
+        number = int(value) if value and value.isdecimal() and reads_number else value
+        return write_name([(template.key, 1 if number is None else number)])
+    if value is not None:
+        return None
+    try:
+        parts = read_name(called)
+    except ValueError:
+        return None
+    template = _template("|".join(test for test, _ in parts))
+    return None if template is None else called
+
+
+@lru_cache(maxsize=1 << 12)
+def _template(key: str) -> Template | None:
+    """The template of such tests, or None."""
+    try:
+        template = parse_template(f"u:{key}")
+    except SparseCRFError:
+        return None
+    return None if template.is_real else template

@@ -1,0 +1,231 @@
+"""Trained models of Wapiti, CRF++ and CRFsuite: their labels, features and weights.
+
+A feature is a text. Those of Wapiti and CRF++ are what a pattern becomes at a token, and the model
+has the patterns; what those of CRFsuite are, nobody but its user knows.
+"""
+
+import re
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cli.files import read_lines
+from ..errors import Errors, SparseCRFError
+
+WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
+
+_MAGIC = b"lCRF"
+_HEADER = struct.Struct("<4sI4s9I")
+_FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
+_CHUNK = struct.Struct("<4sII")  # name, size, number
+_STRINGS = struct.Struct("<4s5I")
+_WEIGHED = re.compile(r"\s*\([01]\) (.+) --> (.+): ([+-]?\d+\.\d+)")
+_NUMBERED = re.compile(r"\s*(\d+): (.*)")
+_TOLD = re.compile(r"\s*(\w+): (.*)")
+_KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
+
+
+class ExternalWeights(NamedTuple):
+    """Weights of features with labels, or with pairs of labels.
+
+    features: [n] int64; previous, labels: [n] int64, -1 for no label before; values: [n] float64.
+    """
+
+    features: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+class TrainedModel(NamedTuple):
+    """A model as its file has it.
+
+    program: whose it is; kind: see `CRFModel`; labels: in their order; patterns: lines, for
+    CRFsuite none; features: texts, of which "" is that of pairs of labels by themselves.
+    """
+
+    program: str
+    kind: str
+    labels: list[str]
+    patterns: str
+    features: list[str]
+    weights: ExternalWeights
+
+
+def read_model(path: Path) -> TrainedModel:
+    """Read the model of one of the programs, which is recognised by its first bytes.
+
+    RAISES: SparseCRFError for other files, and damaged ones.
+    """
+    with path.open("rb") as file:
+        start = file.read(16)
+    for begin, program, read in (
+        (b"#mdl#", WAPITI, _read_wapiti),
+        (b"version:", CRFPP, _read_crfpp),
+        (_MAGIC, CRFSUITE, _read_crfsuite),
+        (b"FILEHEADER", CRFSUITE, _read_dump),
+    ):
+        if start.startswith(begin):
+            try:
+                return read(path)
+            except SparseCRFError:
+                raise
+            except (ValueError, IndexError, KeyError, StopIteration, struct.error) as error:
+                values = {"program": program, "reason": error or "it ends early"}
+                raise SparseCRFError(Errors.SC631.format(path=path, **values)) from error
+    raise SparseCRFError(Errors.SC630.format(path=path))
+
+
+# Wapiti and CRF++: weights by number, all labels of a feature in a row
+
+
+def _read_wapiti(path: Path) -> TrainedModel:
+    data = path.read_bytes()
+    at = 0
+
+    def line(expression: str) -> tuple[int, ...]:
+        """The numbers of a line."""
+        nonlocal at
+        end = data.index(b"\n", at)
+        match = re.fullmatch(expression, data[at:end].decode("ascii"))
+        if match is None:
+            raise ValueError(f"expected {expression} at byte {at}")
+        at = end + 1
+        return tuple(int(group) for group in match.groups() if group)
+
+    def text() -> str:
+        """A string, which follows its length in bytes."""
+        nonlocal at
+        colon = data.index(b":", at)
+        end = colon + 1 + int(data[at:colon])
+        if data[end : end + 2] != b",\n":
+            raise ValueError(f"expected the end of a text at byte {end}")
+        at = end + 2
+        return data[colon + 1 : end].decode("utf8")
+
+    kind, n_active = line(r"#mdl#([0-2])#(\d+)")
+    n_patterns = line(r"#rdr#(\d+)/\d+(?:/\d+)?")[0]
+    patterns = [text() for _ in range(n_patterns)]
+    labels = [text() for _ in range(line(r"#qrk#(\d+)")[0])]
+    features = [text() for _ in range(line(r"#qrk#(\d+)")[0])]
+    if not patterns:
+        raise SparseCRFError(Errors.SC632.format(path=path))
+    pairs = [each.split("=") for each in data[at:].decode("ascii").split()]
+    if len(pairs) != n_active:
+        raise ValueError(f"it has {len(pairs)} weights, not {n_active}")
+    numbers = np.array([int(number) for number, _ in pairs], np.int64)
+    values = np.array([float.fromhex(value) for _, value in pairs])
+    starts = _starts(features, len(labels))
+    weights = _by_place(features, starts, numbers, values, len(labels))
+    return TrainedModel(WAPITI, _KINDS[kind], labels, "\n".join(patterns), features, weights)
+
+
+def _read_crfpp(path: Path) -> TrainedModel:
+    lines = (line for _, line in read_lines(path))
+
+    def block() -> list[str]:
+        """The lines up to an empty one."""
+        return [*iter(lambda: next(lines), "")]
+
+    header = dict(line.split(": ", 1) for line in block())
+    labels, patterns = block(), block()
+    numbered = [line.split(" ", 1) for line in block()]
+    order = sorted((int(number), text) for number, text in numbered)
+    features = [text for _, text in order]
+    starts = np.array([number for number, _ in order] + [int(header["maxid"])], np.int64)
+    if not np.array_equal(starts, _starts(features, len(labels))):
+        raise ValueError("the numbers of its features do not go with its labels")
+    values = np.array([*map(float, lines)]) * float(header["cost-factor"])
+    if len(values) != starts[-1]:
+        raise ValueError(f"it has {len(values)} weights, not {starts[-1]}")
+    numbers = np.flatnonzero(values)
+    weights = _by_place(features, starts, numbers, values[numbers], len(labels))
+    return TrainedModel(CRFPP, "chain", labels, "\n".join(patterns), features, weights)
+
+
+def _starts(features: Sequence[str], n_labels: int) -> NDArray[np.int64]:
+    """The number of the first weight of each feature, and how many there are: [O + 1]."""
+    sizes = {"u": n_labels, "b": n_labels**2, "*": n_labels + n_labels**2}
+    counts = [sizes[text[:1].lower()] for text in features]
+    return np.append(0, np.cumsum(counts, dtype=np.int64))
+
+
+def _by_place(
+    features: Sequence[str],
+    starts: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    values: NDArray[np.float64],
+    n_labels: int,
+) -> ExternalWeights:
+    """Find what weights are of, given their numbers: labels first, then pairs of labels."""
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < starts[-1]:
+        raise ValueError("a weight is of no feature")
+    feature = np.searchsorted(starts, numbers, side="right") - 1
+    has_labels = np.array([text[:1].lower() != "b" for text in features], np.bool_)
+    place = numbers - starts[feature]
+    is_pair = ~has_labels[feature] | (place >= n_labels)
+    place -= np.where(is_pair & has_labels[feature], n_labels, 0)
+    previous = np.where(is_pair, place // n_labels, -1)
+    return ExternalWeights(feature, previous, place % n_labels, values)
+
+
+# CRFsuite
+
+
+def _read_crfsuite(path: Path) -> TrainedModel:
+    data = path.read_bytes()
+    *_, begin, labels_at, attributes_at, _, _ = _HEADER.unpack_from(data)
+    name, _, n = _CHUNK.unpack_from(data, begin)
+    if name != b"FEAT":
+        raise ValueError("it has no features")
+    table = np.frombuffer(data, _FEATURE, n, begin + _CHUNK.size)
+    labels, attributes = (_strings(data, at) for at in (labels_at, attributes_at))
+    is_pair = table["type"] == 1
+    source = table["source"].astype(np.int64)
+    # Pairs of labels by themselves come behind all attributes.
+    feature = np.where(is_pair, len(attributes), source)
+    target = table["target"].astype(np.int64)
+    weights = ExternalWeights(
+        feature, np.where(is_pair, source, -1), target, table["weight"].copy()
+    )
+    return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)
+
+
+def _strings(data: bytes, at: int) -> list[str]:
+    """The strings of a database, by number."""
+    name, _, _, _, n, places = _STRINGS.unpack_from(data, at)
+    if name != b"CQDB":
+        raise ValueError("it has no names")
+    found = []
+    for place in struct.unpack_from(f"<{n}I", data, at + places):
+        _, size = struct.unpack_from("<II", data, at + place)
+        begin = at + place + 8
+        found.append(data[begin : begin + size - 1].decode("utf8"))
+    return found
+
+
+def _read_dump(path: Path) -> TrainedModel:
+    blocks: dict[str, list[tuple[str, ...]]] = {}
+    block: list[tuple[str, ...]] = []
+    for _, line in read_lines(path):
+        if line.endswith(" = {"):
+            block = blocks[line.removesuffix(" = {")] = []
+        elif line not in ("", "}"):
+            match = _WEIGHED.fullmatch(line) or _NUMBERED.fullmatch(line) or _TOLD.fullmatch(line)
+            if match is None:
+                raise ValueError(f"expected a weight, not {line!r}")
+            block.append(match.groups())
+    labels, attributes = ([text for _, text in blocks[key]] for key in ("LABELS", "ATTRIBUTES"))
+    label_ids = {label: i for i, label in enumerate(labels)}
+    ids = {text: i for i, text in enumerate(attributes)}
+    rows = [(ids[a], -1, label_ids[y], float(w)) for a, y, w in blocks["STATE_FEATURES"]]
+    pairs = blocks["TRANSITIONS"]
+    rows += [(len(ids), label_ids[a], label_ids[y], float(w)) for a, y, w in pairs]
+    places = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3)
+    feature, previous, label = places.T
+    weights = ExternalWeights(feature, previous, label, np.array([row[3] for row in rows]))
+    return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)

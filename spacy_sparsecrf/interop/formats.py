@@ -1,0 +1,198 @@
+"""The formats that can be read, by name: columns, CoNLL-U and CRFsuite's.
+
+CoNLL-U has the syntactic words of Universal Dependencies; in CRFsuite's a line is a label and
+attributes, one of which is the word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+
+from ..cli.files import read_lines
+from ..errors import Errors, SparseCRFError
+from .attributes import IGNORED, UNSET, WORDS
+from .columns import (
+    BLANKS,
+    TAB,
+    Row,
+    Sentence,
+    Source,
+    read_columns,
+    sentences,
+    wrong_width,
+)
+
+_CONLLU_WIDTH = 10
+_MAX_DIGITS = 9  # of the number of a word, from 1
+CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
+_FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Format(str, Enum):
+    """Formats of annotated text."""
+
+    columns = "columns"
+    tsv = "tsv"
+    wapiti = "wapiti"
+    crfpp = "crfpp"
+    conllu = "conllu"
+    crfsuite = "crfsuite"
+
+
+SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
+"""What separates columns; "" is what the file's first line shows."""
+
+_SUFFIXES = {
+    ".tsv": Format.tsv,
+    ".txt": Format.columns,
+    ".conll": Format.columns,
+    ".iob": Format.columns,
+    ".iob2": Format.columns,
+    ".conllu": Format.conllu,
+    ".crfsuite": Format.crfsuite,
+}
+
+
+def guess_format(path: Path) -> Format:
+    """Tell a file's format by its name, in which .gz does not count.
+
+    RAISES: SparseCRFError where it does not show.
+    """
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if suffix not in _SUFFIXES:
+        known = ", ".join(kind.value for kind in Format)
+        raise SparseCRFError(Errors.SC613.format(path=path, known=known))
+    return _SUFFIXES[suffix]
+
+
+def open_source(
+    path: Path,
+    kind: Format,
+    columns: Sequence[str] = (),
+    attribute: str = "",
+    merge_subtokens: bool = False,
+) -> Source:
+    """Open a file of annotated text.
+
+    columns: what its columns are, or with CRFsuite the words, "orth", and what the label is; by
+    default see `read_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`.
+    RAISES: SparseCRFError for more than one label with CRFsuite.
+    """
+    if kind in SEPARATORS:
+        return read_columns(path, columns, SEPARATORS[kind])
+    if kind is Format.conllu:
+        return read_conllu(path, merge_subtokens)
+    labels = [name for name in columns if name not in (WORDS, IGNORED)]
+    if len(labels) > 1:
+        raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
+    return read_crfsuite(path, attribute, *labels)
+
+
+def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
+    """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
+
+    Empty nodes are left out. The words of a multiword token stand for it: no space follows but
+    after its last. spaCy's own reader knows neither files nor lines to name in messages.
+    merge_subtokens: whether a multiword token is one token as it is written, as with spaCy's
+    converter: with the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
+    RAISES: SparseCRFError, when read, for a line that is none of a word.
+    """
+
+    def split(number: int, line: str) -> Row:
+        row = Row(number, line.split("\t"))
+        if len(row.values) != _CONLLU_WIDTH:
+            raise wrong_width(path, row, _CONLLU_WIDTH, "as in all CoNLL-U", "one tab each")
+        return row
+
+    def found() -> Iterator[Sentence]:
+        lines = ((number, line) for number, line in read_lines(path) if not line.startswith("#"))
+        for rows in sentences(lines, split):
+            tokens = _tokens(path, rows)
+            source.n_multiword += sum(written is not None for written, _ in tokens)
+            made = [row for token in tokens for row in _rows(*token, merge_subtokens)]
+            if made:
+                yield made
+
+    source = Source(path, CONLLU_COLUMNS, found(), has_marks=False)
+    return source
+
+
+def _tokens(path: Path, rows: Sentence) -> list[tuple[Row | None, Sentence]]:
+    """The tokens of a sentence: the line of a multiword token, else None, and those of words."""
+    tokens: list[tuple[Row | None, Sentence]] = []
+    end = 0
+    for row in rows:
+        number = row.values[0]
+        if "." in number:
+            continue
+        if "-" in number:
+            end = _integer(path, row.line, number, number.split("-")[1])
+            tokens.append((row, []))
+        elif _integer(path, row.line, number, number) <= end:
+            tokens[-1][1].append(row)
+        else:
+            tokens.append((None, [row]))
+    return tokens
+
+
+def _rows(written: Row | None, words: Sentence, merge: bool) -> Sentence:
+    """The rows that a token becomes, with the values of CONLLU_COLUMNS."""
+    if merge and written and words:
+        words = [_merged(written, words)]
+    spaces = ["0"] * len(words)
+    if words:
+        spaces[-1] = "0" if "SpaceAfter=No" in (written or words[-1]).values[-1].split("|") else "1"
+    return [Row(w.line, [*w.values[1:6], space]) for w, space in zip(words, spaces, strict=True)]
+
+
+def _merged(written: Row, words: Sentence) -> Row:
+    """The line of one token for a multiword token."""
+    numbers = [word.values[0] for word in words]
+    head = next((word for word in words if word.values[6] not in numbers), words[0])
+    lemmas, tags, morphs = (
+        [word.values[i] for word in words if word.values[i] != UNSET] for i in (2, 4, 5)
+    )
+    fields: dict[str, set[str]] = {}
+    for feature in "|".join(morphs).split("|") if morphs else []:
+        field, _, values = feature.partition("=")
+        fields.setdefault(field, set()).update(values.split(","))
+    morph = "|".join(f"{field}={','.join(sorted(fields[field]))}" for field in sorted(fields))
+    made = " ".join(lemmas), head.values[3], "_".join(tags), morph
+    return Row(written.line, [*written.values[:2], *(value or UNSET for value in made)])
+
+
+def _integer(path: Path, line: int, value: str, digits: str) -> int:
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS and int(digits):
+        return int(digits)
+    values = {"path": path, "line": line, "value": value, "column": "ID"}
+    reason = "a number, a range such as 3-4, or an empty node such as 3.1 is expected"
+    raise SparseCRFError(Errors.SC616.format(**values, reason=reason))
+
+
+def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source:
+    """Read the labels of a CRFsuite file, and of its attributes those that are words.
+
+    attribute: the name of those, as "w[0]" for w[0]=the; label: what the labels are. A colon and a
+    weight behind an attribute are dropped; in names and values, a backslash takes the meaning from
+    the colon or backslash behind it.
+    RAISES: SparseCRFError, when read, for a token without such an attribute.
+    """
+
+    def split(number: int, line: str) -> Row:
+        gold, *fields = map(_unescape, line.split("\t"))
+        for field in fields:
+            if attribute and field.startswith(f"{attribute}="):
+                return Row(number, [field.removeprefix(f"{attribute}="), gold])
+        known = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
+        values = {"path": path, "line": number, "wanted": attribute or "NAME"}
+        raise SparseCRFError(Errors.SC617.format(**values, known=known))
+
+    return Source(path, ("orth", label), sentences(read_lines(path), split))
+
+
+def _unescape(field: str) -> str:
+    """The name of an attribute, without weight and backslashes."""
+    match = _FIELD.match(field)
+    return _ESCAPED.sub(r"\1", match[1] if match else field)

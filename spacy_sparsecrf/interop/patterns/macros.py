@@ -1,0 +1,296 @@
+r"""Patterns of other programs: lines in which macros such as `%x[-1,0]` stand for texts of columns.
+
+A feature is the text that a line becomes. Lines with the same text around their macros, such as
+`U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and one that is on
+twice counts twice; a name in front makes them different. Texts of columns are compared separately,
+not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
+
+A macro shows a *view* of a text: all of it, whether it matches, or what does. The regular
+expressions are Wapiti's: `.` any character, a class behind a backslash (`\d` digits, `\a` letters,
+`\w` both, `\l` lower-case and `\u` upper-case letters, `\p` punctuation and symbols, `\s` white
+space, their complements by the capital), any other character itself; `?` takes what stands before
+it if it can, `*` as little of it as it can; `^` in front and `$` at the end hold to the edges of
+the text. Classes are Unicode's.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from ...errors import Errors, SparseCRFError
+from ...features.expressions import SECONDS, searcher
+from ...features.parsing import HALF
+from ...model.names import pattern_key
+
+CLASSES = {
+    "a": r"\p{Alphabetic}",
+    "d": r"\p{Nd}",
+    "l": r"\p{Lowercase}",
+    "p": r"\p{P}\p{S}",
+    "s": r"\p{White_Space}",
+    "u": r"\p{Uppercase}",
+    "w": r"\p{Alphabetic}\p{Nd}",
+}
+
+_PIECE = re.compile(r"(\\?.)([*?]?)", re.DOTALL)
+_BRACKET = re.compile(r"\[\s*(@?)")
+_OFFSET = re.compile(r"\s*([+-]?[0-9]{1,9})\s*(?![0-9])")
+_COLUMN = re.compile(r",\s*\+?([0-9]{1,9})\s*(?![0-9])")
+_EXPRESSION = re.compile(r',\s*"((?:[^"\\]|\\.)*)"\s*')
+_END = re.compile(r"\]")
+_FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
+
+
+class ColumnView(NamedTuple):
+    """A view of a text.
+
+    command: "x" the text, "t" "true" or "false", "m" the first match, else "".
+    lowered: whether in lower case.
+    expression: a regular expression in the dialect above, for "t" and "m".
+    """
+
+    command: str = "x"
+    lowered: bool = False
+    expression: str = ""
+
+    def compile(self) -> Callable[[str], str]:
+        """The function of a text.
+
+        RAISES: ImportError if it needs the package `regex`, and that is missing.
+        """
+        see = _SEE[self.command](self.expression)
+        return (lambda text: see(text).lower()) if self.lowered else see
+
+
+def translate(expression: str) -> str:
+    """Turn an expression of Wapiti into one of the package `regex`.
+
+    RAISES: ValueError that says what is wrong with it.
+    """
+    begins = expression.startswith("^")
+    rest = expression[begins:]
+    ends = rest.endswith("$") and not re.search(r"(?<!\\)(\\\\)*\\\$\Z", rest)
+    rest = rest[: len(rest) - ends]
+    pieces = [_piece(*match.groups()) for match in _PIECE.finditer(rest)]
+    return r"\A" * begins + "".join(pieces) + r"\Z" * ends
+
+
+def _piece(char: str, repeated: str) -> str:
+    """Translate a character or class, and how often it stands there."""
+    if char in "*?":
+        raise ValueError(f"nothing stands before {char!r} that it could repeat")
+    if char == "\\":
+        raise ValueError("a backslash stands at its end")
+    if char == ".":
+        one = "."
+    elif char[0] == "\\" and char[1].lower() in CLASSES:
+        complement = "^" if char[1].isupper() else ""
+        one = f"[{complement}{CLASSES[char[1].lower()]}]"
+    else:
+        one = re.escape(char[-1])
+    return one + {"": "", "?": "?", "*": "*?"}[repeated]
+
+
+def _show(expression: str) -> Callable[[str], str]:
+    return str
+
+
+def _test(expression: str) -> Callable[[str], str]:
+    search = _search(expression)
+    return lambda text: "false" if search(text) is None else "true"
+
+
+def _match(expression: str) -> Callable[[str], str]:
+    search = _search(expression)
+    return lambda text: search(text) or ""
+
+
+def _search(expression: str) -> Callable[[str], str | None]:
+    """The function that finds the first match in a text, None where none does."""
+    import regex
+
+    search = searcher(translate(expression), regex.DOTALL)
+
+    def find(text: str) -> str | None:
+        try:
+            found = search(text)
+        except TimeoutError:
+            message = Errors.SC161.format(expression=expression, seconds=SECONDS, text=text[:60])
+            raise SparseCRFError(message) from None
+        return None if found is None else str(found.group())
+
+    return find
+
+
+_SEE: dict[str, Callable[[str], Callable[[str], str]]] = {"x": _show, "t": _test, "m": _match}
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A macro: the view of a token's column.
+
+    offset: in tokens, from the current one; where `absolute`, from the first (which is 1) or,
+        negative, the last (-1).
+    column: number of the column, from 0.
+    """
+
+    offset: int
+    absolute: bool
+    column: int
+    view: ColumnView
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A line: its macros, here `tests`, and the texts before, between and behind them.
+
+    kind: "u", "b" or "*", as of templates.
+    literals: one more than macros; the first begins with the kind.
+    line: its number in the file, from 1.
+    """
+
+    kind: str
+    literals: tuple[str, ...]
+    tests: tuple[Macro, ...]
+    line: int
+
+    @property
+    def key(self) -> str:
+        """The text around the macros, on which hashes depend together with the texts of columns."""
+        return pattern_key(self.literals)
+
+    @property
+    def kinds(self) -> str:
+        """The part that features are conjoined with: "u", "b" or "ub"."""
+        return "ub" if self.kind == "*" else self.kind
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The pattern language of a program.
+
+    name: of the program.
+    kinds: the characters that a line begins with, and the kinds they stand for.
+    commands: letters of macros.
+    absolute: whether positions may be absolute.
+    furthest: the largest offset.
+    before, behind: texts of positions outside the sequence, by distance; the last one also
+        stands for all that are farther away.
+    content: what of a line is a pattern, "" where nothing is.
+    """
+
+    name: str
+    kinds: Mapping[str, str]
+    commands: str
+    absolute: bool
+    furthest: int
+    before: tuple[str, ...]
+    behind: tuple[str, ...]
+    content: Callable[[str], str]
+
+
+def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> list[Pattern]:
+    """Parse all lines of a pattern file.
+
+    n_columns: how many columns there are; source: where the text comes from, for messages.
+    RAISES: SparseCRFError with the line and its fault, or if there is no line.
+    """
+    lines = enumerate(text.split("\n"), start=1)
+    contents = ((number, dialect.content(line)) for number, line in lines)
+    patterns = [
+        _Line(content, number, source, dialect, n_columns).parse()
+        for number, content in contents
+        if content
+    ]
+    if not patterns:
+        raise SparseCRFError(Errors.SC153.format(source=source, program=dialect.name))
+    return patterns
+
+
+@dataclass
+class _Line:
+    """A position in one line, from which it is read on; see `parse_patterns`."""
+
+    text: str
+    number: int
+    source: str
+    dialect: Dialect
+    n_columns: int
+    at: int = 0
+
+    def parse(self) -> Pattern:
+        """Parse the line."""
+        if half := HALF.search(self.text):
+            self._fail("a character, not half of one", half.start())
+        kind = self.dialect.kinds.get(self.text[0])
+        if kind is None:
+            self._fail("one of " + ", ".join(self.dialect.kinds))
+        # The case of the kind is not part of a feature's text.
+        literals, macros = [kind + self._literal()[1:]], []
+        while self.at < len(self.text):
+            macros.append(self._macro())
+            literals.append(self._literal())
+        return Pattern(kind, tuple(literals), tuple(macros), self.number)
+
+    def _literal(self) -> str:
+        start = self.at
+        end = self.text.find("%", start)
+        self.at = len(self.text) if end < 0 else end
+        return self.text[start : self.at]
+
+    def _macro(self) -> Macro:
+        """Parse `%c[off,col]` or `%c[off,col,"expression"]`."""
+        self.at += 1
+        command = self.text[self.at : self.at + 1]
+        if not command or command not in self.dialect.commands:
+            self._fail("a command behind %, one of " + ", ".join(self.dialect.commands))
+        self.at += 1
+        absolute = bool(self._take(_BRACKET, "'['"))
+        if absolute and not self.dialect.absolute:
+            self._fail("an offset", self.at - 1)
+        offset = self._number(_OFFSET, "an offset", -self.dialect.furthest, self.dialect.furthest)
+        column = self._number(_COLUMN, "',' and the number of a column", 0, 10**9)
+        if column >= self.n_columns:
+            told = {"column": column, "n": self.n_columns, "last": self.n_columns - 1}
+            raise SparseCRFError(Errors.SC152.format(**self._where, **told))
+        expression = self._expression() if command.lower() in "tm" else ""
+        self._take(_END, "']'")
+        return Macro(
+            offset, absolute, column, ColumnView(command.lower(), command.isupper(), expression)
+        )
+
+    def _number(self, pattern: re.Pattern[str], what: str, low: int, high: int) -> int:
+        start = self.at
+        number = int(self._take(pattern, f"{what}, a whole number"))
+        if not low <= number <= high:
+            self._fail(f"{what}, a whole number from {low} to {high}", start)
+        return number
+
+    def _expression(self) -> str:
+        start = self.at
+        expression = self._take(_EXPRESSION, "',' and a regular expression between quotation marks")
+        try:
+            translate(expression)
+        except ValueError as error:
+            told = {"expression": expression, "position": start + 1, "reason": error}
+            raise SparseCRFError(Errors.SC154.format(**self._where, **told)) from None
+        return expression
+
+    def _take(self, pattern: re.Pattern[str], expected: str) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            self._fail(expected)
+        self.at = match.end()
+        return match[1] if pattern.groups else match[0]
+
+    def _fail(self, expected: str, at: int | None = None) -> NoReturn:
+        at = self.at if at is None else at
+        match = _FOUND.match(self.text, at)
+        found = repr(match[0]) if match else "the end of the line"
+        told = {"position": at + 1, "expected": expected, "found": found}
+        raise SparseCRFError(Errors.SC151.format(**self._where, **told))
+
+    @property
+    def _where(self) -> dict[str, object]:
+        return {"source": self.source, "line": self.number, "text": self.text}

@@ -1,0 +1,162 @@
+"""Columns of other programs' data, one text a token, and patterns of them laid out as arrays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...corpus.readings import Templates
+from ...errors import Errors, SparseCRFError
+from ...features.attributes import (
+    ANNOTATION,
+    CLUSTER,
+    NGRAMS,
+    NUMBERS,
+    PHRASE,
+    STACKED,
+    TOKEN,
+    VALUE,
+    VECTOR,
+    Value,
+)
+from ...features.parsing import Read
+from ...features.plan import TemplatePlan, annotations_of, by_kind, conjoin, seed_of
+from ...features.templates import parse_template
+from ...features.tokens import text_of, value_of
+from .macros import ColumnView, Dialect, Macro, Pattern
+
+See: TypeAlias = Callable[[str], str]
+Column: TypeAlias = tuple[Read, ColumnView]
+
+# Attributes that are not one text of a token.
+_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, *STACKED}
+
+
+def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
+    """Parse the attributes that columns are.
+
+    RAISES: SparseCRFError if they are not a list of attributes with one text a token.
+    """
+    if isinstance(columns, str) or not columns:
+        raise SparseCRFError(Errors.SC157.format(value=columns))
+    return tuple(_parse_column(i, column) for i, column in enumerate(columns))
+
+
+def _parse_column(number: int, column: str) -> Read:
+    try:
+        tests = parse_template(f"u:{column}[0]").tests
+        reason = "" if len(tests) == 1 else "it has an offset."
+    except SparseCRFError as error:
+        tests, reason = (), str(error)
+    if not reason and tests[0].attribute in _SEVERAL:
+        reason = "it is not one text."
+    if reason:
+        raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
+    return tests[0].read
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A reader of words that applies a view to an attribute.
+
+    read: the attribute; see: what is made of its text.
+    """
+
+    read: Callable[[str], Value]
+    see: See
+
+    def text(self, text: str) -> str | None:
+        """Return the viewed text; None where the attribute is empty."""
+        value = text_of(self.read(text))
+        return self.see(value) if value else None
+
+    def __call__(self, text: str) -> int:
+        """Number what is seen; 0 where the attribute is empty."""
+        shown = self.text(text)
+        return 0 if shown is None else value_of(shown)
+
+
+@dataclass(frozen=True)
+class PatternPlan:
+    """A plan, and what is seen of the texts that it reads.
+
+    plan: reads word attributes, L columns of values; annotations, the A columns behind; and
+        attributes that are read in Python, the T columns behind those.
+    words: [L] what is seen of each word attribute.
+    seen: by the position of one of the A + T columns what else is seen of it: the last columns, in
+        this order.
+    patterns, dialect: what was laid out, a test each.
+    """
+
+    patterns: tuple[Pattern, ...]
+    dialect: Dialect
+    plan: TemplatePlan
+    words: tuple[See, ...]
+    seen: dict[int, tuple[See, ...]]
+
+
+def plan_patterns(
+    patterns: Sequence[Pattern], reads: Sequence[Read], dialect: Dialect, start_label: bool
+) -> PatternPlan:
+    """Lay patterns out as arrays.
+
+    reads: what each column is; start_label: see `Templates`.
+    RAISES: ImportError if the package `regex` is needed, and missing.
+    """
+    tests = [test for pattern in patterns for test in pattern.tests]
+    see = {test.view: test.view.compile() for test in tests}
+    used = list(dict.fromkeys((reads[test.column], test.view) for test in tests))
+    words = [key for key in used if key[0].name not in (*ANNOTATION, *TOKEN)]
+    others = [key for key in used if key not in words]
+    annotations = annotations_of(read for read, _ in others)
+    tokens = tuple(dict.fromkeys(read for read, _ in others if read.name in TOKEN))
+    stored: list[object] = [*annotations, *tokens]
+    position = {key: stored.index(ANNOTATION.get(key[0].name, key[0])) for key in others}
+    seen = sorted((key for key in others if not _is_stored(key)), key=position.__getitem__)
+    columns = {key: i for i, key in enumerate(words)}
+    columns |= {key: len(words) + position[key] for key in others}
+    columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
+    conjunctions = conjoin(
+        [seed_of(pattern.key) for pattern in patterns],
+        [pattern.tests for pattern in patterns],
+        [[columns[reads[test.column], test.view] for test in p.tests] for p in patterns],
+        len(dialect.before),
+        _edges(tests, see, dialect),
+    )
+    kinds = [pattern.kinds for pattern in patterns]
+    distinct = list(dict.fromkeys(reads))
+    plan = TemplatePlan(
+        words=tuple(read for read, _ in words),
+        annotations=annotations,
+        tokens=tokens,
+        token_columns=tokens,
+        first={read: distinct.index(read) for read, _ in used},
+        owners=np.arange(len(patterns), dtype=np.int32),
+        templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
+    )
+    by_position: dict[int, tuple[See, ...]] = {}
+    for key in seen:
+        by_position[position[key]] = (*by_position.get(position[key], ()), see[key[1]])
+    seen_words = tuple(see[view] for _, view in words)
+    return PatternPlan(tuple(patterns), dialect, plan, seen_words, by_position)
+
+
+def _is_stored(column: Column) -> bool:
+    """Return whether spaCy's number of an annotation is that of the viewed text."""
+    read, view = column
+    return view == ColumnView() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
+
+
+def _edges(
+    tests: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
+) -> NDArray[np.uint64]:
+    """Values of each test outside the sequence: those of the dialect's texts there."""
+    sides = dialect.before, dialect.behind
+    of_view = {
+        view: [[value_of(shown(text)) for text in side] for side in sides]
+        for view, shown in see.items()
+    }
+    values = np.array([of_view[test.view] for test in tests], dtype=np.uint64)
+    return values.reshape(len(tests), 2, len(dialect.before))

@@ -1,0 +1,111 @@
+"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+OUTSIDE = "O"
+MISSING = ("_", "-")
+
+
+class ColumnScheme(str, Enum):
+    """Schemes by which labels of tokens mark spans."""
+
+    iob2 = "iob2"
+    iob1 = "iob1"
+    biluo = "biluo"
+    bioes = "bioes"
+
+
+Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token behind, label
+
+# What the letters mean: begin, inside, last of several tokens, the only one.
+_LETTERS = {
+    ColumnScheme.iob2: "BI",
+    ColumnScheme.iob1: "BI",
+    ColumnScheme.biluo: "BILU",
+    ColumnScheme.bioes: "BIES",
+}
+_CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
+
+
+class BadLabelError(ValueError):
+    """A label that cannot stand where it does. index: of the token."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
+    """Find the spans of a sentence.
+
+    labels: of its tokens; a missing one belongs to no span.
+    RAISES: BadLabelError.
+    """
+    return [*_SpanReader(scheme).read(labels)]
+
+
+class _SpanReader:
+    def __init__(self, scheme: ColumnScheme) -> None:
+        self._scheme = scheme
+        self._letters = _LETTERS[scheme]
+        self._first, self._label = 0, ""  # of the span that is open; "" for none
+
+    def read(self, labels: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+        for i, text in enumerate(labels):
+            if text == OUTSIDE or text in MISSING:
+                yield from self._end(i, i)
+                continue
+            role, label = self._parse(i, text)
+            if role in "IL" and not self._continues(i, label):
+                role = "B"
+            if role in "BU":
+                yield from self._end(i, i)
+                self._first, self._label = i, label
+            if role in "LU":
+                yield self._first, i + 1, label
+                self._label = ""
+        yield from self._end(len(labels), len(labels) - 1)
+
+    def _parse(self, i: int, text: str) -> tuple[str, str]:
+        """The role of a token, as a letter of BILUO, and the label of its span."""
+        letter, _, label = text.partition("-")
+        if len(letter) != 1 or letter not in self._letters or not label:
+            known = ", ".join(f"{known}-LABEL" for known in self._letters)
+            raise BadLabelError(i, f"O or one of {known} is expected")
+        return "BILU"[self._letters.index(letter)], label
+
+    def _continues(self, i: int, label: str) -> bool:
+        """Return whether the open span continues, or else a span may begin by I."""
+        if self._label == label:
+            return True
+        if self._scheme is ColumnScheme.iob1:
+            return False
+        before = f"an open span of {self._label}" if self._label else "no open span"
+        raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
+
+    def _end(self, i: int, index: int) -> Iterator[tuple[int, int, str]]:
+        """End the span that is open before token i. index: of the token to name in messages."""
+        if self._label:
+            if self._scheme in _CLOSED:
+                last = f"{self._letters[2]}-{self._label}"
+                raise BadLabelError(index, f"the span of {self._label} lacks its last, {last}")
+            yield self._first, i, self._label
+        self._label = ""
+
+
+def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
+    """Label the tokens of a sentence. spans: ascending and disjoint."""
+    labels = [OUTSIDE] * n_tokens
+    previous = (0, 0, "")
+    for first, end, label in spans:
+        begin, inside, *closing = list(_LETTERS[scheme])
+        last, only = closing or (inside, begin)
+        if scheme is ColumnScheme.iob1 and (previous[1], previous[2]) != (first, label):
+            begin = only = inside
+        labels[first:end] = [f"{inside}-{label}"] * (end - first)
+        labels[end - 1] = f"{last}-{label}"
+        labels[first] = f"{only if end - first == 1 else begin}-{label}"
+        previous = first, end, label
+    return labels

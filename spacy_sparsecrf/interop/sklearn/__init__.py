@@ -1,0 +1,1 @@
+"""Estimators of scikit-learn; see `spacy_sparsecrf.sklearn`."""

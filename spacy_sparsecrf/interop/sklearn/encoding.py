@@ -1,0 +1,207 @@
+"""Attributes of tokens as what training and decoding take: a corpus, and observations."""
+
+import re
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...corpus.encoded import NO_VALUES, EncodedCorpus, Observations
+from ...corpus.numbering import distinct_rows, number_tests, without_rare
+from ...errors import Errors, SparseCRFError
+from ...model.model import CRFModel
+from .attributes import SEPARATOR, Attributes, Longs
+
+Hashes = NDArray[np.uint64]
+
+# The key of the test that is on at every token; an attribute's is its number and so much more.
+ALWAYS = 1
+
+
+class _Parts(NamedTuple):
+    """Attributes by what they become.
+
+    tests: those that are on or not, indptr [N + 1] and numbers [M]; values: [N, V] float32, of
+    attributes that have other values than 1 at some token here, and value_keys: [V] uint64.
+    """
+
+    indptr: Longs
+    numbers: Longs
+    values: NDArray[np.float32]
+    value_keys: Hashes
+
+
+class BigramAttributes(NamedTuple):
+    """Attributes that are conjoined with pairs of labels.
+
+    chosen: [n + 1] bool, the attributes, by number; start_label: see `EncodedCorpus`.
+    """
+
+    chosen: NDArray[np.bool_]
+    start_label: bool
+
+
+class Encoded(NamedTuple):
+    """A corpus; and the coordinates [n] int64, ascending, of attributes of the value 0 with the
+    gold labels of their tokens.
+    """
+
+    corpus: EncodedCorpus
+    zeros: Longs
+
+
+class GoldLabels(NamedTuple):
+    """Gold labels.
+
+    names: of the Y labels; ids: [N] int32, of tokens, -1 for none; weights: [S] float64, of
+    sequences.
+    """
+
+    names: list[str]
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+def encode(
+    attributes: Attributes,
+    n_attributes: int,
+    gold: GoldLabels,
+    bigrams: BigramAttributes,
+    min_freq: int,
+) -> Encoded:
+    """Make a corpus.
+
+    n_attributes: how many there are; bigrams: which are conjoined with pairs of labels too;
+    min_freq: those of fewer tokens are left out, unless they have numbers.
+    RAISES: SparseCRFError where numbers would take more memory than there is, and where no
+        attribute is left.
+    """
+    parts = _divide(attributes)
+    counts = np.bincount(parts.numbers, minlength=n_attributes + 1)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= max(1, min_freq)]
+    if min_freq > 1 and not len(order) + len(parts.value_keys):
+        values = {"min_freq": min_freq, "n_tokens": len(gold.ids)}
+        raise SparseCRFError(Errors.SC351.format(**values))
+    keys = np.concatenate(((order + ALWAYS).astype(np.uint64), parts.value_keys))
+    rank = np.full(n_attributes + 1, -1, np.int32)
+    rank[keys - np.uint64(ALWAYS)] = np.arange(len(keys), dtype=np.int32)
+    tests = rank[parts.numbers]
+    pairs = _bigram_keys(attributes.offsets, parts, bigrams)
+    pairs[:, 1:] = without_rare(pairs[:, 1:], min_freq)
+    representatives, context = distinct_rows(pairs)
+    bigram_keys, ctx_indptr, ctx_indices = number_tests(pairs[representatives])
+    corpus = EncodedCorpus(
+        offsets=attributes.offsets,
+        labels=gold.ids,
+        weights=gold.weights,
+        uni_indptr=np.append(0, np.cumsum(tests >= 0))[parts.indptr],
+        uni_indices=tests[tests >= 0],
+        context=context,
+        ctx_indptr=ctx_indptr,
+        ctx_indices=ctx_indices,
+        unigram_keys=keys,
+        bigram_keys=bigram_keys,
+        start_label=bigrams.start_label,
+        values=parts.values,
+        value_tests=np.arange(len(order), len(keys)),
+    )
+    test, label = rank[attributes.zero_numbers], gold.ids[attributes.zero_tokens]
+    known = (test >= 0) & (label >= 0)
+    return Encoded(corpus, np.unique(test[known].astype(np.int64) * len(gold.names) + label[known]))
+
+
+def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
+    """Make observations that a decoder takes; arguments and errors as for `encode`."""
+    parts = _divide(attributes)
+    unigrams = _rows(parts.indptr, parts.numbers)
+    pairs = _bigram_keys(attributes.offsets, parts, bigrams)
+    split, width = unigrams.shape[1], unigrams.shape[1] + pairs.shape[1]
+    return Observations(
+        hashes=np.concatenate((unigrams, pairs), axis=1),
+        offsets=attributes.offsets,
+        unigram_columns=np.arange(split, dtype=np.int32),
+        bigram_columns=np.arange(split, width, dtype=np.int32),
+        start_label=bigrams.start_label,
+        values=parts.values,
+        value_keys=parts.value_keys,
+    )
+
+
+def find_bigrams(
+    texts: Sequence[str], bigrams: Sequence[str] | bool, start_label: bool
+) -> BigramAttributes:
+    """Tell which attributes are conjoined with pairs of labels too.
+
+    texts: of the attributes from number 1; bigrams: attributes, or keys of dicts, or whether all;
+    start_label: whether first tokens have pairs.
+    """
+    named = set() if isinstance(bigrams, bool) else set(bigrams)
+    chosen = [bigrams is True or bool(named and _is_named(text, named)) for text in texts]
+    return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
+
+
+def bigrams_of(model: CRFModel, n_attributes: int) -> BigramAttributes:
+    """The attributes that have weights with pairs of labels in a model."""
+    chosen = np.zeros(n_attributes + 1, np.bool_)
+    keys = model.bigram.keys
+    chosen[keys[keys > ALWAYS] - np.uint64(ALWAYS)] = True
+    # Pairs with a start label have no weights where there was none.
+    return BigramAttributes(chosen, start_label=True)
+
+
+def _is_named(text: str, names: Set[str]) -> bool:
+    """Return whether an attribute, or a key that it may have, is among names."""
+    ends = (match.start() for match in re.finditer(SEPARATOR, text))
+    return text in names or any(text[:end] in names for end in ends)
+
+
+def _divide(attributes: Attributes) -> _Parts:
+    """Divide attributes into tests and real values."""
+    indptr, numbers, values = attributes.indptr, attributes.numbers, attributes.values
+    if values is None:
+        return _Parts(indptr, numbers, NO_VALUES, np.empty(0, np.uint64))
+    valued = np.unique(numbers[values != 1.0])
+    n_tokens = attributes.n_tokens
+    _check_fits(n_tokens, len(valued))
+    is_value = np.isin(numbers, valued)
+    token = np.repeat(np.arange(n_tokens), np.diff(indptr))[is_value]
+    column = np.searchsorted(valued, numbers[is_value])
+    table = np.zeros((n_tokens, len(valued)), np.float32)
+    np.add.at(table, (token, column), values[is_value].astype(np.float32))
+    tests = np.append(0, np.cumsum(~is_value))[indptr]
+    return _Parts(tests, numbers[~is_value], table, (valued + ALWAYS).astype(np.uint64))
+
+
+def _check_fits(n_tokens: int, n_values: int) -> None:
+    from ...loss.size import available_memory  # imports numba
+
+    available, needed = available_memory(), 4 * n_tokens * n_values
+    if available is not None and needed > available:
+        counts = {"n_values": n_values, "n_tokens": n_tokens}
+        sizes = {"needed": needed >> 20, "available": available >> 20}
+        raise SparseCRFError(Errors.SC808.format(**counts, **sizes))
+
+
+def _bigram_keys(offsets: Longs, parts: _Parts, bigrams: BigramAttributes) -> Hashes:
+    """Tests conjoined with pairs of labels: [N, 1 + B], the first is on everywhere.
+
+    Without a start label first tokens of sequences have none.
+    """
+    chosen = bigrams.chosen[parts.numbers]
+    indptr = np.append(0, np.cumsum(chosen))[parts.indptr]
+    rows = _rows(indptr, parts.numbers[chosen])
+    rows = np.concatenate((np.full((len(rows), 1), ALWAYS, np.uint64), rows), axis=1)
+    if not bigrams.start_label:
+        rows[offsets[:-1][np.diff(offsets) > 0]] = 0
+    return rows
+
+
+def _rows(indptr: Longs, numbers: Longs) -> Hashes:
+    """Keys of tests as rows [N, P], with 0 behind those of a token."""
+    sizes = np.diff(indptr)
+    rows = np.zeros((len(sizes), sizes.max(initial=0)), np.uint64)
+    column = np.arange(len(numbers)) - np.repeat(indptr[:-1], sizes)
+    rows[np.repeat(np.arange(len(sizes)), sizes), column] = (numbers + ALWAYS).astype(np.uint64)
+    return rows

@@ -1,0 +1,439 @@
+"""The estimator: scikit-learn's interface to a sparse CRF of sequences of features."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from ...corpus.encoded import MISSING, Observations
+from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ...model.model import CRFModel
+from ...registry import crf_solvers
+from .attributes import Attributes, Vocabulary, read_attributes
+from .encoding import ALWAYS, Encoded, GoldLabels, bigrams_of, encode, find_bigrams, observe
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ...decoding.decoder import Decoder
+    from ...solvers.base import BatchSolver
+    from ...training.training import Training
+
+logger = logging.getLogger(__name__)
+
+Sequences: TypeAlias = Sequence[Sequence[Any]]
+_BLOCK = 256  # sequences that are labelled together
+_CACHES = ("_decoder", "_vocabulary")
+
+
+class EstimatorSettings(NamedTuple):
+    """Settings of training; see `SparseCRF`."""
+
+    l1: float
+    l2: float
+    solver: "str | BatchSolver" = "OWLQN"
+    bigrams: Sequence[str] | bool = ()
+    all_possible_states: bool = False
+    all_possible_transitions: bool = False
+    start_label: bool = False
+    min_freq: int = 1
+    max_iterations: int | None = None
+    n_threads: int = 0
+    dtype: str = "float32"
+
+    def check(self) -> None:
+        """Refuse settings that nothing else looks at. RAISES: SparseCRFError."""
+        if isinstance(self.bigrams, str):
+            self._refuse("bigrams", "it is one string: give a list of them, or True")
+        for name in ("min_freq", "max_iterations"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | np.integer) or value < 0):
+                self._refuse(name, "it is no whole number that is not negative")
+
+    def _refuse(self, name: str, reason: str) -> NoReturn:
+        values = {"name": name, "value": getattr(self, name), "reason": reason}
+        raise SparseCRFError(Errors.SC809.format(**values))
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Base of estimators, whatever the names of their parameters.
+
+    classes_: labels, sorted; model_: the weights that are not zero; attributes_: the features that
+    have them; legal_: which labels may follow which, None: all; objective_, optimality_, n_iter_:
+    what training has reached (see `StepReport`).
+    """
+
+    def settings(self) -> EstimatorSettings:
+        """Translate the parameters."""
+        return EstimatorSettings(**self.get_params(deep=False))
+
+    # Training
+
+    def fit(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> "Self":
+        """Learn from sequences.
+
+        X: sequences of tokens; y: their labels; sample_weight: [S], >= 0, of sequences.
+        RETURNS: itself. RAISES: SparseCRFError for features, labels or settings that cannot be.
+        """
+        from ...training.training import Training
+
+        settings = self.settings()
+        settings.check()
+        vocabulary = Vocabulary()
+        attributes = read_attributes(X, vocabulary)
+        gold = _read_gold(y, attributes, sample_weight)
+        bigrams = find_bigrams(vocabulary.texts, settings.bigrams, settings.start_label)
+        n_attributes = len(vocabulary.texts)
+        encoded = encode(attributes, n_attributes, gold, bigrams, settings.min_freq)
+        training = Training(
+            encoded.corpus,
+            gold.names,
+            _make_solver(settings.solver),
+            l1=settings.l1,
+            l2=settings.l2,
+            observed_only=not (settings.all_possible_states and settings.all_possible_transitions),
+            also=_also(settings, encoded, len(gold.names)),
+            n_threads=settings.n_threads,
+            dtype=settings.dtype,
+        )
+        self._run(training, settings.max_iterations)
+        self._learn(training.model(), vocabulary.texts)
+        return self
+
+    def _run(self, training: "Training", max_iterations: int | None) -> None:
+        """Go on until it has converged, or for as many iterations as there may be."""
+        self.n_iter_ = 0
+        while True:
+            report = training.step()
+            self.n_iter_ += 1
+            logger.info("iteration %d: %s", self.n_iter_, report)
+            if report.converged or self.n_iter_ == max_iterations:
+                break
+        self.objective_, self.optimality_ = report.objective, report.optimality
+        if not report.converged:
+            values = {"n": max_iterations, "optimality": report.optimality}
+            message = Warnings.SCW801.format(name=type(self).__name__, **values)
+            warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+    def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
+        """Keep a model, and the features that have weights, renumbered.
+
+        texts: attributes, in the order of the keys that the model has.
+        """
+        tables = model.unigram, model.bigram
+        keys = np.unique(np.concatenate([table.keys for table in tables]))
+        keys = keys[keys > ALWAYS]
+        first = np.uint64(ALWAYS + 1)
+        known = np.append(np.uint64(ALWAYS), keys)
+        unigram, bigram = (
+            replace(table, keys=(np.searchsorted(known, table.keys) + ALWAYS).astype(np.uint64))
+            for table in tables
+        )
+        self.attributes_ = [texts[key] for key in (keys - first).tolist()]
+        self.classes_ = list(model.labels)
+        self.legal_ = None
+        self.model_ = CRFModel(model.labels, model.dtype, unigram, bigram)
+        self._drop_caches()
+
+    def _drop_caches(self) -> None:
+        for name in _CACHES:
+            self.__dict__.pop(name, None)
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Is not there. RAISES: AttributeError, with a word."""
+        raise AttributeError(Errors.SC806.format(name=type(self).__name__))
+
+    # Prediction
+
+    def predict(self, X: Sequences) -> list[list[str]]:
+        """Find the most probable labels of each sequence."""
+        decoder = self._take_decoder()
+        found: list[list[str]] = []
+        for observations in self._observe(X):
+            ids = decoder.viterbi(observations).tolist()
+            labels = [*map(self.classes_.__getitem__, ids)]
+            found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
+        return found
+
+    def predict_single(self, x: Sequence[Any]) -> list[str]:
+        """Find the most probable labels of one sequence."""
+        return self.predict([x])[0]
+
+    def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
+        """Compute p(y_t = y | x), for each token a dict by label."""
+        decoder = self._take_decoder()
+        found: list[list[dict[str, float]]] = []
+        for observations in self._observe(X):
+            rows = decoder.marginals(observations).tolist()
+            tokens = [dict(zip(self.classes_, row, strict=True)) for row in rows]
+            found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
+        return found
+
+    def predict_marginals_single(self, x: Sequence[Any]) -> list[dict[str, float]]:
+        """Compute p(y_t = y | x) of one sequence, for each token a dict by label."""
+        return self.predict_marginals([x])[0]
+
+    def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
+        """The share of tokens that get their label, of those that have one.
+
+        sample_weight: [S], of sequences. RAISES: SparseCRFError where X and y do not fit.
+        """
+        found = self.predict(X)
+        _check_lengths([*map(len, found)], y)
+        weights = _weights(sample_weight, len(found))
+        right = total = 0.0
+        for ours, gold, weight in zip(found, y, weights.tolist(), strict=True):
+            right += weight * sum(a == b for a, b in zip(ours, gold, strict=True))
+            total += weight * sum(label is not None for label in gold)
+        return right / total if total else 0.0
+
+    def _observe(self, X: Sequences) -> Iterator[Observations]:
+        """Read sequences, some at a time."""
+        vocabulary, bigrams = self._vocabulary
+        todo, first = iter(X), 0
+        while block := [*islice(todo, _BLOCK)]:
+            yield observe(read_attributes(block, vocabulary, first), bigrams)
+            first += len(block)
+
+    def _take_decoder(self) -> "Decoder":
+        """The decoder of the model. RAISES: NotFittedError before there is one."""
+        from ...decoding.decoder import Decoder
+
+        if not hasattr(self, "model_"):
+            raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
+        if not hasattr(self, "_decoder"):
+            known = {text: number for number, text in enumerate(self.attributes_, start=1)}
+            self._vocabulary = Vocabulary(known), bigrams_of(self.model_, len(known))
+            self._decoder = Decoder(self.model_, self.legal_)
+        return self._decoder
+
+    # Weights
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """The weights that are not zero of features and labels, by (feature, label)."""
+        return {
+            (self._text(key), self.classes_[label]): float(weight)
+            for (key, _, label), weight in self.model_.unigram.entries()
+        }
+
+    @property
+    def transition_features_(self) -> dict[tuple[str | None, str], float]:
+        """The weights that are not zero of pairs of labels by themselves, by (before, label).
+
+        None stands before the first label.
+        """
+        before = [*self.classes_, None]
+        return {
+            (before[previous], self.classes_[label]): float(weight)
+            for (key, previous, label), weight in self.model_.bigram.entries()
+            if key == ALWAYS
+        }
+
+    @property
+    def bigram_features_(self) -> dict[tuple[str, str | None, str], float]:
+        """The weights that are not zero of features and pairs, by (feature, before, label)."""
+        before = [*self.classes_, None]
+        return {
+            (self._text(key), before[previous], self.classes_[label]): float(weight)
+            for (key, previous, label), weight in self.model_.bigram.entries()
+            if key != ALWAYS
+        }
+
+    def _text(self, key: int) -> str:
+        text: str = self.attributes_[key - ALWAYS - 1]
+        return text
+
+    # Components
+
+    def to_pipe(
+        self,
+        nlp: Any,
+        tests: Mapping[str, str] | None = None,
+        factory: str = "sparse_crf",
+        config: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Add a component with these weights to a pipeline, whose templates are the features.
+
+        That is possible where each feature that has weights is a test of a template (see `pipes`),
+        and right where it has the value that the template reads.
+
+        nlp: the pipeline; tests: by feature, or key of a dict, what templates call it, as in
+        {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
+        of the component's block. RETURNS: the component.
+        RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+        """
+        from .pipes import make_pipe
+
+        self._take_decoder()
+        settings, model = self.settings(), self.model_
+        start_label = bool((model.bigram.previous == len(model.labels)).any())
+        own = {"l1": settings.l1, "l2": settings.l2, "dtype": model.dtype, **(config or {})}
+        own["features"] = {"start_label": start_label, **own.get("features", {})}
+        return make_pipe(nlp, self.model_, self.attributes_, tests or {}, factory, own)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what can be rebuilt."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in _CACHES}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.no_validation = True
+        return tags
+
+
+class SparseCRF(Estimator):
+    """A linear-chain CRF with an elastic-net penalty, of sequences of features without Docs.
+
+    Minimises, as the component does (Lavergne 2010, equations 3 and 6), the sum over sequences of
+    w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i)), and l1 |theta|_1 + l2/2 |theta|_2^2. X is a list
+    of sequences, each a list of tokens, each a dict or a list of features (see `attributes`); y a
+    list of lists of labels, None for those that are not known.
+
+    l1, l2: penalties, >= 0, not divided by anything: CRFsuite's c1, and twice its c2.
+    solver: name of a batch solver, such as "OWLQN", or a solver.
+    bigrams: features that are conjoined with pairs of labels too, by the keys of their dicts or as
+        attributes; True for all. Pairs of labels by themselves always have weights.
+    all_possible_states: whether all pairs of a feature and a label may have weights; False: those
+        that occur in training, as in CRFsuite.
+    all_possible_transitions: whether all pairs of labels may, or those that occur; by themselves,
+        or, if all states may too, with `bigrams`.
+    start_label: whether the first token of a sequence has a pair too, with a start label.
+    min_freq: features that fewer tokens have are left out; numbers are not.
+    max_iterations: outer iterations of the solver at most; None: until it has converged.
+    n_threads: of training; 0 = one a core.
+    dtype: "float32" or "float64", how weights are stored.
+    """
+
+    def __init__(
+        self,
+        l1: float = 0.5,
+        l2: float = 1e-5,
+        *,
+        solver: "str | BatchSolver" = "OWLQN",
+        bigrams: Sequence[str] | bool = (),
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = False,
+        start_label: bool = False,
+        min_freq: int = 1,
+        max_iterations: int | None = None,
+        n_threads: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        self.l1 = l1
+        self.l2 = l2
+        self.solver = solver
+        self.bigrams = bigrams
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.start_label = start_label
+        self.min_freq = min_freq
+        self.max_iterations = max_iterations
+        self.n_threads = n_threads
+        self.dtype = dtype
+
+    @classmethod
+    def from_pipe(cls, pipe: Any) -> "SparseCRF":
+        """Make an estimator with the weights of a component, which labels as it does.
+
+        Its features are the names of the component's tests, which `read_docs` reads from Docs.
+        RAISES: SparseCRFError where tests have no names, or weights are of real-valued features.
+        """
+        from .pipes import take_weights
+
+        model, attributes, bigrams = take_weights(pipe)
+        setup = pipe.setup
+        start, settings = setup.features.start_label, setup.settings
+        options = {"bigrams": bigrams, "start_label": start, "dtype": settings.dtype}
+        crf = cls(settings.l1, settings.l2, solver=setup.solver, **options)
+        crf.model_, crf.attributes_, crf.classes_ = model, attributes, list(model.labels)
+        crf.legal_ = setup.legal(pipe.label_data)
+        return crf
+
+
+def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
+    """Coordinates of what may have weights although it does not occur: [n], ascending."""
+    corpus, also = encoded.corpus, encoded.zeros
+    n_unigram = len(corpus.unigram_keys) * n_labels
+    if settings.all_possible_states:
+        also = np.arange(n_unigram)
+    if settings.all_possible_transitions:
+        test = int(np.flatnonzero(corpus.bigram_keys == ALWAYS)[0])
+        n_pairs = n_labels * (n_labels + settings.start_label)
+        pairs = np.arange(test * n_pairs, (test + 1) * n_pairs)
+        also = np.concatenate((also, n_unigram + pairs))
+    return also
+
+
+def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
+    """Make a solver by its name. RAISES: SparseCRFError for a name that is not known."""
+    if not isinstance(solver, str):
+        return solver
+    for name in (solver, f"spacy_sparsecrf.{solver}.v1"):
+        if name in crf_solvers:
+            made: BatchSolver = crf_solvers.get(name)()
+            return made
+    known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
+    raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
+
+
+def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> GoldLabels:
+    """Read labels and weights of sequences. RAISES: SparseCRFError."""
+    lengths = np.diff(attributes.offsets)
+    _check_lengths(lengths.tolist(), y)
+    labels = [*chain.from_iterable(y)]
+    distinct = dict.fromkeys(labels)
+    if not all(label is None or isinstance(label, str) for label in distinct):
+        _refuse_label(y)
+    names = sorted(str(label) for label in distinct if label is not None)
+    if not names:
+        raise SparseCRFError(Errors.SC305)
+    ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
+    ids[None] = MISSING
+    found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
+    return GoldLabels(names, found, _weights(sample_weight, len(lengths)))
+
+
+def _check_lengths(lengths: Sequence[int], y: Sequences) -> None:
+    """Refuse labels that are not one a token. lengths: of the sequences."""
+    if len(y) != len(lengths):
+        counts = {"n_sequences": len(lengths), "found": len(y)}
+        raise SparseCRFError(Errors.SC802.format(name="y", each="list of labels", **counts))
+    for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
+        if isinstance(gold, str) or len(gold) != n:
+            counts = {"number": number, "n_tokens": n, "n_labels": len(gold)}
+            raise SparseCRFError(Errors.SC803.format(**counts))
+
+
+def _refuse_label(y: Sequences) -> NoReturn:
+    """Name the first label that is none."""
+    places = ((s, t, label) for s, gold in enumerate(y) for t, label in enumerate(gold))
+    s, t, label = next(p for p in places if not (p[2] is None or isinstance(p[2], str)))
+    raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
+
+
+def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Weights of n sequences. RAISES: SparseCRFError for others than one each, finite, >= 0."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.array(sample_weight, np.float64)
+    if weights.shape != (n,):
+        values = {"name": "sample_weight", "found": weights.size, "each": "weight"}
+        raise SparseCRFError(Errors.SC802.format(n_sequences=n, **values))
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        reason = "weights are finite and not negative"
+        raise SparseCRFError(
+            Errors.SC809.format(name="sample_weight", value=float(weights.min()), reason=reason)
+        )
+    return weights

@@ -1,0 +1,107 @@
+"""Estimators and pipeline components that have the same weights.
+
+A component reads features from Docs by templates, an estimator is given them. Both are the same
+model where a feature is a test of a template, see `interop.external_features`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import Errors, SparseCRFError
+from ...features.naming import NameRecord
+from ...model.model import CRFModel, WeightTable
+from ...model.names import ALWAYS, read_hash
+from ..external_features import names_of, templates_of
+from ..from_weights import set_weights
+from . import encoding
+
+_NUMBERS = ("vector[", "value(")  # begin names of real-valued features
+
+
+def make_pipe(
+    nlp: Any,
+    model: CRFModel,
+    attributes: Sequence[str],
+    tests: Mapping[str, str],
+    factory: str,
+    config: Mapping[str, Any],
+) -> Any:
+    """Add a component with an estimator's weights to a pipeline.
+
+    model, attributes: of the estimator; tests: see `names_of`; factory: of the component; config:
+    of its block, without templates. RETURNS: the component.
+    RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+    """
+    own = names_of(attributes, tests)
+    names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
+    features = {"templates": templates_of(model, names), **config.get("features", {})}
+    pipe = nlp.add_pipe(factory, config={**config, "features": features})
+    set_weights(pipe, model, names, "the estimator")
+    return pipe
+
+
+class Taken(NamedTuple):
+    """The state that an estimator gets from a component.
+
+    model: with keys as `encoding` has them; attributes: names of tests; bigrams: those of them that
+    have weights with pairs of labels.
+    """
+
+    model: CRFModel
+    attributes: list[str]
+    bigrams: tuple[str, ...]
+
+
+def take_weights(pipe: Any) -> Taken:
+    """Take the weights of a component, whose tests become features by their names.
+
+    RAISES: SparseCRFError where tests have no names, or weights are of real-valued features.
+    """
+    lines = [*pipe.dump()]  # which brings the model up to date
+    model: CRFModel = pipe.model
+    entries = chain(model.unigram.entries(), model.bigram.entries())
+    pairs = zip(lines, entries, strict=True)
+    names = {entry[0][0]: line.split("\t")[1] for line, entry in pairs}
+    for name in names.values():
+        if read_hash(name) is not None or name.startswith(_NUMBERS):
+            raise SparseCRFError(Errors.SC812.format(name=pipe.name))
+    tests = [[names[key] for key in t.keys.tolist()] for t in (model.unigram, model.bigram)]
+    bigrams = tuple(name for name in tests[1] if name != ALWAYS)
+    attributes = [*dict.fromkeys((*tests[0], *bigrams))]
+    numbers = {name: n for n, name in enumerate(attributes, start=encoding.ALWAYS + 1)}
+    unigram = _renamed(model.unigram, [numbers[name] for name in tests[0]])
+    numbers[ALWAYS] = encoding.ALWAYS
+    bigram = _renamed(model.bigram, [numbers[name] for name in tests[1]])
+    model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
+    return Taken(model, attributes, bigrams)
+
+
+def _renamed(table: WeightTable, keys: Sequence[int]) -> WeightTable:
+    """The table with other keys."""
+    own = np.repeat(np.array(keys, np.uint64), np.diff(table.indptr))
+    previous = table.previous if len(table.previous) else None
+    return WeightTable.of(own, previous, table.labels, table.values)
+
+
+def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
+    """Read from Docs what a component does: its sequences, with the names of each token's tests.
+
+    RAISES: SparseCRFError for features of a kind that has no names, or numbers.
+    """
+    record = NameRecord.of(pipe.setup.features)
+    if record is None:
+        raise SparseCRFError(Errors.SC812.format(name=pipe.name))
+    found = record(list(docs), pipe.setup.settings.sequences)
+    if len(found.value_keys):
+        raise SparseCRFError(Errors.SC812.format(name=pipe.name))
+    names = record.names(np.setdiff1d(found.hashes, [0]))
+    unigrams, bigrams = found.unigram_hashes.tolist(), found.bigram_hashes.tolist()
+    tokens = []
+    for own, pairs in zip(unigrams, bigrams, strict=True):
+        # What is conjoined with labels and pairs is one feature; all pairs have one by themselves.
+        more = [names[key] for key in pairs if key and key not in own]
+        tokens.append([names[key] for key in own if key] + [n for n in more if n != ALWAYS])
+    return [tokens[a:b] for a, b in pairwise(found.offsets.tolist())]

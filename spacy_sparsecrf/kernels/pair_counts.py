@@ -1,0 +1,404 @@
+"""Expected minus observed counts of label pairs, and of the bigram weights that they belong to.
+
+    sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over tokens that share Psi
+
+(Lavergne 2010, section 4.1). All counts are computed in the same steps, over the tokens of a shard
+or over a run of tokens of one example:
+
+1. `add_products`, `add_correction_products`: sum outer products, for a matrix and for corrections;
+2. multiply the sums by the potentials of the matrix;
+3. `settle_context`: replace the counts of the matrix where a context has sparse corrections;
+4. `subtract_gold`: subtract the observed pairs.
+
+Derivatives of counts along a direction (see `tangents`) are made of the same sums, of products of
+the vectors and of products with their changes: `settle_matrix_change` and `settle_context_changes`
+put them together.
+"""
+
+from .compiled import add_at, fill, inner, kernel
+from .layout import (
+    Bigrams,
+    Contexts,
+    ContextsOf,
+    Floats,
+    Ints,
+    MatrixSums,
+    Pairs,
+    Sequences,
+    Slopes,
+    Tables,
+    TokensBy,
+    Vectors,
+)
+from .products import add_outer_products
+
+
+@inner
+def add_products(
+    tokens: Ints, starts: Ints, n_labels: int, alpha: Floats, backward: Floats, total: Floats
+) -> None:
+    """total[y', y] += alpha[t - 1, y'] backward[t, y], and total[start, y] += backward[t, y].
+
+    tokens: [n], those that continue a sequence; starts: [m], those that begin one; total:
+    [Y + 1, Yp] float64, or [Y, Yp] without starts.
+    """
+    add_outer_products(tokens, n_labels, alpha, backward, total)
+    for t in starts:
+        row, start = backward[t], total[n_labels]
+        for y in range(len(start)):
+            start[y] += row[y]
+
+
+@inner
+def add_correction_products(
+    tokens: Ints,
+    begins: bool,
+    first: int,
+    last: int,
+    contexts: Contexts,
+    alpha: Floats,
+    backward: Floats,
+    sums: Floats,
+) -> None:
+    """sums[e - first] += alpha[t - 1, y'] backward[t, y] for the pairs of corrections first:last.
+
+    tokens: [n]; all of them begin a sequence, then only backward[t, y] is summed, or none does.
+    """
+    previous, label = contexts.corr_previous, contexts.corr_label
+    for t in tokens:
+        for e in range(first, last):
+            y = label[e]
+            sums[e - first] += (
+                backward[t, y] if begins else alpha[t - 1, previous[e]] * backward[t, y]
+            )
+
+
+@inner
+def corrections_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
+    """Return the corrections of context c at token t of a sequence: of the start row, or others."""
+    if t == 0:
+        return contexts.corr_start[c], contexts.corr_ptr[c + 1]
+    return contexts.corr_ptr[c], contexts.corr_start[c]
+
+
+@inner
+def settle_context(
+    first: int,
+    last: int,
+    m: int,
+    contexts: Contexts,
+    psi: Floats,
+    value: Floats,
+    residual: Floats,
+    sums: Floats,
+) -> None:
+    """Multiply sums of corrections first:last by potentials, and correct the counts of a matrix.
+
+    residual[y', y] += (value[e] - psi[y', y]) sums, unless the matrix m is constant; then
+    sums[e - first] *= value[e]. psi, residual: [Y + 1, Yp], of matrix m.
+    """
+    for e in range(first, last):
+        i, y = contexts.corr_previous[e], contexts.corr_label[e]
+        if not contexts.constant[m]:
+            residual[i, y] += (value[e] - psi[i, y]) * sums[e - first]
+        sums[e - first] *= value[e]
+
+
+@inner
+def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floats) -> None:
+    """Subtract a weight from a total at the gold pair of token t, if its label is known.
+
+    begins: whether t begins a sequence; its pair is then in the last row; total: [Y + 1, Yp], or
+    [Y, Yp] for others.
+    """
+    if labels[t] >= 0:
+        before = len(total) - 1 if begins else labels[t - 1]
+        total[before, labels[t]] -= weight
+
+
+@kernel
+def pair_sums(
+    first: int, last: int, n_labels: int, spans: Ints, tokens: Ints, vectors: Vectors, sums: Floats
+) -> None:
+    """Sum outer products over token spans first:last, each into its own matrix.
+
+    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of which begins a sequence;
+    sums: [P, Y + 1, Yp] float64, out (start row 0).
+    """
+    for p in range(first, last):
+        fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
+        own = tokens[spans[p, 0] : spans[p, 1]]
+        add_outer_products(own, n_labels, vectors.alpha, vectors.backward, sums[p])
+
+
+@inner
+def _add_matrix_products(
+    m: int, n_labels: int, of_matrix: MatrixSums, vectors: Vectors, total: Floats
+) -> None:
+    """Add alpha_{t-1} (x) backward_t of the tokens of matrix m to a total [Y + 1, Yp]."""
+    tokens, mat_spans, sums = of_matrix
+    own = tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]
+    starts = tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]
+    for p in range(mat_spans[m], mat_spans[m + 1]):
+        for i in range(n_labels):
+            for y in range(total.shape[1]):
+                total[i, y] += sums[p, i, y]
+    if mat_spans[m] < mat_spans[m + 1]:
+        own = own[:0]
+    add_products(own, starts, n_labels, vectors.alpha, vectors.backward, total)
+
+
+@kernel
+def matrix_products(
+    first: int, last: int, pairs: Pairs, of_matrix: MatrixSums, vectors: Vectors, total: Floats
+) -> None:
+    """total[m] += sum_t alpha_{t-1} (x) backward_t over the tokens of matrices first:last.
+
+    Constant matrices are left out; total: [M, Y + 1, Yp] float64, added to.
+    """
+    for m in range(first, last):
+        if not pairs.contexts.constant[m]:
+            _add_matrix_products(m, pairs.n_labels, of_matrix, vectors, total[m])
+
+
+@kernel
+def matrix_residuals(
+    first: int,
+    last: int,
+    sequences: Sequences,
+    pairs: Pairs,
+    of_matrix: MatrixSums,
+    vectors: Vectors,
+    is_first: bool,
+    total: Floats,
+    residual: Floats,
+) -> None:
+    """Add expected minus observed pair counts of the tokens of a shard, without corrections.
+
+    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, for matrices
+    first:last, except constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
+    float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
+    by others.
+    """
+    n_labels, psi, tokens = pairs.n_labels, pairs.potentials.psi, of_matrix.tokens
+    labels, token_weight = sequences.labels, sequences.token_weight
+    for m in range(first, last):
+        if pairs.contexts.constant[m]:
+            continue
+        fill(total.reshape(-1), 0, total.size, 0.0)
+        _add_matrix_products(m, n_labels, of_matrix, vectors, total)
+        for i in range(n_labels + 1):
+            for y in range(total.shape[1]):
+                residual[m, i, y] = psi[m, i, y] * total[i, y] + (
+                    0.0 if is_first else residual[m, i, y]
+                )
+        for t in tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]:
+            subtract_gold(t, False, labels, token_weight[t], residual[m])
+        for t in tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]:
+            subtract_gold(t, True, labels, token_weight[t], residual[m])
+
+
+@kernel
+def correction_sums(
+    first: int,
+    last: int,
+    contexts: Contexts,
+    corr_context: Ints,
+    tokens: TokensBy,
+    vectors: Vectors,
+    sums: Floats,
+) -> None:
+    """Add alpha_{t-1}[y'] backward_t[y] to sums[e], over the tokens of the context of e.
+
+    Of corrections first:last, which may be a part of those of a context; corr_context: [E] int32;
+    tokens: of each context; sums: [E] float64, added to.
+    """
+    e, of_products = first, (contexts, vectors.alpha, vectors.backward)
+    while e < last:
+        c = corr_context[e]
+        end = min(last, contexts.corr_ptr[c + 1])
+        middle = max(e, min(last, contexts.corr_start[c]))
+        own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
+        add_correction_products(own, False, e, middle, *of_products, sums[e:middle])
+        starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
+        add_correction_products(starts, True, middle, end, *of_products, sums[middle:end])
+        e = end
+
+
+@kernel
+def settle_corrections(
+    first: int,
+    last: int,
+    pairs: Pairs,
+    of_matrix: ContextsOf,
+    gold: Floats,
+    residual: Floats,
+    sums: Floats,
+) -> None:
+    """Turn sums of corrections into expected minus observed counts; correct those of matrices.
+
+    For the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
+    sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64, weighted gold counts of
+    the pair in its context.
+    """
+    contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
+    for m in range(first, last):
+        for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
+            e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+            settle_context(e, end, m, contexts, psi[m], value, residual[m], sums[e:end])
+            for i in range(e, end):
+                sums[i] -= gold[i]
+
+
+@inner
+def settle_matrix_change(psi: Floats, slope: Floats, counts: Floats, total: Floats) -> None:
+    """total[y', y] := psi (total + slope counts), all [Y + 1, Yp]; see `settle_changes`."""
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] = psi[i, y] * (total[i, y] + slope[i, y] * counts[i, y])
+
+
+@inner
+def settle_context_changes(
+    first: int,
+    last: int,
+    m: int,
+    pairs: Pairs,
+    slopes: Slopes,
+    counts: Floats,
+    total: Floats,
+    sums: Floats,
+) -> None:
+    """Do for corrections first:last what `settle_matrix_change` does, and correct the total.
+
+    counts, sums: [last - first]; total: [Y + 1, Yp], of matrix m.
+    """
+    contexts, value, score = pairs.contexts, pairs.potentials.value, slopes.score
+    psi, slope = pairs.potentials.psi[m], slopes.psi[m]
+    for e in range(first, last):
+        i, y, count, own = (
+            contexts.corr_previous[e],
+            contexts.corr_label[e],
+            counts[e - first],
+            sums[e - first],
+        )
+        changed = value[e] * (own + score[e] * count)
+        if not contexts.constant[m]:
+            total[i, y] += changed - psi[i, y] * (own + slope[i, y] * count)
+        sums[e - first] = changed
+
+
+@kernel
+def settle_changes(
+    first: int,
+    last: int,
+    pairs: Pairs,
+    of_matrix: ContextsOf,
+    slopes: Slopes,
+    counts: Floats,
+    corr_counts: Floats,
+    total: Floats,
+    sums: Floats,
+) -> None:
+    """Turn sums of products into derivatives of expected pair counts along a direction, in place.
+
+    total[m] := psi[m] (total[m] + slope[m] counts[m]) for matrices first:last, and the same for
+    sums[e] of the corrections of their contexts, by which the totals are corrected. counts, total:
+    [M, Y + 1, Yp], sums of products of the vectors, and of their changes (see `tangents`);
+    corr_counts, sums: [E], the same for corrections.
+    """
+    contexts, psi, slope = pairs.contexts, pairs.potentials.psi, slopes.psi
+    for m in range(first, last):
+        if not contexts.constant[m]:
+            settle_matrix_change(psi[m], slope[m], counts[m], total[m])
+        for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
+            e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+            of_entries = corr_counts[e:end], total[m], sums[e:end]
+            settle_context_changes(e, end, m, pairs, slopes, *of_entries)
+
+
+@kernel
+def count_corrections(
+    sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
+) -> None:
+    """Add to gold[e] the weights of the tokens of a context whose gold pair is that of e.
+
+    tokens: of each context; padded: Yp; gold: [E] float64.
+    """
+    labels, token_weight, corr_ptr = sequences.labels, sequences.token_weight, contexts.corr_ptr
+    for c in range(len(corr_ptr) - 1):
+        places = contexts.corr_place[corr_ptr[c] : corr_ptr[c + 1]]
+        if len(places) == 0:
+            continue
+        counts = gold[corr_ptr[c] : corr_ptr[c + 1]]
+        for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
+            t = tokens.inner_tokens[j]
+            if labels[t] >= 0:
+                add_at(places, labels[t - 1] * padded + labels[t], token_weight[t], counts)
+        for j in range(tokens.start_ptr[c], tokens.start_ptr[c + 1]):
+            t = tokens.start_tokens[j]
+            if labels[t] >= 0:
+                place = sequences.n_labels * padded + labels[t]
+                add_at(places, place, token_weight[t], counts)
+
+
+@kernel
+def gather_bigrams(
+    first: int,
+    last: int,
+    n_labels: int,
+    bigrams: Bigrams,
+    col_ptr: Ints,
+    col_matrices: Ints,
+    residual: Floats,
+    weight_ptr: Ints,
+    weight_corrections: Ints,
+    correction_residual: Floats,
+    gradient: Floats,
+) -> None:
+    """Gather the gradient of the bigram weights of blocks first:last from matrices and corrections.
+
+    col_ptr, col_matrices: CSC, matrices that contain a block; residual: [M, Y + 1, Yp], of
+    `matrix_residuals`; weight_ptr, weight_corrections: CSR, corrections of a weight;
+    correction_residual: [E]; gradient: [K] float64, out.
+    """
+    block_ptr = bigrams.block_ptr
+    for row in range(first, last):
+        begin, end = block_ptr[row], block_ptr[row + 1]
+        fill(gradient, begin, end, 0.0)
+        for j in range(col_ptr[row], col_ptr[row + 1]):
+            matrix = residual[col_matrices[j]]
+            if end - begin == bigrams.n_previous * n_labels:
+                full = gradient[begin:end].reshape(-1, n_labels)
+                for i in range(len(full)):
+                    for y in range(n_labels):
+                        full[i, y] += matrix[i, y]
+            else:
+                flat = matrix.reshape(-1)
+                for k in range(begin, end):
+                    gradient[k] += flat[bigrams.block_places[k]]
+        if len(weight_corrections) == 0:
+            continue
+        for k in range(begin, end):
+            for j in range(weight_ptr[k], weight_ptr[k + 1]):
+                gradient[k] += correction_residual[weight_corrections[j]]
+
+
+@kernel
+def count_gold_pairs(tables: Tables, padded: int, counts: Floats) -> None:
+    """Add the weights of tokens to the counts [K] of the bigram weights of their gold pairs.
+
+    padded: Yp.
+    """
+    sequences, bigrams, context_blocks = tables.sequences, tables.bigrams, tables.context_blocks
+    labels, offsets = sequences.labels, sequences.offsets
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s], offsets[s + 1]):
+            if labels[t] < 0:
+                continue
+            before = sequences.n_labels if t == offsets[s] else labels[t - 1]
+            c = context_blocks.context[t]
+            for row in context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]:
+                begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
+                place = before * padded + labels[t]
+                add_at(bigrams.block_places[begin:end], place, sequences.weights[s], counts[begin:])

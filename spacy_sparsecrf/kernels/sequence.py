@@ -1,0 +1,330 @@
+"""One sequence: inference, loss, residuals, and the gradient to which they are scattered.
+
+An *example* is a sequence with gold labels, or one with missing labels and its clamped lattice. The
+loss of the latter is log Z minus log Z of the clamped lattice.
+"""
+
+import numpy as np
+
+from .chain import go_forward, infer, log_partition
+from .compiled import add_at, fill, inner
+from .layout import (
+    Bigrams,
+    Factors,
+    Floats,
+    Grouped,
+    Ints,
+    Pairs,
+    SequenceBlocks,
+    SequenceWorkspace,
+    Tables,
+    Unigrams,
+    Vectors,
+)
+from .pair_counts import (
+    add_correction_products,
+    add_products,
+    corrections_of,
+    settle_context,
+    subtract_gold,
+)
+from .pairs import build_for_tokens, potential
+from .scores import evidence_of, score_token
+
+# Arguments of logarithms are at least this.
+_LEAST = 1e-300
+# Outside of these bounds a product is added as a logarithm.
+_SMALL = 1e-8
+_LARGE = 1e8
+
+
+@inner
+def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vectors) -> None:
+    """Write the evidence of `infer_part` to `vectors`."""
+    sequences = tables.sequences
+    begin, at = sequences.offsets[s], sequences.offsets[part]
+    length, n_labels = sequences.offsets[s + 1] - begin, sequences.n_labels
+    for i in range(length):
+        evidence = vectors.backward[i]
+        fill(evidence, 0, len(evidence), 0.0)
+        score_token(begin + i, n_labels, tables.unigrams, theta, evidence)
+        vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[at + i])
+
+
+@inner
+def infer_part(
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace, vectors: Vectors
+) -> float:
+    """Run forward-backward on sequence s with the labels that sequence `part` may have.
+
+    part: s, or its clamped lattice, which has the same features; theta: unigram weights; workspace:
+    with the potentials of the bigram weights; vectors: out. RETURNS: log Z.
+    """
+    sequences = tables.sequences
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    _observe_part(s, part, tables, theta, vectors)
+    return infer(context, work.pairs, vectors)
+
+
+@inner
+def infer_example(
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
+) -> float:
+    """Run forward-backward on sequence s and, if it has one, on its clamped lattice.
+
+    number: of the step, see `build_for_tokens`; theta, pair_theta: unigram and bigram weights;
+    work: `marginals` become the residuals of the example, expected minus observed labels;
+    `backward` of the clamped lattice is negated. RETURNS: the loss, not weighted.
+    """
+    sequences, vectors, copy = tables.sequences, work.vectors, work.copy
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    context, clamped = sequences.context[begin:end], sequences.copies[s]
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    log_z = infer_part(s, s, tables, theta, work, vectors)
+    residual = vectors.marginals
+    if clamped >= 0:
+        log_z -= infer_part(s, clamped, tables, theta, work, copy)
+        for i in range(end - begin):
+            for y in range(residual.shape[1]):
+                residual[i, y] -= copy.marginals[i, y]
+                copy.backward[i, y] = -copy.backward[i, y]
+        return log_z
+    gold = sequences.labels[begin:end]
+    loss = path_loss(gold, context, work.pairs, vectors)
+    for i in range(end - begin):
+        residual[i, gold[i]] -= 1.0
+    return loss
+
+
+@inner
+def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
+    """Return -log p(y | x) of gold labels [T], as the product of p(y_t | y_{t-1})."""
+    padded, start = vectors.backward.shape[1], pairs.n_labels
+    loss, product = 0.0, 1.0
+    for i in range(len(labels)):
+        y = labels[i]
+        previous = start if i == 0 else labels[i - 1]
+        place = previous * padded + y
+        pair = vectors.backward[i, y] * potential(context[i], place, pairs)
+        before = 1.0
+        if i > 0:
+            pair *= vectors.alpha[i - 1, previous]
+            before = float(vectors.marginals[i - 1, previous])
+        product *= max(pair, _LEAST) / max(before, _LEAST)
+        if product < _SMALL:
+            loss -= np.log(product)
+            product = 1.0
+    return float(loss - np.log(product))
+
+
+@inner
+def forward_loss(
+    s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace
+) -> float:
+    """Return -log p(y | x) of the gold labels, or log Z without them, by the forward pass alone.
+
+    Arguments: see `infer_part`. p(y | x) is the product of E_t(y_t) / n_t, which the forward pass
+    writes, and of the pair potentials.
+    RETURNS: not finite where no path has positive probability within the arrays' range.
+    """
+    sequences, vectors, pairs = tables.sequences, work.vectors, work.pairs
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    n, at = len(context), sequences.offsets[part]
+    labels, padded = sequences.labels[at : at + n], vectors.backward.shape[1]
+    _observe_part(s, part, tables, theta, vectors)
+    go_forward(context, pairs, vectors)
+    if labels[0] < 0:
+        return log_partition(0, n, context, pairs, vectors)
+    loss, product = 0.0, 1.0
+    for i in range(n):
+        previous = sequences.n_labels if i == 0 else labels[i - 1]
+        pair = potential(context[i], previous * padded + labels[i], pairs)
+        product *= max(vectors.backward[i, labels[i]] * pair, _LEAST)
+        if product < _SMALL or product > _LARGE:
+            loss -= np.log(product)
+            product = 1.0
+    return float(loss - np.log(product))
+
+
+@inner
+def example_loss(
+    s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
+) -> float:
+    """Return the loss of `infer_example`, with the same arguments, without its residuals."""
+    sequences = tables.sequences
+    context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
+    build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
+    loss, clamped = forward_loss(s, s, tables, theta, work), sequences.copies[s]
+    if clamped >= 0:
+        loss -= forward_loss(s, clamped, tables, theta, work)
+    return loss
+
+
+@inner
+def expect_example_pairs(
+    first: int, last: int, m: int, has_copy: bool, work: SequenceWorkspace
+) -> None:
+    """Write the expected pairs of tokens first:last, which share matrix m, to `pair_sums`.
+
+    Sparse corrections are not included. work: after `infer_example`; has_copy: whether the
+    example has a clamped lattice.
+    """
+    n_labels, total, psi = (work.pairs.n_labels, work.pair_sums, work.pairs.potentials.psi[m])
+    vectors, copy, middle = work.vectors, work.copy, max(first, 1)
+    tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
+    fill(total.reshape(-1), 0, total.size, 0.0)
+    add_products(tokens, starts, n_labels, vectors.alpha, vectors.backward, total)
+    if has_copy:
+        add_products(tokens, starts, n_labels, copy.alpha, copy.backward, total)
+    for i in range(total.shape[0]):
+        for y in range(total.shape[1]):
+            total[i, y] *= psi[i, y]
+
+
+@inner
+def settle_example_corrections(
+    first: int, last: int, c: int, has_copy: bool, labels: Ints, work: SequenceWorkspace
+) -> None:
+    """Write expected minus observed counts of corrections of context c to `correction_sums`.
+
+    Tokens first:last have context c; all of them begin the example, or none does. The counts of
+    their matrix, in `work.pair_sums`, are corrected. labels: [T].
+    """
+    contexts, potentials, sums = (work.pairs.contexts, work.pairs.potentials, work.correction_sums)
+    tokens, begins, m = work.tokens[first:last], first == 0, contexts.matrix_of[c]
+    e, end = corrections_of(first, c, contexts)
+    vectors, copy, padded = work.vectors, work.copy, work.pair_sums.shape[1]
+    fill(sums, 0, end - e, 0.0)
+    add_correction_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
+    if has_copy:
+        add_correction_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
+    psi, value = potentials.psi[m], potentials.value
+    settle_context(e, end, m, contexts, psi, value, work.pair_sums, sums)
+    for t in tokens:
+        if labels[t] >= 0:
+            before = work.pairs.n_labels if begins else labels[t - 1]
+            add_at(contexts.corr_place[e:end], before * padded + labels[t], -1.0, sums)
+
+
+@inner
+def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
+    """Write weight * matrix * products to `residual` [Y, Yp]; the others have one row more."""
+    for i in range(residual.shape[0]):
+        for y in range(residual.shape[1]):
+            residual[i, y] = weight * matrix[i, y] * products[i, y]
+
+
+@inner
+def leave_factors(
+    s: int, context: Ints, grouped: Grouped, work: SequenceWorkspace, residuals: Factors
+) -> None:
+    """Write the weighted residuals of example s, which was inferred last, by token and by group.
+
+    context: [T], contexts of `work.pairs`; work: after `infer_example`; residuals: of the
+    sequence, out; its nodes may be those of `work`.
+    """
+    sequences, groups = grouped.tables.sequences, grouped.groups
+    vectors, copy, products = work.vectors, work.copy, work.pair_sums
+    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
+    labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
+    n_labels, contexts, potentials = work.pairs
+    nodes, first = residuals.nodes, groups.seq_ptr[s]
+    for i in range(len(labels)):
+        for y in range(nodes.shape[1]):
+            nodes[i, y] = weight * vectors.marginals[i, y]
+    # A separate function, called for each group, would receive dozens of arrays each time.
+    for g in range(first, groups.seq_ptr[s + 1]):
+        tokens = groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]
+        c, pairs = context[tokens[0]], residuals.pairs[g - first]
+        fill(products.reshape(-1), 0, pairs.size, 0.0)
+        add_products(tokens, tokens[:0], n_labels, vectors.alpha, vectors.backward, products)
+        if has_copy:
+            add_products(tokens, tokens[:0], n_labels, copy.alpha, copy.backward, products)
+        _weigh_pairs(weight, potentials.psi[contexts.matrix_of[c]], products, pairs)
+        for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
+            i, y = contexts.corr_previous[e], contexts.corr_label[e]
+            pairs[i, y] = weight * potentials.value[e] * products[i, y]
+        for t in tokens:
+            subtract_gold(t, False, labels, weight, pairs)
+
+
+@inner
+def _scatter_nodes(
+    first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: Floats, sums: Floats
+) -> None:
+    """Add residuals [T, Yp] of tokens first:last to sums [K] of their unigram weights."""
+    block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
+    for t in range(first, last):
+        residual = nodes[t - first]
+        for row in unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]:
+            begin, end = block_ptr[row], block_ptr[row + 1]
+            if end - begin == n_labels:
+                full = sums[begin:end]
+                for y in range(n_labels):
+                    full[y] += residual[y]
+            else:
+                for k in range(begin, end):
+                    sums[k] += residual[block_labels[k]]
+
+
+@inner
+def _scatter_pairs(
+    rows: Ints, n_labels: int, bigrams: Bigrams, residual: Floats, sums: Floats
+) -> None:
+    """Add residuals [Y, Yp] to the sums of the weights of bigram blocks, except start pairs."""
+    flat, block_ptr, places = residual.reshape(-1), bigrams.block_ptr, bigrams.block_places
+    for row in rows:
+        begin, end = block_ptr[row], block_ptr[row + 1]
+        if end - begin == bigrams.n_previous * n_labels:
+            full = sums[begin : begin + n_labels * n_labels].reshape(-1, n_labels)
+            for i in range(n_labels):
+                for y in range(n_labels):
+                    full[i, y] += residual[i, y]
+        else:
+            for k in range(begin, end):
+                if places[k] < len(flat):
+                    sums[k] += flat[places[k]]
+
+
+@inner
+def _scatter_starts(
+    rows: Ints, base: int, bigrams: Bigrams, residual: Floats, sums: Floats
+) -> None:
+    """Add residuals [Yp] of a first token to the sums of its weights of pairs with the start label.
+
+    base: Y * Yp, position of the first of these pairs.
+    """
+    block_ptr, places = bigrams.block_ptr, bigrams.block_places
+    for row in rows:
+        k = block_ptr[row + 1] - 1
+        # Pairs with the start label come last.
+        while k >= block_ptr[row] and places[k] >= base:
+            sums[k] += residual[places[k] - base]
+            k -= 1
+
+
+@inner
+def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
+    """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
+    sequences, bigrams, n_labels = tables.sequences, tables.bigrams, tables.sequences.n_labels
+    begin, end, first = sequences.offsets[s], sequences.offsets[s + 1], groups.seq_ptr[s]
+    nodes, pairs, bigram = residuals.nodes, residuals.pairs, sums[tables.unigrams.split :]
+    _scatter_nodes(begin, end, n_labels, tables.unigrams, nodes, sums)
+    for g in range(first, groups.seq_ptr[s + 1]):
+        c = groups.context[g]
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
+        _scatter_pairs(rows, n_labels, bigrams, pairs[g - first], bigram)
+    c = context_blocks.context[begin]
+    rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
+    _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)
+
+
+@inner
+def square_norm(s: int, sequence_blocks: SequenceBlocks, vector: Floats) -> float:
+    """Return the sum of squares of a vector [K] over the weights of sequence s."""
+    norm, weight_ptr = 0.0, sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            norm += vector[k] * vector[k]
+    return norm

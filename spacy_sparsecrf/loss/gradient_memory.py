@@ -1,0 +1,80 @@
+"""Per-sequence storage of factored gradients, for solvers that remember what each sequence gave."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.factors import blocks_of_sequences, scatter_all
+from ..kernels.layout import Factors, Grouped, Groups, SequenceBlocks
+from .lattice import Floats, Lattice
+from .working import WorkingLoss
+
+Numbers = NDArray[Any]
+
+
+class FactorStorage:
+    """The layout of per-sequence residuals, from which gradients follow whatever the weights are.
+
+    Instead of a gradient, its factors are stored (Schmidt et al. 2015, section 4.2): residuals of
+    the labels, a row [Yp] for each of N tokens, and of the label pairs, a matrix [Y, Yp] for each
+    of G *groups*, tokens of a sequence with the same bigram features. That is b Yp (N + G Y)
+    bytes, b = 8 or 4 by the workspace's precision, Yp = Y rounded up to a multiple of 8, whatever
+    the number of weights. If all bigram features are always on, G is the number of sequences: the
+    paper's "mixed" storage. If each token has bigram features of its own, G is nearly N: the
+    storage of marginals. The list of each sequence's feature blocks takes at most 4 bytes for each
+    feature of a token.
+
+    working: the loss on the weights to learn, [K], laid out for a stochastic solver.
+    """
+
+    def __init__(self, working: WorkingLoss) -> None:
+        lattice, self._n_labels = working.space.lattice, working.space.n_labels
+        self.n_sequences = lattice.n_examples
+        self._offsets = lattice.offsets[: self.n_sequences + 1]
+        groups = self._group(lattice)
+        self._grouped = Grouped(working.tables, groups, self._blocks_of_sequences(working))
+        self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
+
+    def _group(self, lattice: Lattice) -> Groups:
+        """Number the groups, those of a sequence in a row, and list their tokens."""
+        n_tokens = int(self._offsets[-1])
+        sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
+        context = lattice.context[:n_tokens].astype(np.int64)
+        paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_tests.indptr)[context] > 0)
+        tokens = np.flatnonzero(paired)
+        n_contexts = max(1, len(lattice.ctx_tests))
+        keys, group = np.unique(
+            sequence[tokens] * n_contexts + context[tokens], return_inverse=True
+        )
+        order = np.argsort(group, kind="stable")
+        bounds = np.searchsorted(group[order], np.arange(len(keys) + 1)).astype(np.int64)
+        places = (tokens - self._offsets[sequence[tokens]])[order].astype(np.int32)
+        first = np.arange(self.n_sequences + 1) * n_contexts
+        seq_ptr = np.searchsorted(keys, first).astype(np.int64)
+        return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
+
+    def _blocks_of_sequences(self, working: WorkingLoss) -> SequenceBlocks:
+        """The feature blocks that each sequence has."""
+        weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
+        marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
+        ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
+        for _ in range(2):
+            members = np.arange(self.n_sequences)
+            blocks_of_sequences(working.tables, members, marks, touched, ptr, rows)
+            # Counted the first time, filled the second.
+            rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
+        return SequenceBlocks(ptr, rows, weight_ptr)
+
+    def empty(self, working: WorkingLoss) -> tuple[Numbers, Numbers]:
+        """Return residuals of zero: nodes [tokens, Yp] and pairs [groups, Y, Yp]."""
+        space = working.space
+        nodes = np.zeros((int(self._offsets[-1]), space.padded), space.dtype)
+        shape = (len(self._grouped.groups.context), self._n_labels, space.padded)
+        return nodes, np.zeros(shape, space.dtype)
+
+    def gradient(self, working: WorkingLoss, nodes: Numbers, pairs: Numbers) -> Floats:
+        """Return the sum [K] of all sequences' gradients; nodes, pairs: see `empty`."""
+        total = np.zeros(len(working.coordinates))
+        scatter_all(self._grouped, Factors(nodes, pairs), total)
+        return total

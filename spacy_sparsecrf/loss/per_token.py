@@ -1,0 +1,122 @@
+"""Per-position models as chains of one token: maximum entropy and maximum entropy Markov models.
+
+maxent: p(y | x) = prod_t p(y_t | x, t);    memm: p(y | x) = prod_t p(y_t | y_{t-1}, x, t)
+p(y | y', x, t) = psi_t(y', y) / sum_i psi_t(y', i)      (Goodman 2002, equation 1, at each token)
+
+In training y' is the gold label, so that every token is a separate sequence. A bigram feature o of
+an MEMM is the *unigram* feature "o, and the previous label is y'". With number U + o P + y', its
+weights have the same coordinates as in the chain loss (see `chain`): `ChainLoss` of this corpus is
+the loss of the per-position model, and coordinates have the same names.
+"""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
+from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from .lattice import Csr, Longs
+
+
+def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
+    """Return the corpus for a kind of model (see `CRFModel`); unchanged for chain and graph."""
+    return (
+        corpus
+        if kind in ("chain", "graph")
+        else local_corpus(corpus, n_labels, pairs=kind == "memm")
+    )
+
+
+def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
+    """Warn if a corpus has bigram features, and the kind of model does not support them."""
+    if kind == "maxent" and len(corpus.bigram_keys):
+        message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
+        warnings.warn(message, SparseCRFWarning, stacklevel=3)
+
+
+def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCorpus:
+    """Cut a corpus into its tokens, each with the weight of its sequence.
+
+    n_labels: Y; pairs: whether p depends on the previous label (MEMM); otherwise bigram features
+    are dropped (maxent). Tokens without a gold label are left out; with `pairs`, also those that
+    follow such a token, or one with several possible labels.
+    RETURNS: a corpus without bigram features. Its unigram features are those of the corpus, then,
+        with `pairs`, the bigram features with each previous label, not sorted by frequency.
+    RAISES: SparseCRFError if there are too many features to number.
+    """
+    lengths = np.diff(corpus.offsets)
+    previous = np.roll(corpus.labels, 1)
+    previous[corpus.offsets[:-1][lengths > 0]] = n_labels
+    usable = corpus.labels != MISSING
+    if pairs:
+        usable &= previous >= 0
+    tokens = np.flatnonzero(usable)
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    keys = corpus.unigram_keys
+    if pairs:
+        n_previous = n_labels + int(corpus.start_label)
+        n_tests = len(keys) + len(corpus.bigram_keys) * n_previous
+        if n_tests > np.iinfo(np.int32).max:
+            raise SparseCRFError(Errors.SC301.format(n=n_tests))
+        tests = _joined(tests, _pair_tests(corpus, tokens, previous[tokens], n_previous))
+        keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
+    weights = np.repeat(corpus.weights, lengths)[tokens]
+    made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
+    if not len(corpus.value_tests):
+        return made
+    # Not copied where no token is left out: a matrix of vectors is large.
+    values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
+    return replace(made, values=values, value_tests=corpus.value_tests)
+
+
+def tokens_as_corpus(
+    corpus: EncodedCorpus,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    tests: Csr,
+    keys: NDArray[np.uint64],
+) -> EncodedCorpus:
+    """Return a corpus of n sequences of one token, without bigram features and real values.
+
+    corpus: origin of the other fields; labels, weights: [n]; tests: features of the tokens; keys:
+    [O], of features.
+    """
+    n = len(labels)
+    return replace(
+        corpus,
+        offsets=np.arange(n + 1, dtype=np.int64),
+        labels=labels,
+        weights=weights,
+        uni_indptr=tests.indptr,
+        uni_indices=tests.indices,
+        context=np.zeros(n, dtype=np.int32),
+        ctx_indptr=np.zeros(2, dtype=np.int64),
+        ctx_indices=np.empty(0, dtype=np.int32),
+        unigram_keys=keys,
+        bigram_keys=np.empty(0, dtype=np.uint64),
+        values=NO_VALUES,
+        value_tests=np.empty(0, dtype=np.int64),
+    )
+
+
+def _pair_tests(
+    corpus: EncodedCorpus, tokens: Longs, previous: NDArray[np.int32], n_previous: int
+) -> Csr:
+    """Return bigram features of tokens, conjoined with previous gold labels, as unigram features.
+
+    previous: [n]; a token after the start label has none if start pairs do not exist.
+    """
+    tests = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(corpus.context[tokens].astype(np.int64))
+    label = np.repeat(previous, np.diff(tests.indptr))
+    number = tests.indices.astype(np.int64) * n_previous + label + len(corpus.unigram_keys)
+    return Csr(tests.indptr, number.astype(np.int32))
+
+
+def _joined(first: Csr, second: Csr) -> Csr:
+    """Append the rows of one table to those of another of the same length."""
+    rows = np.arange(len(first))
+    row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (first, second)])
+    indices = np.concatenate((first.indices, second.indices))
+    return Csr(first.indptr + second.indptr, indices[np.argsort(row, kind="stable")])

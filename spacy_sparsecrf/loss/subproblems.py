@@ -1,0 +1,403 @@
+"""Sub-problems of a training run, and the global coordinates of their weights.
+
+With labels in clusters (Goodman 2002, section 3; Goodman 2001), at each token
+
+    p(y | x) = p(c | x) p(y | x, c),  c = cluster(y),
+    p(c | x) ~ exp sum_o mu[o, Y + c],  p(y | x, c) ~ exp sum_o mu[o, y] over the labels y of c,
+
+so that, with about sqrt(Y) clusters, no sum has more than about sqrt(Y) outcomes. The loss is a sum
+of parts without common weights: one for clusters, and one for labels given their cluster, which is
+split by the size of clusters, so that each part has a fixed number of outcomes. There, a feature of
+the whole problem in tokens of one cluster is a separate feature.
+
+Or several chains label all tokens, each with some of the labels, without common weights.
+
+Or a sub-problem has some of the features, for example without those whose weights are zero at every
+minimum: the gradient of a weight is expected minus observed counts, both between zero and the total
+weight W(o) of the tokens with its feature, so that |dL/dw| <= W(o). If W(o) <= l1, the weight is
+zero.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus
+from ..corpus.numbering import distinct_rows, find_keys
+from ..errors import Errors, SparseCRFError
+from ..kernels.indexing import sum_columns
+from .lattice import Csr, Floats, Ints, Longs, Mask
+from .per_token import tokens_as_corpus
+
+
+def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
+    """Return the feature, bigram after unigram features, and the position in its block: [n] each.
+
+    coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram features; widths: weights
+    of a unigram and of a bigram feature.
+    """
+    base = n_unigram * widths[0]
+    single = np.divmod(coordinates, widths[0])
+    pair = np.divmod(coordinates - base, widths[1])
+    is_pair = coordinates >= base
+    return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(is_pair, pair[1], single[1])
+
+
+def coordinates_of(test: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
+    """Return coordinates: the inverse of `places_of`."""
+    pair = n_unigram * widths[0] + (test - n_unigram) * widths[1]
+    found: Longs = np.where(test >= n_unigram, pair, test * widths[0]) + place
+    return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """A whole problem, whose local coordinates are global.
+
+    corpus: training corpus of the part; n_labels: of the corpus.
+    """
+
+    corpus: EncodedCorpus
+    n_labels: int
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Potential weights of a unigram feature, and of a bigram feature."""
+        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
+        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
+        return None
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Return the global coordinates, [n] int64, of local coordinates."""
+        return coordinates
+
+    def to_local(self, coordinates: Longs) -> Longs:
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
+        return coordinates
+
+    def local_weights(self, coordinates: Longs, values: Floats) -> tuple[Longs, Floats]:
+        """Return the local coordinates, ascending, and values of the weights [n] of this part."""
+        inner = self.to_local(coordinates)
+        kept = np.flatnonzero(inner >= 0)
+        order = kept[np.argsort(inner[kept])]
+        return inner[order], values[order]
+
+
+@dataclass(frozen=True)
+class OutcomePart(Part):
+    """A problem of choosing one of n_labels outcomes, given one of G cases.
+
+    outcomes: [G, n_labels] int64, outcomes of the whole problem; names: [O'] int64, o * G + g:
+    global feature and case of each feature; n_outcomes: of the whole problem, where a weight has
+    the coordinate o * n_outcomes + outcome.
+    """
+
+    outcomes: Longs
+    names: Longs
+    n_outcomes: int
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Return the global coordinates, [n] int64, of local coordinates."""
+        number, label = np.divmod(coordinates, self.n_labels)
+        test, case = np.divmod(self.names[number], len(self.outcomes))
+        found: Longs = test * self.n_outcomes + self.outcomes[case, label]
+        return found
+
+    def to_local(self, coordinates: Longs) -> Longs:
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
+        place = np.full(self.n_outcomes, -1, dtype=np.int64)
+        place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
+        test, outcome = np.divmod(coordinates, self.n_outcomes)
+        case, label = np.divmod(place[outcome], self.n_labels)
+        number = find_keys(self.names, test * len(self.outcomes) + case)
+        return np.where((case >= 0) & (number >= 0), number * self.n_labels + label, -1)
+
+
+def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
+    """Cut the labels, in their order, into clusters whose sizes differ by at most one.
+
+    Labels must be sorted, so that labels with a common prefix, which are often related, share a
+    cluster. n_clusters: 0 for none.
+    RETURNS: the first label of each cluster, and n_labels at the end; () for none.
+    RAISES: SparseCRFError for a negative or too large number of clusters.
+    """
+    if n_clusters == 0:
+        return ()
+    if not 0 < n_clusters <= min(n_labels, MAX_LABELS - n_labels):
+        error = Errors.SC344.format(value=n_clusters, n_labels=n_labels, most=MAX_LABELS)
+        raise SparseCRFError(error)
+    return tuple(n_labels * c // n_clusters for c in range(n_clusters + 1))
+
+
+def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
+    """Return the parts of a maximum entropy model with labels in clusters.
+
+    corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
+    one label have no part, and a feature has no weights in a cluster in which it does not occur.
+    RAISES: SparseCRFError if a token has several possible gold labels: their probability does not
+    factor into those of a cluster and of a label.
+    """
+    n_ambiguous = int((corpus.labels < 0).sum())
+    if n_ambiguous:
+        raise SparseCRFError(Errors.SC360.format(n=n_ambiguous))
+    limits = np.asarray(bounds, dtype=np.int64)
+    starts, sizes = limits[:-1], np.diff(limits)
+    n_clusters = len(sizes)
+    n_outcomes = int(limits[-1]) + n_clusters
+    cluster = np.searchsorted(limits, corpus.labels, side="right") - 1
+    everything = np.arange(corpus.n_sequences)
+    outcomes = np.arange(int(limits[-1]), n_outcomes)[None]
+    parts = [_part(corpus, everything, 0 * cluster, cluster, outcomes, n_outcomes)]
+    for size in np.unique(sizes[sizes > 1]):
+        chosen = np.flatnonzero(sizes == size)
+        case = np.full(n_clusters, -1)
+        case[chosen] = np.arange(len(chosen))
+        tokens = np.flatnonzero(case[cluster] >= 0)
+        if len(tokens):
+            label = corpus.labels[tokens] - starts[cluster[tokens]]
+            outcomes = starts[chosen][:, None] + np.arange(size)
+            of_token = case[cluster[tokens]]
+            parts.append(_part(corpus, tokens, of_token, label, outcomes, n_outcomes))
+    return parts
+
+
+def _part(
+    corpus: EncodedCorpus,
+    tokens: Longs,
+    case: Longs,
+    labels: Longs,
+    outcomes: Longs,
+    n_outcomes: int,
+) -> Part:
+    """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
+    n_cases, n_labels = outcomes.shape
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    name = tests.indices.astype(np.int64) * n_cases
+    name += np.repeat(case, np.diff(tests.indptr))
+    names, number, counts = np.unique(name, return_inverse=True, return_counts=True)
+    # The most frequent first, as in every corpus.
+    order = np.argsort(-counts, kind="stable")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    own = tokens_as_corpus(
+        corpus,
+        labels.astype(np.int32),
+        corpus.weights[tokens],
+        Csr(tests.indptr, rank[number]),
+        corpus.unigram_keys[names[order] // n_cases],
+    )
+    return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)
+
+
+@dataclass(frozen=True)
+class ChainPart(Part):
+    """A chain with some of the labels of a part, and the same features.
+
+    whole: the part; labels: [n_labels] int64, of the part.
+    """
+
+    whole: Part
+    labels: Longs
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Return the global coordinates, [n] int64, of local coordinates."""
+        # The start label is behind the others.
+        labels = np.append(self.labels, self.whole.n_labels)
+        return self.whole.to_global(self._renamed(coordinates, self, self.whole, labels))
+
+    def to_local(self, coordinates: Longs) -> Longs:
+        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
+        labels = np.full(self.whole.n_labels + 1, -1)
+        labels[np.append(self.labels, -1)] = np.arange(self.n_labels + 1)
+        found = self.whole.to_local(coordinates)
+        known = self._renamed(np.maximum(found, 0), self.whole, self, labels)
+        return np.where(found >= 0, known, -1)
+
+    def _renamed(self, coordinates: Longs, one: Part, other: Part, labels: Longs) -> Longs:
+        """Return coordinates [n] of one part in the other; -1 for labels that it does not have.
+
+        labels: [Y + 1], labels of the other part by label of the first.
+        """
+        n_unigram = len(self.corpus.unigram_keys)
+        test, place = places_of(coordinates, n_unigram, one.widths)
+        previous, label = np.divmod(place, one.n_labels)
+        before = np.where(test >= n_unigram, labels[previous], 0)
+        own = before * other.n_labels + labels[label]
+        known = (before >= 0) & (labels[label] >= 0)
+        return np.where(known, coordinates_of(test, own, n_unigram, other.widths), -1)
+
+
+def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
+    """Return the parts of a problem in which each of several chains labels all tokens.
+
+    A gold label belongs to one chain, or is a set of labels of chains. The gold label of every
+    other chain is its last label, or any of its labels in the set if there are several.
+    chains: [n] int64 each, labels of the part, the last one "outside".
+    """
+    parts: list[Part] = []
+    for labels in chains:
+        sets, place = part.corpus.sets, np.full(part.n_labels, len(labels) - 1, np.int32)
+        place[labels] = np.arange(len(labels), dtype=np.int32)
+        own = sets[:, labels] if len(sets) else np.zeros((0, len(labels)), np.bool_)
+        n, several = own.sum(axis=1), -2 - np.arange(len(own))
+        single = np.where(n, own.argmax(axis=1), len(labels) - 1)
+        of_set = np.where(n <= 1, single, np.where(n < len(labels), several, MISSING))
+        # From below, MISSING is the last one, and the first set is before it.
+        table = np.concatenate((place, of_set[::-1], [MISSING])).astype(np.int32)
+        gold = part.corpus.store.looked_up(table, part.corpus.labels)
+        kept = own if (gold < MISSING).any() else own[:0]
+        parts.append(
+            ChainPart(replace(part.corpus, labels=gold, sets=kept), len(labels), part, labels)
+        )
+    return parts
+
+
+@dataclass(frozen=True)
+class ReducedPart(Part):
+    """A problem with some of the features of a part.
+
+    whole: the part; tests: [n] int64, its features, ascending, bigram after unigram features;
+    with_labels: [n] int64, ascending, feature of the part * Y + y: features listed there have
+    weights with these labels y only, and any previous label.
+    """
+
+    whole: Part
+    tests: Longs
+    with_labels: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def _n_unigram(self) -> tuple[int, int]:
+        """Number of unigram features of the whole part, and of this one."""
+        n = len(self.whole.corpus.unigram_keys)
+        return n, int(np.searchsorted(self.tests, n))
+
+    @property
+    def permits(self) -> Callable[[Longs], Mask] | None:
+        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
+        return self._has if len(self.with_labels) else None
+
+    def _has(self, coordinates: Longs) -> Mask:
+        own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
+        test = self.tests[own]
+        bounds = np.searchsorted(self.with_labels, test * self.n_labels)
+        # There is none after the last.
+        known = np.append(self.with_labels, -1)
+        whole: Mask = known[bounds] // self.n_labels != test
+        pair = test * self.n_labels + place % self.n_labels
+        whole |= known[np.searchsorted(self.with_labels, pair)] == pair
+        return whole
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Return the global coordinates, [n] int64, of local coordinates."""
+        (n_all, n_own), widths = self._n_unigram, self.whole.widths
+        test, place = places_of(coordinates, n_own, widths)
+        return self.whole.to_global(coordinates_of(self.tests[test], place, n_all, widths))
+
+    def to_local(self, coordinates: Longs) -> Longs:
+        """Return the local coordinates, [n] int64, of global ones; -1: of others, or dropped."""
+        (n_all, n_own), widths = self._n_unigram, self.whole.widths
+        found = self.whole.to_local(coordinates)
+        test, place = places_of(found, n_all, widths)
+        own = np.searchsorted(self.tests, test)
+        known = (found >= 0) & (np.append(self.tests, -1)[own] == test)
+        return np.where(known, coordinates_of(own, place, n_own, widths), -1)
+
+
+def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Part:
+    """Remove the features whose weights must be zero at the minimum.
+
+    known: [n] int64, global coordinates whose features are kept: those of initial weights.
+    RETURNS: the part itself if all features are kept.
+    """
+    corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
+    kept = np.concatenate(_weights_of_tests(corpus)) > l1
+    # Counts do not bound the gradients of real values.
+    kept[corpus.value_tests] = True
+    if known is not None:
+        inner = part.to_local(known)
+        kept[places_of(inner[inner >= 0], n_unigram, part.widths)[0]] = True
+    if kept.all():
+        return part
+    tests = np.flatnonzero(kept)
+    return ReducedPart(reduced(corpus, tests), part.n_labels, part, tests)
+
+
+def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
+    """Return the total weight of the labelled tokens of each unigram and bigram feature."""
+    unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
+    by_context = np.zeros(len(corpus.ctx_indptr) - 1)
+    known, _ = corpus.with_labels()
+    weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
+    for first, last in corpus.store.runs(corpus.offsets):
+        begin, end = corpus.offsets[first], corpus.offsets[last]
+        by_token = np.repeat(weights[first:last], lengths[first:last])
+        sum_columns(corpus.uni_indptr[begin : end + 1], corpus.uni_indices, by_token, unigram)
+        own = np.arange(end - begin + 1)
+        sum_columns(own, corpus.context[begin:end], by_token, by_context)
+        corpus.store.release()
+    sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
+    return unigram, bigram
+
+
+def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
+    """Return the corpus with some of its features; contexts that become equal are not merged.
+
+    kept: [n] int64, features, ascending, bigram after unigram features.
+    """
+    split = np.searchsorted(kept, len(corpus.unigram_keys))
+    unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
+    number = _numbers(unigram, len(corpus.unigram_keys))
+    tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
+    of_bigram = _numbers(bigram, len(corpus.bigram_keys))
+    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
+    values = number[corpus.value_tests]
+    return replace(
+        corpus,
+        uni_indptr=tests.indptr,
+        uni_indices=tests.indices,
+        ctx_indptr=of_contexts.indptr,
+        ctx_indices=of_contexts.indices,
+        unigram_keys=corpus.unigram_keys[unigram],
+        bigram_keys=corpus.bigram_keys[bigram],
+        values=_selected_values(corpus, values >= 0),
+        value_tests=values[values >= 0].astype(np.int64),
+    )
+
+
+def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the values of some real-valued features; kept: [V] bool."""
+    if kept.all():
+        return corpus.values
+    if not kept.any():
+        return NO_VALUES
+    store = corpus.store
+    found = store.zeros((corpus.n_tokens, int(kept.sum())), np.float32)
+    for first, last in store.ranges(corpus.n_tokens):
+        found[first:last] = corpus.values[first:last, kept]
+        store.release()
+    return found
+
+
+def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
+    """Return the corpus with contexts of the same features merged."""
+    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    representatives, context = distinct_rows(contexts.padded())
+    kept = contexts.take(representatives)
+    return replace(
+        corpus,
+        context=corpus.store.looked_up(context, corpus.context),
+        ctx_indptr=kept.indptr,
+        ctx_indices=kept.indices,
+    )
+
+
+def _numbers(kept: Longs, n: int) -> Ints:
+    """Return the number [n] of each feature among those kept, -1 for others."""
+    number = np.full(n, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    return number

@@ -1,0 +1,157 @@
+"""Optional parts of the package, each imported when a component first needs it.
+
+The registry `crf_add_ons` has their modules by name. The core imports no add-on otherwise.
+
+    graphs         model = "graph": edges between tokens
+    explanation    `explain` and `explain_doc` of a component
+    edit_weights   its `dump` and `patch`
+    partitioning   a corpus in shards, of which several workers have a part each
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..corpus.encoded import Observations
+from ..errors import Errors, SparseCRFError
+from ..model.model import CRFModel
+from ..parallel import WorkerPool
+from ..registry import crf_add_ons
+from .graph_settings import Edge, Inference
+
+if TYPE_CHECKING:
+    from ..decoding.decoder import Decoder
+    from ..training.training import Training
+
+HashNames = Callable[[Sequence[str]], NDArray[np.uint64]]
+
+
+class LinkedFeatures(Protocol):
+    """Features that also remember the links of the Docs that they read."""
+
+    def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
+        """Hash the features of Docs."""
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of the features of links, by hash."""
+
+    def training(self, inference: Inference) -> "Callable[..., Training]":
+        """Return what makes a training run with these links."""
+
+
+class GraphAddOn(Protocol):
+    """Models with edges between tokens."""
+
+    def record_links(
+        self, read: Callable[[Sequence[Doc], str], Observations], edges: Sequence[Edge]
+    ) -> LinkedFeatures:
+        """Return features that also remember links. read: the features."""
+
+    def with_links(
+        self, parts: Sequence[Any], docs: Sequence[Doc], edges: Sequence[Edge]
+    ) -> list[Any]:
+        """Add the links of Docs to what was read of them, for the decoder."""
+
+    def make_decoder(
+        self, model: CRFModel, legal: NDArray[np.bool_] | None, inference: Inference
+    ) -> "Decoder":
+        """Create a decoder."""
+
+
+class ExplanationAddOn(Protocol):
+    """Explanations of models and Docs."""
+
+    def explain_model(self, model: CRFModel, names: Any, always: frozenset[int], n: int) -> Any:
+        """Return a `ModelExplanation`."""
+
+    def explain_tokens(
+        self,
+        model: CRFModel,
+        observations: Observations,
+        labels: NDArray[np.int32],
+        marginals: NDArray[np.float64],
+        texts: Sequence[str],
+        names: Any,
+        rivals: Mapping[int, int],
+    ) -> Iterator[Any]:
+        """Yield a `TokenExplanation` for each position of the rivals."""
+
+    def explain_doc(
+        self, tokens: tuple[Any, ...], spans: Iterable[tuple[int, int, str, float]] | None
+    ) -> Any:
+        """Return a `DocExplanation`. spans: first token, the one after the last, label and
+        probability; None where the target has no spans.
+        """
+
+
+class WeightEditingAddOn(Protocol):
+    """Weights as lines of text."""
+
+    def dump(self, model: CRFModel, names: Any) -> Iterator[str]:
+        """Write the weights, a line each."""
+
+    def patch(
+        self,
+        model: CRFModel,
+        lines: Iterable[str],
+        path: str,
+        hash_names: HashNames,
+        templates: Mapping[str, frozenset[str]] | None,
+        *,
+        replace: bool = False,
+    ) -> Any:
+        """Return the changed model, names of its features, and the number of changes."""
+
+
+class PartitionedCorpus(Protocol):
+    """A corpus of which workers have a part each."""
+
+    def training(self) -> "Callable[..., Training]":
+        """Return what makes a training run on it."""
+
+
+class PartitioningAddOn(Protocol):
+    """Corpora in shards."""
+
+    def divide(
+        self, job: Any, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
+    ) -> Any:
+        """Let workers read a corpus, and keep what they have read, as `EncodedExamples`."""
+
+
+def graphs() -> GraphAddOn:
+    """Import the add-on for model = "graph"."""
+    found: GraphAddOn = _add_on("graphs")
+    return found
+
+
+def explanation() -> ExplanationAddOn:
+    """Import the add-on for explanations."""
+    found: ExplanationAddOn = _add_on("explanation")
+    return found
+
+
+def edit_weights() -> WeightEditingAddOn:
+    """Import the add-on that writes and reads weights as text."""
+    found: WeightEditingAddOn = _add_on("edit_weights")
+    return found
+
+
+def partitioning() -> PartitioningAddOn:
+    """Import the add-on for corpora in shards."""
+    found: PartitioningAddOn = _add_on("partitioning")
+    return found
+
+
+@cache
+def _add_on(name: str) -> Any:
+    """Import an add-on. RAISES: SparseCRFError where no entry point has its name."""
+    # A look-up takes milliseconds, which Docs that are annotated one by one would each take.
+    if name not in crf_add_ons:
+        raise SparseCRFError(Errors.SC663.format(name=name))
+    return crf_add_ons.get(name)

@@ -1,0 +1,124 @@
+"""Annotation that earlier pipes set, and sentence boundaries, in training as in prediction.
+
+Features read the annotation; boundaries cut Docs into sequences.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+
+from ..errors import Warnings, warn
+from ..features.coverage import Coverage, find_missing
+
+BATCH_SIZE = 128  # Docs given to an upstream pipe at once
+SENTENCES = "sents"
+WHOLE = "docs"
+
+
+def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
+    """Annotate predicted Docs as spaCy's loop does, by [training] annotating_components.
+
+    examples: not changed; where there is something to annotate, copies are yielded.
+    nlp: the pipeline, or None.
+    pipe: the component before which the annotating pipes stand. They are run also where they
+        are disabled, as spaCy disables frozen and sourced pipes during `initialize`, with a warning
+        of each that is enabled and may be untrained.
+    """
+    upstream = [] if nlp is None else annotating(nlp, pipe)
+    if nlp is None or not upstream:
+        yield from examples
+        return
+    for name, proc in upstream:
+        if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
+            warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
+    for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
+        docs = [example.predicted.copy() for example in batch]
+        for _, proc in upstream:
+            docs = list(proc.pipe(docs)) if hasattr(proc, "pipe") else list(map(proc, docs))
+        for doc, example in zip(docs, batch, strict=True):
+            yield Example(doc, example.reference)
+
+
+def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
+    """Find the annotating pipes that stand before `pipe`, and their names."""
+    names = nlp.config.interpolate()["training"]["annotating_components"]
+    before = []
+    for name, proc in nlp.components:
+        if proc is pipe:
+            break
+        if name in names:
+            before.append((name, proc))
+    return before
+
+
+def observed_cut(example: Example) -> str | None:
+    """Find how the predicted Doc is cut into sequences, as far as it shows.
+
+    RETURNS: "sents" if it has sentence boundaries; "docs" if it has none although the gold
+        Doc has several sentences; None if it makes no difference or is not known: a Doc
+        without boundaries can be one sentence.
+    """
+    if _has_boundaries(example.predicted):
+        return SENTENCES
+    return WHOLE if _n_starts(example.reference) > 1 else None
+
+
+def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
+    """Warn if a Doc is cut differently from the training Docs of component `name`.
+
+    trained: as `observed_cut` returns. RETURNS: whether there is such a Doc.
+    """
+    if trained == SENTENCES and any(len(doc) > 1 and not _has_boundaries(doc) for doc in docs):
+        skew = "sentences", "Docs without sentence boundaries"
+    elif trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
+        skew = "whole Docs of several sentences", "Docs that are cut into sentences"
+    else:
+        return False
+    warn(Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1]))
+    return True
+
+
+def _has_boundaries(doc: Doc) -> bool:
+    return len(doc) > 1 and doc.has_annotation("SENT_START")
+
+
+def _n_starts(doc: Doc) -> int:
+    """Count the tokens that are marked as the start of a sentence; the first always is."""
+    return int((doc.to_array("SENT_START") == 1).sum())
+
+
+# Attributes that features read
+
+
+def warn_of_missing(name: str, coverage: Coverage) -> None:
+    """Warn of each attribute that the features of component `name` read and no token has."""
+    for attribute in coverage.missing:
+        values = {"name": name, "attribute": attribute, "n_tokens": coverage.n_tokens}
+        warn(Warnings.SCW205.format(**values))
+
+
+class Expected:
+    """The attributes that prediction is expected to find, as training did.
+
+    It warns of each once.
+
+    name: of the component; shares: of training tokens that had a value of each attribute.
+    """
+
+    def __init__(self, name: str, shares: Mapping[str, float]) -> None:
+        self._name = name
+        self._shares = dict(shares)
+
+    def check(self, features: Any, parts: Sequence[Any]) -> None:
+        """Warn of attributes that no token of a batch has. parts: what features read of it."""
+        if not self._shares:
+            return
+        missing, n_tokens = find_missing(features, parts, self._shares)
+        for attribute in missing:
+            share = self._shares.pop(attribute)
+            values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
+            warn(Warnings.SCW206.format(name=self._name, **values))

@@ -1,0 +1,67 @@
+"""Files that together are a training corpus, read as the config's reader of it would."""
+
+from collections.abc import Iterator, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.training.corpus import FILE_TYPE, walk_corpus
+from spacy.util import registry
+
+from ..errors import Errors, SparseCRFError
+
+# Settings of a reader that are about all files together, and what they are where they do nothing.
+_OF_ALL_FILES = {"limit": 0, "augmenter": None, "shuffle": False}
+
+
+def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
+    """The block of the config that a setting of [training] names.
+
+    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty where there is none.
+    """
+    block: Any = nlp.config.interpolate()
+    for key in str(block["training"][corpus]).split("."):
+        block = block.get(key, {})
+    return dict(block)
+
+
+def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:
+    """The block of the config for the reader of the training corpus.
+
+    name: of the component; nlp: the pipeline.
+    RAISES: SparseCRFError where there is none that has a path, or it reads files not one by one.
+    """
+    block = {} if nlp is None else block_of(nlp, "train_corpus")
+    if "path" not in block:
+        raise SparseCRFError(Errors.SC901.format(name=name))
+    for key, idle in _OF_ALL_FILES.items():
+        if block.get(key, idle) != idle:
+            raise SparseCRFError(Errors.SC902.format(name=name, key=key))
+    return block
+
+
+def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> list[Path]:
+    """The files of patterns, in their order, those of one pattern sorted; each file once.
+
+    name: of the component; patterns: paths, with * and ** for what is open; none for the path of
+    the reader's block.
+    RAISES: SparseCRFError where a pattern has no file.
+    """
+    found: dict[Path, None] = {}
+    for pattern in patterns or [str(block["path"])]:
+        files: list[Path] = []
+        for path in sorted(glob(pattern, recursive=True)):
+            files += [Path(path)] if Path(path).is_file() else walk_corpus(path, FILE_TYPE)
+        if not files:
+            raise SparseCRFError(Errors.SC900.format(name=name, pattern=pattern))
+        found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> Iterator[Example]:
+    """Read the Examples of files, one file after another, by the reader of a block."""
+    for file in files:
+        own = {**block, "path": str(file)}
+        yield from registry.resolve({"corpus": own})["corpus"](nlp)

@@ -1,0 +1,460 @@
+"""Examples -> encoded corpus, which `initialize` makes once; online training, of each batch."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import shake_128
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+
+from ..corpus.arrays import MEMORY, Files, Memory
+from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.files import check_directory, corpus_builder
+from ..corpus.index import CorpusPart, part_of
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features.coverage import Coverage
+from ..progress import progress, track
+from ..solvers.base import check_supported
+from ..targets.base import Target, have_same_tokens
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
+from .add_ons import PartitionedCorpus
+from .annotating import observed_cut
+from .batchers import is_online
+from .settings import Features, Setup
+
+if TYPE_CHECKING:
+    from ..features.naming import NameRecord
+
+Gold = Sequence[str | tuple[str, ...] | None]
+
+BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, costs nothing
+MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
+
+
+class AlignmentCount:
+    """Counts gold labels, and those lost because predicted and gold tokens differ.
+
+    n_gold: labels that the tokens of gold Docs have; n_lost: of tokens none of whose predicted
+    tokens has a label; word, text: the first of those tokens, and the beginning of its Doc.
+    """
+
+    def __init__(self) -> None:
+        self.n_gold = self.n_lost = 0
+        self.word = self.text = ""
+
+    @property
+    def share(self) -> float:
+        """The share of gold labels that are lost."""
+        return self.n_lost / self.n_gold if self.n_gold else 0.0
+
+    def join(self, other: "AlignmentCount") -> None:
+        """Add the counts of further examples."""
+        self.n_gold += other.n_gold
+        self.n_lost += other.n_lost
+        if not self.text:
+            self.word, self.text = other.word, other.text
+
+    def add(self, example: Example, gold: Gold, target: Target) -> None:
+        """Count an example. gold: what the target has read of it, [predicted tokens]."""
+        if have_same_tokens(example):
+            self.n_gold += sum(map(bool, gold))
+            return
+        doc = example.reference
+        own = target.gold(Example(doc, doc))
+        of_gold_token = example.alignment.y2x
+        for i, label in enumerate(own):
+            if not label:
+                continue
+            self.n_gold += 1
+            if not any(gold[int(j)] for j in of_gold_token[i]):
+                self.n_lost += 1
+                if not self.text:
+                    self.word, self.text = doc[i].text, doc.text[:60]
+
+
+@dataclass
+class EncodedExamples:
+    """The corpus of some examples, and their counts.
+
+    labels: names of the labels; a gold label id is a position here.
+    corpus: the encoded corpus, or None where no token has a gold label.
+    n_examples, n_used: Docs, and those of them with a weight.
+    n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
+    cuts: how the Docs were cut, see `observed_cut`.
+    docs: the position in the corpus after the last token of each Doc, and the beginning of its
+        text; only where gold labels must be valid.
+    aligned: how many gold labels the predicted tokens have.
+    partition: the workers that have the sequences, or None; the corpus then has only its index.
+    """
+
+    labels: tuple[str, ...] = ()
+    corpus: EncodedCorpus | None = None
+    n_examples: int = 0
+    n_used: int = 0
+    n_tokens: int = 0
+    n_missing: int = 0
+    cuts: set[str] = field(default_factory=set)
+    docs: list[tuple[int, str]] = field(default_factory=list)
+    aligned: AlignmentCount = field(default_factory=AlignmentCount)
+    partition: PartitionedCorpus | None = None
+
+    @property
+    def cut(self) -> str | None:
+        """How all Docs were cut; None where they differ or it does not show."""
+        return next(iter(self.cuts)) if len(self.cuts) == 1 else None
+
+    def record_of(self, own: "NameRecord") -> "NameRecord":
+        """The record of feature names: `own` if the examples were read in this process."""
+        return own
+
+    def join(self, other: "EncodedExamples") -> None:
+        """Add the counts of further examples."""
+        self.n_examples += other.n_examples
+        self.n_used += other.n_used
+        self.n_tokens += other.n_tokens
+        self.n_missing += other.n_missing
+        self.cuts |= other.cuts
+        self.aligned.join(other.aligned)
+
+    def check(self, setup: Setup) -> None:
+        """Check that there are examples, and that the target can write the labels.
+
+        RAISES: SparseCRFError.
+        """
+        if not self.n_examples:
+            raise SparseCRFError(Errors.SC217.format(name=setup.name))
+        if not self.n_used:
+            raise SparseCRFError(Errors.SC356)
+        for label in self.labels:
+            setup.target.check_label(label)
+        if self.labels:
+            setup.legal(self.labels)
+
+    def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
+        """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""
+        aligned = self.aligned
+        if 2 * self.n_missing > self.n_tokens:
+            if is_whole:
+                counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
+                warn(Warnings.SCW201.format(name=name, **counts))
+        elif aligned.share > MOST_LOST:
+            counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
+            place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
+            warn(Warnings.SCW208.format(name=name, **counts, **place))
+
+
+class LabelIds:
+    """Numbers gold labels; grows with them unless the labels are fixed.
+
+    name: of the component, for the error message.
+    labels: known labels, in order.
+    fixed: whether an unknown label is an error; otherwise labels end up sorted.
+    unknown: the message of that error.
+    """
+
+    def __init__(
+        self, name: str, labels: Iterable[str], *, fixed: bool, unknown: str = Errors.SC206
+    ) -> None:
+        self._name = name
+        self._ids = {label: i for i, label in enumerate(labels)}
+        self._sets: dict[tuple[int, ...], int] = {}
+        self._fixed = fixed
+        self._unknown = unknown
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether an unknown label is an error."""
+        return self._fixed
+
+    @property
+    def names(self) -> list[str]:
+        """The labels so far, by number."""
+        return list(self._ids)
+
+    def add(self, labels: Iterable[str]) -> None:
+        """Number labels that other parts of the corpus have."""
+        for label in labels:
+            self._ids.setdefault(label, len(self._ids))
+
+    def encode(self, gold: Gold, doc: Doc) -> list[int]:
+        """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
+
+        gold: None, "" or () where a label is missing; a tuple where it is any of several.
+        RAISES: SparseCRFError for an unknown label if the labels are fixed.
+        """
+        return [self._encode(label, doc) if label else MISSING for label in gold]
+
+    def _encode(self, label: str | tuple[str, ...], doc: Doc) -> int:
+        if isinstance(label, tuple):
+            ids = sorted({self._encode(each, doc) for each in label if each})
+            if len(ids) > 1:
+                return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
+            return ids[0] if ids else MISSING
+        if label not in self._ids and self._fixed:
+            values = {"label": label, "known": ", ".join(self._ids), "text": doc.text[:60]}
+            raise SparseCRFError(self._unknown.format(name=self._name, **values))
+        return self._ids.setdefault(label, len(self._ids))
+
+    def final(
+        self, gold: NDArray[np.int32], target: Target
+    ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.bool_]]:
+        """Order the labels, and those that the target also needs.
+
+        gold: [N] int32, of `encode`.
+        RETURNS: the labels [Y] in their final order; gold with their final ids; and sets [Q, Y].
+            Any of all labels is the same as a missing one.
+        """
+        known = target.complete(tuple(self._ids))
+        labels = known if self._fixed else tuple(sorted(known))
+        position = {label: i for i, label in enumerate(labels)}
+        # -1 maps to itself.
+        final_ids = np.array([*(position[label] for label in self._ids), MISSING], np.int32)
+        sets = np.zeros((len(self._sets), len(labels)), np.bool_)
+        for ids, q in self._sets.items():
+            sets[q, final_ids[list(ids)]] = True
+        found = final_ids[np.maximum(gold, MISSING)]
+        several = gold < MISSING
+        is_full: NDArray[np.bool_] = np.all(sets, axis=1)
+        found[several] = np.where(is_full[-2 - gold[several]], MISSING, gold[several])
+        return labels, found, sets
+
+
+class Job(NamedTuple):
+    """A corpus that is to be encoded.
+
+    setup: of the component; read: reads its features; label_ids: numbers the labels; store: where
+    the corpus is kept; nlp: the pipeline, or None; shards: patterns of the files of a partitioned
+    corpus, none for examples that are given; coverage: what features have read.
+    """
+
+    setup: Setup
+    read: Features
+    label_ids: LabelIds
+    store: Memory
+    nlp: Language | None
+    shards: Sequence[str]
+    coverage: Coverage
+
+
+def make_label_ids(
+    setup: Setup, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
+) -> LabelIds:
+    """Prepare the numbering of the labels of a component.
+
+    given: all labels, in order, or None; added: by `add_label`; learnt: of earlier weights.
+    RAISES: SparseCRFError if labels are given without all that were learnt, or are not non-empty
+        strings.
+    """
+    name = setup.name
+    if given is None:
+        return LabelIds(name, dict.fromkeys([*added, *learnt]), fixed=False)
+    check_strings(name, given)
+    known = list(dict.fromkeys([*setup.target.complete(given), *added]))
+    lost = [label for label in learnt if label not in known]
+    if lost:
+        raise SparseCRFError(Errors.SC208.format(name=name, labels=", ".join(lost)))
+    return LabelIds(name, known, fixed=True)
+
+
+def check_strings(name: str, labels: Iterable[object]) -> None:
+    """Raise SparseCRFError for labels of component `name` that are not non-empty strings."""
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise SparseCRFError(Errors.SC212.format(name=name, label=label))
+
+
+def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
+    """Read the examples of component `name`, and check their type."""
+    if not callable(get_examples):
+        raise SparseCRFError(Errors.SC216.format(name=name, got=type(get_examples)))
+    for example in get_examples():
+        if not isinstance(example, Example):
+            raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
+        yield example
+
+
+def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None) -> Memory:
+    """Choose where arrays are kept that are as long as the corpus of a component.
+
+    cache_dir: path of a directory, which is created if it is missing; None for memory.
+    nlp: the pipeline, or None.
+    RAISES: SparseCRFError for a directory that cannot be made, and for settings and solvers that
+        need the whole corpus in memory.
+    """
+    if cache_dir is None:
+        return MEMORY
+    name, settings = setup.name, setup.settings
+    needing = {
+        "online training": is_online(setup, nlp),
+        f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
+        f"[components.{name}.learning] constrained = true": settings.learning.constrained,
+        f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
+        f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
+    }
+    for setting, needs in needing.items():
+        if needs:
+            raise SparseCRFError(Errors.SC346.format(setting=setting))
+    check_supported(setup.solver, {"memory"})
+    check_directory(Path(cache_dir))
+    return Files(Path(cache_dir))
+
+
+def with_template_tree(setup: Setup, read: Features) -> Features:
+    """Let what reads features record parents of features, if there is a schedule.
+
+    read: reads the setup's features. RETURNS: `read` itself without a schedule.
+    RAISES: SparseCRFError where the schedule does not fit features, penalty or model.
+    """
+    settings, features = setup.settings, setup.features
+    stages = settings.learning.stages
+    if not stages:
+        return read
+    from ..features.featurizer import Featurizer
+    from ..features.template_hierarchy import Lineage, TemplateTreeRecord
+
+    if not isinstance(features, Featurizer):
+        raise SparseCRFError(Errors.SC333.format(name=setup.name))
+    for key, value, fits, needed in (
+        ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
+        ("clusters", settings.clusters, settings.clusters == 0, "0"),
+        ("model", settings.model, settings.model != "graph", '"chain", "maxent" or "memm"'),
+    ):
+        if not fits:
+            message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
+            raise SparseCRFError(message)
+    return TemplateTreeRecord(
+        read, features, Lineage.of(features.parsed, features.templates, stages)
+    )
+
+
+def encode_corpus(
+    examples: Iterable[Example],
+    read: Features,
+    setup: Setup,
+    label_ids: LabelIds,
+    store: Memory = MEMORY,
+) -> EncodedExamples:
+    """Read examples once into arrays.
+
+    examples: predicted Docs are featurised and cut, gold labels and weights read from references.
+    read: hashes the observation features of Docs, in place of the setup's features.
+    setup: of the component.
+    label_ids: numbers the labels.
+    store: where the corpus is kept.
+    RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
+        where files cannot be written.
+    """
+    with corpus_builder(store) as builder:
+        reader = _Reader(read, setup, label_ids, builder)
+        reader.read_all(track(examples, "Reading corpus", "docs"))
+        with progress("Encoding corpus"):
+            return reader.compiled()
+
+
+def read_part(
+    examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
+) -> tuple["EncodedExamples", CorpusPart | None]:
+    """Read some of the examples of a corpus; the arguments are those of `encode_corpus`.
+
+    RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
+        `label_ids` gave them; None where there is no token.
+    """
+    builder = CorpusBuilder()
+    reader = _Reader(read, setup, label_ids, builder)
+    reader.read_all(examples)
+    return reader.found, part_of(builder)
+
+
+def with_negatives(
+    labels: Gold, example: Example, target: SpanTarget, rate: float, seed: int
+) -> Gold:
+    """Put "O" in place of a share of the labels that annotation leaves open.
+
+    A hash of seed, words and position selects them (Li, Liu & Shi 2021 draw such negatives again in
+    each pass): the selection does not depend on the order of Docs or on threads.
+    labels: of the predicted tokens; rate: the share, from 0 to 1; seed: >= 0.
+    """
+    unknown = target.unknown(example)
+    if unknown is None:
+        return labels
+    words = example.predicted.to_array("ORTH").astype("<u8").tobytes()
+    stream = shake_128(seed.to_bytes(8 + seed.bit_length() // 8, "little") + words)
+    draws = np.frombuffer(stream.digest(4 * len(unknown)), "<u4") < rate * 2.0**32
+    chosen = (unknown & draws).tolist()
+    return [OUTSIDE if is_chosen else own for is_chosen, own in zip(chosen, labels, strict=True)]
+
+
+class _Reader:
+    """Reads examples a batch at a time; see `encode_corpus`."""
+
+    def __init__(
+        self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
+    ) -> None:
+        self._features, self._setup = features, setup
+        self._label_ids, self._builder = label_ids, builder
+        self.found = EncodedExamples()
+
+    def read_all(self, examples: Iterable[Example]) -> None:
+        """Add examples."""
+        for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
+            self._read(batch)
+
+    def _read(self, batch: Sequence[Example]) -> None:
+        """Add a batch; Docs of weight 0 are left out."""
+        name, settings = self._setup.name, self._setup.settings
+        weights = [settings.learning.weight_of(name, example.reference) for example in batch]
+        used = list(compress(batch, weights))
+        gold = [self._read_gold(example) for example in used]
+        self.found.n_examples += len(batch)
+        self.found.n_used += len(used)
+        docs = [example.predicted for example in used]
+        if any(map(len, docs)):
+            observations = self._features(docs, settings.sequences)
+            own = _sequence_weights(observations, docs, [weight for weight in weights if weight])
+            self._builder.add(observations, np.concatenate(gold), own)
+
+    def _read_gold(self, example: Example) -> NDArray[np.int32]:
+        doc, target, found = example.predicted, self._setup.target, self.found
+        learning, labels = self._setup.settings.learning, target.gold(example)
+        found.aligned.add(example, labels, target)
+        if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
+            share = learning.negative_rate, learning.negative_seed
+            labels = with_negatives(labels, example, target, *share)
+        gold = self._label_ids.encode(labels, doc)
+        found.n_tokens += len(gold)
+        if self._setup.settings.learning.constrained:
+            found.docs.append((found.n_tokens, doc.text[:60]))
+        cut = observed_cut(example)
+        if cut is not None:
+            found.cuts.add(cut)
+        return np.array(gold, dtype=np.int32)
+
+    def compiled(self) -> EncodedExamples:
+        """The encoded examples."""
+        found, number, target = self.found, self._label_ids.final, self._setup.target
+        found.labels, _, sets = number(np.zeros(0, np.int32), target)
+        found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])
+        if found.n_missing < found.n_tokens:
+            corpus = self._builder.build(self._setup.settings.learning.min_freq)
+            found.corpus = replace(corpus, sets=sets)
+        return found
+
+
+def _sequence_weights(
+    observations: Observations, docs: Sequence[Doc], weights: Sequence[float]
+) -> NDArray[np.float64]:
+    """The weights of the Docs of sequences: [S] float64."""
+    doc = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+    lengths = np.diff(observations.offsets)
+    found = np.ones(len(lengths))
+    begins = observations.offsets[:-1][lengths > 0]
+    found[lengths > 0] = np.asarray(weights, dtype=np.float64)[doc[begins]]
+    return found

@@ -1,0 +1,104 @@
+"""Settings of model = "graph": its edges between tokens of a Doc, and how it is inferred.
+
+    edges = ["chain", "same(lower, if=is_title)", "link(_.head)", "rows"]
+
+    chain                    neighbours, with the b: templates of a chain
+    same(ATTR)               tokens with the same value of an attribute; `if=ATTR`: only where
+                             another one is true; `most=N`: with at most N that come before, the
+                             nearest (default 1); `far=N`: at most so many tokens before
+    link(_.NAME)             token._.NAME is the position in the Doc of the other token, several, or
+                             None
+    rows, columns            tokens with `_.row` and `_.column`: next to each other in a row, or in
+                             a column
+
+Both tokens are of one sequence: with sequences = "docs" of one Doc.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Errors, SparseCRFError
+from ..features.attributes import ANNOTATION, WORD
+
+CHAIN = "chain"
+METHODS = ("lbp", "mean_field", "pseudo_likelihood")
+_SCHEDULES = ("sweep", "parallel")
+_FORM = re.compile(r"(chain|rows|columns)|(same|link)\(([^()]*)\)")
+_ATTRIBUTE = re.compile(r"_\.\w+|\w+")
+_NUMBERS = ("most", "far")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A kind of edge; text: as in the config; the rest as above, "" and 0 where not given."""
+
+    text: str
+    form: str
+    attribute: str = ""
+    condition: str = ""
+    most: int = 1
+    far: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """How log Z and marginals of graphs are found.
+
+    method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
+        "pseudo_likelihood".
+    schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
+    damping: share of an old message that stays, 0 <= damping < 1.
+    limit: iterations at most; graphs that have not converged by then raise warning SCW370.
+    tolerance: the largest change of a message, or of a belief of the mean field, that is none.
+    RAISES: SparseCRFError for what is not known or out of range.
+    """
+
+    method: str = "lbp"
+    schedule: str = "sweep"
+    damping: float = 0.0
+    limit: int = 200
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for key, valid, expected in (
+            ("method", self.method in METHODS, f"one of {', '.join(METHODS)}"),
+            ("schedule", self.schedule in _SCHEDULES, f"one of {', '.join(_SCHEDULES)}"),
+            ("damping", 0 <= self.damping < 1, "at least 0 and below 1"),
+            ("limit", self.limit >= 1, "at least 1"),
+            ("tolerance", self.tolerance >= 0, "at least 0"),
+        ):
+            if not valid:
+                value = getattr(self, key)
+                raise SparseCRFError(Errors.SC373.format(key=key, value=value, expected=expected))
+
+
+def parse_edges(name: str, texts: Sequence[str]) -> tuple[Edge, ...]:
+    """Read the setting `edges` of component `name`. RAISES: SparseCRFError."""
+    return tuple(_parse_edge(name, text) for text in texts)
+
+
+def _parse_edge(name: str, text: str) -> Edge:
+    found = _FORM.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        raise SparseCRFError(Errors.SC233.format(name=name, edge=text))
+    form, arguments = found[1] or found[2], [part.strip() for part in (found[3] or "").split(",")]
+    settings: dict[str, Any] = {"attribute": arguments[0]}
+    for argument in arguments[1:] if form == "same" else ():
+        key, _, value = argument.partition("=")
+        if key in _NUMBERS and value.isdecimal() and int(value) > 0:
+            settings[key] = int(value)
+        else:
+            settings["condition"] = value if key == "if" else "?"
+    attributes = [settings["attribute"], settings.get("condition", "")]
+    known = all(map(_is_known, filter(None, attributes)))
+    fits = bool(attributes[0]) == (found[2] is not None)
+    if not (known and fits) or (form == "link" and not attributes[0].startswith("_.")):
+        raise SparseCRFError(Errors.SC233.format(name=name, edge=text))
+    return Edge(text, form, **settings)
+
+
+def _is_known(attribute: str) -> bool:
+    is_own = attribute in WORD or (attribute in ANNOTATION and attribute != "glued")
+    return is_own or (attribute.startswith("_.") and bool(_ATTRIBUTE.fullmatch(attribute)))

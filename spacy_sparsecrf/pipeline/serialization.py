@@ -1,0 +1,206 @@
+"""The files of a component: `cfg`, `model`, and if any `names` and `clusters`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+
+from ..atomic_write import write_files
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features import class_sources
+from ..features.classes import pack, unpack
+from ..features.featurizer import Featurizer
+from ..model.model import CRFModel
+from ..model.names import Names, read_test_parts
+from .settings import Setup
+
+if TYPE_CHECKING:
+    from ..features.naming import NameRecord
+
+Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
+
+FORMAT = 1  # of `cfg`; a model file has its own
+NAMES = "names"
+_SETTING = "the directory that the pipeline is saved to"
+INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
+PRIOR = "[components.{name}.learning] prior"
+CLUSTERS = class_sources.FILE
+
+
+def new_cfg() -> dict[str, Any]:
+    """Return `cfg` before training; it has only what is learnt."""
+    return {"format": FORMAT, "labels": [], "sequences": None}
+
+
+def check_loaded(
+    setup: Setup, cfg: dict[str, Any], model: CRFModel, clusters: bytes, exclude: Iterable[str]
+) -> None:
+    """Check a loaded component, except for excluded parts, and restore what its features learnt.
+
+    clusters: what `clusters_to_bytes` wrote, or nothing.
+    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, for
+        settings that do not fit the labels, and for damaged word classes.
+    """
+    name, labels = setup.name, tuple(cfg["labels"])
+    if cfg["format"] > FORMAT:
+        raise SparseCRFError(Errors.SC210.format(name=name, found=cfg["format"], known=FORMAT))
+    if {"cfg", "model"}.isdisjoint(exclude) and labels != model.labels:
+        raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
+    has_first, folds = model.first is not None, setup.settings.learning.stack.folds
+    if has_first != (folds > 0) and (has_first or model.n_active) and "model" not in exclude:
+        raise SparseCRFError(Errors.SC415.format(name=name))
+    if labels:
+        setup.legal(labels)
+    features: object = setup.features
+    learnt = cfg.get("features", {})
+    if clusters and isinstance(learnt, dict):
+        learnt = {**learnt, CLUSTERS: unpack(clusters)}
+    if isinstance(features, Learning) and learnt:
+        features.restore(learnt)
+
+
+# Names of tests
+
+
+def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
+    """Name the features of a model that have no name yet. record: of names, or None."""
+    if record is not None:
+        for keys in model.keys:
+            names.add(record.names(names.missing(keys)))
+
+
+# Names and word classes
+
+
+def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
+    """Write the word classes of features, if they have any, pruned to those that the model uses."""
+    if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
+        return b""
+    keys = np.concatenate(model.keys).tolist()
+    nameless = sum(key not in names for key in keys) if features.prunes else 0
+    if nameless:
+        warn(Warnings.SCW211.format(n=nameless))
+    if not features.prunes or nameless or not keys:
+        return pack(features.learnt[CLUSTERS])
+    return pack(
+        features.pruned_classes(part for key in keys for part in read_test_parts(names[key]))
+    )
+
+
+def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
+    """Add further parts to the bytes of a component."""
+    fields = srsly.msgpack_loads(data)
+    found = {key: of_part for key, of_part in util.to_dict(dict(parts), exclude).items() if of_part}
+    joined: bytes = srsly.msgpack_dumps({**fields, **found})
+    return joined
+
+
+def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
+    """Return a part from the bytes of a component; empty if it is not there."""
+    found = [b""]
+    util.from_bytes(data, {part: found.append}, exclude)
+    return found[-1]
+
+
+def write_parts(path: Path, parts: Parts, exclude: Iterable[str]) -> None:
+    """Write the files of a component, all or none; an empty part has no file."""
+    found = util.to_dict(dict(parts), exclude)
+    write_files(path, {key: data or None for key, data in found.items()}, _SETTING)
+
+
+def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes:
+    """Read a file of a component; empty if there is none."""
+    file = Path(path) / part
+    return file.read_bytes() if part not in exclude and file.is_file() else b""
+
+
+# Weights of an earlier training run, to continue from
+
+
+def load_weights(
+    path: str | Path | None, name: str, key: str = INIT_WEIGHTS
+) -> tuple[CRFModel | None, Names]:
+    """Load a model of an earlier training run, and the names next to it.
+
+    path: a saved pipeline that has a component of this name, the directory of one component,
+        or a component's file `model`; None or "" for no model and no names.
+    name: of the component; key: of the setting, for messages.
+    RAISES: SparseCRFError if there is no such file, or it is not a model.
+    """
+    if not path:
+        return None, Names()
+    file = _find(Path(path), name, key)
+    return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
+
+
+def labels_of(*models: CRFModel | None) -> tuple[str, ...]:
+    """The labels of some models, each once."""
+    every = (label for model in models if model is not None for label in model.labels)
+    return tuple(dict.fromkeys(every))
+
+
+def _find(path: Path, name: str, key: str) -> Path:
+    tried = [path, path / "model", path / name / "model"]
+    for candidate in tried:
+        if candidate.is_file():
+            return candidate
+    shown = ", ".join(map(str, tried))
+    raise SparseCRFError(
+        Errors.SC207.format(name=name, key=key.format(name=name), path=path, tried=shown)
+    )
+
+
+# What features learn before training, for example phrases from files
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """Features that learn something before training; see `Featurizer`."""
+
+    @property
+    def learnt(self) -> dict[str, Any]:
+        """The learnt values, JSON-able except for `clusters`."""
+
+    def initialize(self, nlp: Language | None = None) -> None:
+        """Learn again."""
+
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """Restore learnt values."""
+
+
+@contextmanager
+def renewed(features: object, nlp: Language | None) -> Iterator[None]:
+    """Let features learn again; restore them if the body fails."""
+    if not isinstance(features, Learning):
+        yield
+        return
+    before = features.learnt
+    features.initialize(nlp)
+    try:
+        yield
+    except BaseException:
+        features.restore(before)
+        raise
+
+
+def learnt_by(features: object) -> dict[str, Any]:
+    """Return what features have learnt, for JSON, without word classes, which have a file."""
+    learnt = features.learnt if isinstance(features, Learning) else {}
+    return {key: found for key, found in learnt.items() if key != CLUSTERS}
+
+
+def keep(cfg: dict[str, Any], **learnt: Mapping[str, Any]) -> None:
+    """Store what was learnt, other than labels, in `cfg` under its name, if anything was.
+
+    features: see `learnt_by`; shares: which share of the training tokens had each attribute that
+    features read.
+    """
+    for key, found in learnt.items():
+        cfg.pop(key, None)
+        if found:
+            cfg[key] = dict(found)

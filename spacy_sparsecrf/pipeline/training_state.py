@@ -1,0 +1,475 @@
+"""Corpus -> training run: its beginning, its steps, its checkpoint, and how it resumes.
+
+A `Session` is what a component holds in its own process only: the training run, and caches.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.gold import IllegalGoldError, describe, weighted
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..features.naming import NameRecord
+from ..model.model import CRFModel
+from ..progress import progress
+from ..targets.base import string_ids
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
+from ..training.checkpoint import EvaluationLog
+from .annotating import Expected
+from .batchers import is_endless, is_online, warn_of_rare_evaluations
+from .encoding import EncodedExamples, LabelIds, encode_corpus
+from .settings import Features, LearningSettings, Setup
+from .stacking import learn_first
+
+if TYPE_CHECKING:
+    from ..decoding.decoder import Decoder
+    from ..loss.ratio import EntityRatio
+    from ..solvers.streaming import StreamSolver
+    from ..training.streaming import Stream
+    from ..training.training import Training
+    from .add_ons import LinkedFeatures
+    from .overlap import ChainDecoders
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# The first step of a solver that resumes from given weights, where no other is set.
+RESUMED_STEP = 0.1
+# The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
+_MADE_UP = ("x", "y", "z")
+
+
+class InitialModels(NamedTuple):
+    """Models of earlier runs: one to start from, and one around which the penalty is.
+
+    checkpoint: the file of an interrupted run, or None.
+    """
+
+    start: CRFModel | None = None
+    prior: CRFModel | None = None
+    checkpoint: str | Path | None = None
+
+
+def start_run(
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    compiled: EncodedExamples,
+    earlier: InitialModels,
+    nlp: Language | None,
+) -> Training | OnlineTrainer | None:
+    """Begin a training run. Imports numba.
+
+    setup: of the component; read: has read its features, see `with_template_tree`; record: of what
+    was read, or None; compiled: the corpus or, for online training, first examples; nlp: the
+    pipeline, or None.
+    RETURNS: the run, or None where there is nothing to learn from.
+    RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
+    """
+    corpus = compiled.corpus
+    if corpus is None:
+        return None
+    online = is_online(setup, nlp)
+    compiled.warn_of_gold(setup.name, is_whole=not online)
+    if online:
+        whole = not is_endless(nlp)
+        return _start_online(setup, corpus, compiled.labels, earlier, whole=whole)
+    warn_of_rare_evaluations(setup.name, nlp)
+    return _start_training(setup, read, record, corpus, compiled, earlier)
+
+
+def resume_online(
+    setup: Setup, examples: Sequence[Example], model: CRFModel
+) -> OnlineTrainer | None:
+    """Resume from the weights of a model by online training, with the penalty around them.
+
+    The solver is that of the setup if it can learn from batches, otherwise SGD-L1. setup: of the
+    component; examples: a first batch; model: with all labels.
+    RETURNS: the run, or None where no token of the batch has a gold label.
+    RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
+    """
+    from ..solvers.sgd_l1 import SGDL1
+
+    if len(examples) == 1:
+        warn(Warnings.SCW212.format(name=setup.name))
+    label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC380)
+    compiled = encode_corpus(examples, setup.features, setup, label_ids)
+    if compiled.corpus is None:
+        return None
+    fits = setup.solver.streaming and "no prior" not in setup.solver.requires
+    solver: Any = copy(setup.solver) if fits else SGDL1()
+    # A step that is calibrated on one batch would overfit it.
+    solver.eta0 = solver.eta0 or RESUMED_STEP
+    earlier = InitialModels(prior=model)
+    logger.info("%s: resumes from its weights, which the penalty is around", setup.name)
+    own = setup._replace(solver=solver)
+    return _start_online(own, compiled.corpus, model.labels, earlier, whole=False)
+
+
+def _start_training(
+    setup: Setup,
+    read: Features,
+    record: NameRecord | None,
+    corpus: EncodedCorpus,
+    compiled: EncodedExamples,
+    earlier: InitialModels,
+) -> Training:
+    """Begin a run on a corpus: in stages if there is a schedule, after a first-stage model."""
+    from ..training.checkpoint import numbered_as_then
+    from ..training.training import Training
+
+    if earlier.checkpoint is not None:
+        corpus = numbered_as_then(Path(earlier.checkpoint), corpus)
+    name, labels, settings = setup.name, compiled.labels, setup.settings
+    learning = settings.learning
+    legal = setup.legal(labels) if learning.constrained else None
+    if learning.constrained and legal is None:
+        warn(Warnings.SCW350.format(name=name))
+    given = {
+        "n_threads": settings.n_threads,
+        "observed_only": learning.observed_only,
+        "label_weights": learning.weights_of(name, labels),
+        "legal": legal,
+        "ratio": _entity_ratio(setup, labels),
+        "chains": [chain.ids for chain in setup.target.chains(labels)],
+        **settings.problem,
+    }
+    make_training = _kind_of_training(setup, read, corpus, compiled)
+    with _doc_named(compiled):
+        if learning.stack.folds and record is not None:
+            make = partial(
+                Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
+            )
+            corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
+        given |= {"init": earlier.start, "prior": earlier.prior}
+        training = make_training(corpus, labels, setup.solver, **given)
+    counts = name, training.n_sequences, compiled.n_tokens, len(labels), training.size
+    logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
+    return training
+
+
+def _kind_of_training(
+    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: EncodedExamples
+) -> Callable[..., Training]:
+    """Choose the type of a run: plain, in stages, of graphs, or on a partitioned corpus."""
+    from ..features.template_hierarchy import TemplateTreeRecord
+    from ..training.staged import StagedTraining
+    from ..training.training import Training
+
+    if isinstance(read, TemplateTreeRecord):
+        report = partial(logger.info, "%s: %s", setup.name)
+        stages = setup.settings.learning.stages
+        return partial(StagedTraining, tree=read.kin(corpus), stages=stages, report=report)
+    if setup.settings.model == "graph":
+        return cast("LinkedFeatures", read).training(setup.settings.inference)
+    if compiled.partition is not None:
+        return compiled.partition.training()
+    return Training
+
+
+def _entity_ratio(setup: Setup, labels: Sequence[str]) -> EntityRatio | None:
+    """Return the entity-ratio term of the loss. RAISES: SparseCRFError without spans."""
+    own = setup.settings.learning.entity_ratio
+    if own is None:
+        return None
+    if not isinstance(setup.target, SpanTarget):
+        raise SparseCRFError(Errors.SC364.format(name=setup.name))
+    from ..loss.ratio import EntityRatio
+
+    in_spans = np.array([label != OUTSIDE for label in labels])
+    return EntityRatio(in_spans, own.ratio, own.margin, own.strength)
+
+
+@contextmanager
+def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
+    """Name the Doc whose gold labels are not valid, not the sequence of the corpus.
+
+    compiled: the labels and the corpus. RAISES: SparseCRFError.
+    """
+    try:
+        yield
+    except IllegalGoldError as error:
+        found = error.found
+        number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
+        first = compiled.docs[number - 1][0] if number else 0
+        place = f"the training Doc that begins {compiled.docs[number][1]!r}"
+        message = describe(found, found.token - first, compiled.labels, place)
+        raise SparseCRFError(message) from None
+
+
+def _start_online(
+    setup: Setup,
+    corpus: EncodedCorpus,
+    labels: tuple[str, ...],
+    earlier: InitialModels,
+    *,
+    whole: bool,
+) -> OnlineTrainer:
+    """Begin an online training run.
+
+    corpus: of first examples; whole: whether there are no others.
+    RAISES: SparseCRFError for settings that need the whole corpus.
+    """
+    from ..training.streaming import Stream
+
+    if setup.settings.model == "graph":
+        raise SparseCRFError(Errors.SC377.format(key="solver] online", value=True, needed=False))
+    if setup.target.chains(labels):
+        raise SparseCRFError(Errors.SC424.format(name=setup.name, key=".solver] online"))
+    learning, defaults = setup.settings.learning, LearningSettings()
+    for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio", "stack"):
+        value, default = getattr(learning, key), getattr(defaults, key)
+        if value != default:
+            needed = {} if key in ("entity_ratio", "stack") else default
+            values = {"name": setup.name, "key": key, "value": value, "needed": needed}
+            raise SparseCRFError(Errors.SC384.format(**values))
+    solver = cast("StreamSolver", setup.solver)
+    stream = Stream(
+        corpus,
+        labels,
+        solver,
+        whole=whole,
+        init=earlier.start,
+        prior=earlier.prior,
+        **setup.settings.problem,
+    )
+    logger.info("%s: online training of %d labels", setup.name, len(labels))
+    label_ids = LabelIds(setup.name, labels, fixed=True, unknown=Errors.SC380)
+    return OnlineTrainer(stream, setup, label_ids, learning.weights_of(setup.name, labels))
+
+
+class Seen:
+    """The examples that `initialize` has read, from which alone a batch solver learns.
+
+    It keeps a hash of the words of each gold Doc.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self._n = 0
+        self._warned = False
+
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples, and remember them."""
+        for example in examples:
+            self._hashes.add(_hash_of(example.reference))
+            self._n += 1
+            yield example
+
+    @property
+    def made_up(self) -> bool:
+        """Whether the only example was the Doc that spaCy makes up if it gets none."""
+        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
+
+    def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
+        """Warn, once, if the first of some examples is not one that was read.
+
+        name: of the component that is updated with them, and does not learn from them.
+        """
+        first = None if self._warned else next(iter(examples), None)
+        if first is None or not self._n or _hash_of(first.reference) in self._hashes:
+            return
+        self._warned = True
+        warn(Warnings.SCW207.format(name=name, n=self._n, text=first.reference.text[:60]))
+
+
+def _hash_of(doc: Doc) -> int:
+    """A hash of a Doc's words, the same for Docs of any vocab in this process."""
+    return hash(doc.to_array("ORTH").tobytes())
+
+
+@dataclass
+class OnlineTrainer:
+    """Turns the Examples of a batch of spaCy's loop into steps of the solver.
+
+    label_ids: fixed; label_weights: [Y] float64, or None; n_batches: so far.
+    """
+
+    stream: Stream
+    setup: Setup
+    label_ids: LabelIds
+    label_weights: NDArray[np.float64] | None
+    n_batches: int = 0
+
+    def learn(self, examples: Iterable[Example]) -> float:
+        """Featurise and encode a batch, and make the solver's steps on it.
+
+        RETURNS: the batch's loss, see `Stream.learn`; 0 where no token has a gold label.
+        RAISES: SparseCRFError for a gold label that is not known, or weights without bounds.
+        """
+        with progress("Learning from batches", "batches") as shown:
+            shown.done = self.n_batches
+            self.n_batches += 1
+            compiled = encode_corpus(examples, self.setup.features, self.setup, self.label_ids)
+            corpus = compiled.corpus
+            if corpus is not None and self.label_weights is not None:
+                corpus = weighted(corpus, self.label_weights)
+            if corpus is None or not corpus.weights.any():
+                return 0.0
+            loss = self.stream.learn(corpus)
+        logger.debug("learnt from %s", self.stream.progress)
+        return loss
+
+
+@dataclass
+class Session:
+    """The training run and caches of a component; a copy or a pickle of it is empty.
+
+    Corpus and solver state can be as large as memory allows, so they are never sent to
+    worker processes. spaCy's Cython base ignores `__getstate__` of a component, hence this
+    holder.
+
+    training: the batch training run, or None where there is no corpus.
+    online: the online training run, in place of `training`, or None.
+    checkpoint: where each step of a batch run is saved, and an online run each time that the
+        model is taken from it; or None.
+    rows: the losses and models that spaCy's loop got, also before an interruption.
+    decoder: of the last prediction, or None; it is replaced once the model has changed.
+    first_decoder: of two stages, that of the first-stage model.
+    seen: the examples that `initialize` has read; none where it was not called in this process.
+    record: of what the features of the corpus read, or None where they have no names.
+    n_uncovered: tokens that the component was initialized with although none had gold; None
+        where it was not initialized in this process.
+    stepped: whether the solver made its step since the last `finish_update`.
+    stale: whether the solver made a step since the model was last taken from it.
+    warned: whether a skew between training and prediction was warned of.
+    expected: the attributes that Docs should have in prediction; None until the first one.
+    """
+
+    training: Training | None = None
+    online: OnlineTrainer | None = None
+    checkpoint: Path | None = None
+    rows: EvaluationLog = field(default_factory=EvaluationLog)
+    decoder: Decoder | ChainDecoders | None = None
+    first_decoder: Decoder | None = None
+    seen: Seen = field(default_factory=Seen)
+    record: NameRecord | None = None
+    n_uncovered: int | None = None
+    stepped: bool = False
+    stale: bool = False
+    warned: bool = False
+    expected: Expected | None = None
+
+    def __reduce__(self) -> tuple[type[Session], tuple[()]]:
+        """Pickle and copy as an empty session."""
+        return type(self), ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no training has begun in this process."""
+        return self.n_uncovered is None and self.online is None
+
+    def begin(
+        self, name: str, run: Training | OnlineTrainer, checkpoint: str | Path | None
+    ) -> None:
+        """Begin a training run of component `name`, or resume an interrupted one.
+
+        checkpoint: the file of the run, which may not exist yet, or None.
+        RAISES: SparseCRFError if the file is of another run.
+        """
+        self.stale = True
+        if isinstance(run, OnlineTrainer):
+            self.online = run
+        else:
+            self.training = run
+        if checkpoint is None:
+            return
+        self.checkpoint = Path(checkpoint)
+        if self.checkpoint.is_file():
+            resumed = run.stream if isinstance(run, OnlineTrainer) else run
+            self.rows = resumed.resume(self.checkpoint)
+            counts = name, self.checkpoint, resumed.progress, len(self.rows.losses)
+            logger.info("%s: resumes from %s, %s, after replaying %d steps", *counts)
+
+    def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
+        """Learn from the batch in online training, otherwise do one iteration.
+
+        There is no iteration if one was done since `finish_update`, or after convergence.
+        name: of the component; loss: reported since the last evaluation.
+        RETURNS: the loss to report: with that of the batch added, or the objective.
+        RAISES: SparseCRFError as `OnlineTrainer.learn` does, if there is no corpus, or if the
+            objective is not finite: that would only fail later, when spaCy writes meta.json.
+        """
+        if self.online is not None:
+            self.stale = True
+            if self.rows.is_replayed:
+                return loss + self.rows.replay()
+            return loss + self.rows.add(self.online.learn(examples))
+        training = self.training_run(name)
+        self.seen.warn_of_others(name, examples)
+        if not self.stepped and (self.rows.is_replayed or not training.converged):
+            if self.rows.is_replayed:
+                self.rows.replay()
+            else:
+                self._step(name, training)
+            self.stepped = self.stale = True
+        objective = self.rows.loss if self.rows.is_replayed else training.objective
+        if not math.isfinite(objective):
+            raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
+        return objective
+
+    def _step(self, name: str, training: Training) -> None:
+        """Do one iteration of component `name`."""
+        with progress("Training"):
+            report = training.step()
+            self.rows.add(training.objective)
+            if self.checkpoint is not None and math.isfinite(training.objective):
+                training.save(self.checkpoint, self.rows)
+        values = name, report.objective, report.optimality, report.n_active
+        logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
+        if report.converged:
+            logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
+
+    def training_run(self, name: str) -> Training:
+        """The batch training run of component `name`. RAISES: SparseCRFError if there is none."""
+        if self.training is not None:
+            return self.training
+        if self.n_uncovered is None:
+            raise SparseCRFError(Errors.SC202.format(name=name))
+        if self.seen.made_up:
+            raise SparseCRFError(Errors.SC222.format(name=name))
+        raise SparseCRFError(Errors.SC203.format(name=name, n_tokens=self.n_uncovered))
+
+    def take_model(self) -> CRFModel | None:
+        """Take the model from the training run, where it has a newer one."""
+        run = self.training if self.online is None else self.online.stream
+        if run is None or not self.stale:
+            return None
+        self.stale = False
+        # A resumed run that makes no step has the model that it had reached.
+        if self.rows.is_replayed and self.rows.done:
+            return self.rows.model()
+        model = run.model()
+        if self.checkpoint is not None and self.rows.keep(model) and self.online is not None:
+            self.online.stream.save(self.checkpoint, self.rows)
+        return model
+
+
+def within_memory(method: Method) -> Method:
+    """Raise a coded error where a component's method runs out of memory."""
+
+    @wraps(method)
+    def coded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except MemoryError as error:
+            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
+
+    return cast("Method", coded)

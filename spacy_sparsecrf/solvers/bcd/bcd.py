@@ -1,0 +1,80 @@
+"""BCD: block coordinate descent, all weights of one feature at a time.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Lavergne 2010, equation 6 and
+section 3.4). Each block of weights in turn minimises a quadratic model of F with a diagonal
+Hessian,
+
+    theta_k := s(h_k theta_k - g_k, l1) / (h_k + l2)                         (equations 9 to 11)
+
+with s the soft threshold, g the gradient, and h the diagonal of the Hessian, approximated by sums
+of p (1 - p), times kappa. Only sequences with the feature are evaluated, by truncated recursions
+(section 4.1). kappa doubles while a step does not lower F. Stops as all solvers do (see `base`).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+
+if TYPE_CHECKING:
+    from ...loss.working import WorkingLoss
+
+
+@dataclass
+class BcdState(SolverState):
+    """The state of block coordinate descent.
+
+    kappa: [K], factor of the curvature, the same for all unigram weights and for all bigram weights
+    of a feature.
+    """
+
+    kappa: Floats
+
+
+@crf_solvers("spacy_sparsecrf.BCD.v1")
+@dataclass(kw_only=True, eq=False)
+class BCD(BatchSolver):
+    """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all features.
+
+    kappa: least factor of the Hessian; a step moves a weight by 1 / kappa at most.
+    common: whether all weights of a feature are damped like the one that moves farthest (as in
+        Wapiti), instead of each by itself.
+    The other settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = BcdState
+    requires = requirements("indicators", "memory", "examples")
+
+    kappa: float = 1.0
+    common: bool = False
+    inner_iterations: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(1e-3, "kappa")
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """Weights and kappa; new weights have the least kappa."""
+        return {"theta": 0.0, "kappa": self.kappa}
+
+    def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
+        """Do one sweep."""
+        # Imported here, so that settings are read without numba.
+        from .block_loss import BlockDescent
+
+        # A copy, since reports of the last step share the array.
+        before, state.theta = state.theta, state.theta.copy()
+        descent = BlockDescent(loss, penalty, self.kappa, self.common, state.theta, state.kappa)
+        descent.run()
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        if not np.isfinite(state.value):
+            # Sums over blocks may be in range while those over the whole corpus are not.
+            state.theta, state.kappa = before, 2.0 * state.kappa
+            state.value, state.gradient = evaluate(loss, penalty, before)
+        return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

@@ -1,0 +1,232 @@
+"""The chain loss a block at a time, a block being all working weights of one feature."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.layout import Vectors
+from ...loss.lattice import Csr, Floats, Ints, Lattice, Longs
+from ...loss.weights import FeatureBlocks
+from ...loss.working import WorkingLoss
+from ...parallel import Chunks, cut
+from ...penalty import ElasticNet
+from .blocks import Blocks, BlockSpace, Kept, Sweep, weigh_tokens
+from .kernels import BcdSettings, BlockWeights, descend_blocks, order_levels
+
+# Rounding errors of one token's log-potential and normalisation, in units in the last place.
+_NOISE = 8.0
+
+
+class BlockLayout:
+    """The layout of the blocks of working weights.
+
+    A block has the weights of a unigram feature, of a bigram feature, or of both if the two occur
+    at the same tokens, as those of one template do: its weights need the same marginals. Blocks are
+    in descending order of their number of tokens.
+
+    unigram, bigram: [B] int32, feature blocks, -1 = none; tokens: of each block, ascending;
+    sequence_of: [N] int32; blocks: all of these, as arguments of kernels.
+    """
+
+    def __init__(self, working: WorkingLoss) -> None:
+        lattice, self._limits = working.space.lattice, working.space.limits
+        lengths = np.diff(lattice.offsets)
+        self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        starts = lattice.n_previous > working.space.n_labels
+        unigram = lattice.test_tokens.take(working.unigram.tests.astype(np.int64))
+        bigram = _bigram_tokens(lattice, working.bigram, starts)
+        inner = unigram if starts else _without(unigram, lattice.begins)
+        partner = _partners(inner, bigram, lattice.n_tokens)
+        alone = np.setdiff1d(np.arange(len(bigram)), partner)
+        tokens = _joined(unigram, bigram.take(alone))
+        rows = np.concatenate((np.arange(len(unigram)), np.full(len(alone), -1)))
+        pairs = np.concatenate((partner, alone))
+        order = np.argsort(-np.diff(tokens.indptr), kind="stable")
+        self.tokens = tokens.take(order)
+        self.unigram: Ints = rows[order].astype(np.int32)
+        self.bigram: Ints = pairs[order].astype(np.int32)
+        self._order_levels(len(lengths))
+        matrices, contexts = self._dependent_potentials(working)
+        dependent = matrices.indptr, matrices.indices, contexts.indptr, contexts.indices
+        of_blocks = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        self.blocks = Blocks(self.unigram, self.bigram, *of_blocks, *dependent)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
+        """Return the matrices of each bigram block, and the contexts whose entries depend on it."""
+        contexts, rows = working.pairs.contexts, working.bigram
+        columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
+        row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
+        n_contexts = len(contexts.arrays.matrix_of)
+        distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
+        distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
+        bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
+        own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
+        return contexts.matrix_blocks.transposed(len(rows)), own
+
+    def _order_levels(self, n_sequences: int) -> None:
+        """Divide the blocks into levels, whose blocks have no sequence in common."""
+        level = np.zeros(len(self), np.int64)
+        tokens = self.tokens.indptr, self.tokens.indices, self.sequence_of
+        order_levels(*tokens, np.zeros(n_sequences, np.int64), level)
+        self.by_level = np.argsort(level, kind="stable")
+        bounds = np.searchsorted(level[self.by_level], np.arange(1, level.max(initial=0) + 2))
+        self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+    def chunks(self, level: tuple[int, int]) -> Chunks:
+        """Runs of the blocks of a level, in `by_level`, for threads."""
+        first, last = level
+        cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
+        # Starting a thread costs time.
+        n_chunks = min(self._limits.n_chunks, 1 + int(cost.sum()) // self._limits.least_tokens)
+        return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
+
+
+class BlockDescent:
+    """A sweep over the blocks of a working loss, from the weights theta [K].
+
+    working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
+    l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
+    gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, when
+    the block of a weight was last evaluated. counts: [3] int64, evaluations of a sequence so far,
+    tokens of forward steps, tokens of backward steps.
+    """
+
+    def __init__(
+        self,
+        working: WorkingLoss,
+        penalty: ElasticNet,
+        least_kappa: float,
+        common: bool,
+        theta: Floats,
+        kappa: Floats,
+    ) -> None:
+        space = working.space
+        self._working, self._layout = working, working.derived(BlockLayout)
+        noise = _NOISE * float(np.finfo(space.dtype).eps)
+        self._settings = BcdSettings(penalty.l1, penalty.l2, least_kappa, common, noise)
+        self.theta = theta
+        self._weights = BlockWeights(theta, kappa, working.observed)
+        self._sums = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta))
+        _, self.gradient, self.curvature = self._sums
+        self.counts = np.zeros(3, np.int64)
+        self._kept = self._new_kept()
+        self._evaluate_potentials()
+
+    def _new_kept(self) -> Kept:
+        """Allocate the vectors of all tokens, none of them valid."""
+        space, lattice = self._working.space, self._working.space.lattice
+        n_tokens = lattice.n_tokens
+        evidence, alpha, backward, beta = (
+            np.zeros((n_tokens, space.padded), space.dtype) for _ in range(4)
+        )
+        none = np.empty((0, space.padded), space.dtype)
+        vectors = Vectors(alpha, backward, beta, np.zeros(n_tokens), np.zeros(n_tokens), none)
+        ends = lattice.offsets[:-1].copy(), lattice.offsets[1:].copy()
+        return Kept(evidence, vectors, *ends, np.zeros(len(lattice.weights)))
+
+    def _evaluate_potentials(self) -> None:
+        working, n_chunks = self._working, self._working.space.limits.n_chunks
+        # The potentials are no longer those of the last evaluation.
+        working.space.contents = None
+        working.pairs.fill(self.theta[working.split :])
+        theta, kept = self.theta[: working.split], self._kept
+
+        def weigh(first: int, last: int) -> None:
+            tokens = np.arange(first, last, dtype=np.int32)
+            weigh_tokens(tokens, working.tables, theta, kept.evidence, kept.vectors.scales)
+
+        working.space.workers.map(weigh, cut(np.diff(working.token_blocks.indptr), n_chunks))
+
+    def run(self) -> None:
+        """Descend on all blocks once, those of one level in parallel.
+
+        Blocks of a level have no sequence and no potential in common, so the result does not depend
+        on their order, nor on threads.
+        """
+        layout, workers = self._layout, self._working.space.workers
+        if workers.n_threads == 1:
+            self.descend(np.arange(len(layout)))
+            return
+
+        def descend(first: int, last: int) -> Longs:
+            return self._descend(layout.by_level[first:last])
+
+        for level in layout.levels:
+            for counts in workers.map(descend, layout.chunks(level)):
+                self.counts += counts
+
+    def descend(self, order: Longs) -> None:
+        """Descend on some blocks, one after the other. order: [n] int64."""
+        self.counts += self._descend(order)
+
+    def _descend(self, order: Longs) -> Longs:
+        """Do `descend`, and return what to add to `counts`."""
+        working, space, counts = self._working, self._working.space, np.zeros(3, np.int64)
+        product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
+        # Each thread writes to its own matrix.
+        scratch = np.zeros(pairs.potentials.psi.shape[1:], space.dtype)
+        vectors = self._kept.vectors._replace(scratch=scratch)
+        kept = self._kept._replace(vectors=vectors)
+        own = BlockSpace(*self._sums, product, np.zeros((2, 2), np.int64), np.zeros(2), counts)
+        sweep = Sweep(self._layout.blocks, working.tables, pairs, kept, own)
+        descend_blocks(order, self._settings, self._weights, sweep)
+        return counts
+
+
+def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
+    """Return the tokens of each feature block of bigram weights, ascending.
+
+    starts: whether pairs of the start label and the first label of a sequence have weights.
+    """
+    tokens = np.flatnonzero(~lattice.begins | starts)
+    by_context = tokens[np.argsort(lattice.context[tokens], kind="stable")]
+    bounds = np.arange(len(lattice.ctx_tests) + 1)
+    indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
+    contexts = lattice.test_contexts.take(rows.tests.astype(np.int64))
+    found = Csr(indptr, by_context.astype(np.int32)).take(contexts.indices.astype(np.int64))
+    row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
+    row = np.repeat(row, np.diff(indptr)[contexts.indices])
+    bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
+    return Csr(bounds, found.indices[np.lexsort((found.indices, row))])
+
+
+def _without(table: Csr, dropped: NDArray[np.bool_]) -> Csr:
+    """Return a ragged table of tokens without some tokens [N]."""
+    kept = ~dropped[table.indices]
+    indptr = np.concatenate(([0], np.cumsum(kept)))[table.indptr].astype(np.int64)
+    return Csr(indptr, table.indices[kept])
+
+
+def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
+    """Return the bigram block with the same tokens for each unigram block, or -1.
+
+    No block has two partners. unigram, bigram: tokens of the blocks.
+    """
+    # Rows are compared by the sums of random numbers of their tokens, modulo 2**64.
+    marks = np.random.default_rng(0).integers(1, 1 << 63, n_tokens, dtype=np.uint64)
+    keys, rows = np.unique(_sums(marks, unigram), return_index=True)
+    wanted = _sums(marks, bigram)
+    partner = np.full(len(unigram), -1, np.int64)
+    if len(keys) == 0:
+        return partner
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    pairs = np.flatnonzero((keys[place] == wanted) & (wanted != 0))
+    own, first = np.unique(rows[place[pairs]], return_index=True)
+    a, b = unigram.take(own), bigram.take(pairs[first])
+    if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
+        partner[own] = pairs[first]
+    return partner
+
+
+def _sums(marks: NDArray[np.uint64], table: Csr) -> NDArray[np.uint64]:
+    """Sum the marks of the tokens of each row."""
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(marks[table.indices])))
+    return sums[table.indptr[1:]] - sums[table.indptr[:-1]]
+
+
+def _joined(a: Csr, b: Csr) -> Csr:
+    """Return the rows of a, then those of b."""
+    indptr = np.concatenate((a.indptr, a.indptr[-1] + b.indptr[1:]))
+    return Csr(indptr, np.concatenate((a.indices, b.indices)))

@@ -1,0 +1,343 @@
+"""The weights of one feature, a block: their gradient, and the change of log Z.
+
+The tokens of a block are those of its feature, ascending; a *run* is those in one sequence. Forward
+and backward vectors are stored from block to block (Lavergne 2010, section 4.1): alpha_t depends on
+the potentials up to t, beta_t on those after t, so a change at the tokens first..last of a sequence
+does not change alpha before `first`, nor beta from `last` on. Only the vectors that are missing up
+to the block's last token, or down to its first, are computed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels.chain import (
+    backward_product,
+    forward_product,
+    log_partition,
+    settle,
+    start_vector,
+)
+from ...kernels.compiled import fill, inner, kernel
+from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
+from ...kernels.pairs import build_corrections, build_matrices
+from ...kernels.scores import evidence_of, score_token
+from ...kernels.small import dot, normalise
+
+
+class Blocks(NamedTuple):
+    """The blocks, each of a feature block of unigram weights, of bigram weights, or both.
+
+    unigram, bigram: [B] int32, feature blocks, -1 = none; ptr [B + 1], tokens: CSR, tokens of a
+    block; sequence_of: [N] int32; mat_ptr, matrices: CSR, matrices of a bigram block; ctx_ptr,
+    contexts: CSR, contexts with entries that depend on it.
+    """
+
+    unigram: Ints
+    bigram: Ints
+    ptr: Ints
+    tokens: Ints
+    sequence_of: Ints
+    mat_ptr: Ints
+    matrices: Ints
+    ctx_ptr: Ints
+    contexts: Ints
+
+
+class Kept(NamedTuple):
+    """The vectors of all tokens, stored from block to block.
+
+    evidence: [N, Yp], whose logarithmic scales are in `vectors`; vectors: of all tokens,
+    `marginals` being beta, each row of sum 1; of sequence s, alpha, backward and norms are valid
+    before alpha_end[s], beta from beta_begin[s] on; partial: [S] float64, see `_partial_log_z`.
+    """
+
+    evidence: Floats
+    vectors: Vectors
+    alpha_end: Ints
+    beta_begin: Ints
+    partial: Floats
+
+
+class BlockSpace(NamedTuple):
+    """Workspaces.
+
+    old, gradient, curvature: [K], of the weights of the current block; product: [Yp];
+    parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2];
+    counts: [3] int64, added to: evaluations of a sequence, tokens that forward steps and that
+    backward steps went over.
+    """
+
+    old: Floats
+    gradient: Floats
+    curvature: Floats
+    product: Floats
+    parts: Ints
+    kappas: Floats
+    counts: Ints
+
+
+class Sweep(NamedTuple):
+    """The corpus, the blocks of its weights, stored vectors and workspaces of a sweep.
+
+    pairs: with the potentials at the current weights.
+    """
+
+    blocks: Blocks
+    tables: Tables
+    pairs: Pairs
+    kept: Kept
+    space: BlockSpace
+
+
+class Block(NamedTuple):
+    """One block: its tokens, ascending, and the indices of its weights.
+
+    tokens: [n] int32; unigram: number of its first unigram weight, labels: of these weights;
+    bigram: number of its first bigram weight, places: of these, starts: of those, which come last,
+    after the start label; all uint32.
+    """
+
+    tokens: Ints
+    unigram: int
+    labels: Ints
+    bigram: int
+    places: Ints
+    starts: Ints
+
+
+@kernel
+def weigh_tokens(
+    tokens: Ints, tables: Tables, theta: Floats, evidence: Floats, scales: Floats
+) -> None:
+    """Exponentiate the unigram scores of some tokens: evidence[t] = exp(scores_t - scales[t]).
+
+    tokens: int32; theta: [K]; evidence: [N, Yp], out, 0 where padded or not allowed; scales: [N]
+    float64, out.
+    """
+    sequences, unigrams = tables.sequences, tables.unigrams
+    for t in tokens:
+        row = evidence[t]
+        fill(row, 0, len(row), 0.0)
+        score_token(t, sequences.n_labels, unigrams, theta, row)
+        scales[t] = evidence_of(row, sequences.n_labels, sequences.allowed[t])
+
+
+@inner
+def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
+    """Evaluate again the evidence and the potentials that depend on the weights of block b.
+
+    theta: [K]; pairs, and stored evidence and scales: in and out.
+    """
+    blocks, tables, pairs, kept, _ = sweep
+    bigram, split = blocks.bigram[b], tables.unigrams.split
+    if blocks.unigram[b] >= 0:
+        tokens = blocks.tokens[blocks.ptr[b] : blocks.ptr[b + 1]]
+        scales = kept.vectors.scales
+        weigh_tokens(tokens, tables, theta[:split], kept.evidence, scales)
+    if bigram < 0:
+        return
+    pair_theta = theta[split:]
+    for j in range(blocks.mat_ptr[bigram], blocks.mat_ptr[bigram + 1]):
+        m: Any = np.int64(blocks.matrices[j])  # the type of other calls
+        build_matrices(m, m + 1, pairs, tables.bigrams, pair_theta)
+    for j in range(blocks.ctx_ptr[bigram], blocks.ctx_ptr[bigram + 1]):
+        c: Any = np.int64(blocks.contexts[j])
+        build_corrections(c, c + 1, pairs, tables.bigrams, pair_theta)
+
+
+@inner
+def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
+    """Compute forward vectors of the tokens first:last of sequence s."""
+    _, tables, pairs, kept, space = sweep
+    sequences, vectors = tables.sequences, kept.vectors
+    for t in range(first, last):
+        alpha, evidence, copy = vectors.alpha[t], kept.evidence[t], vectors.backward[t]
+        for y in range(len(copy)):
+            copy[y] = evidence[y]
+        c = sequences.context[t]
+        if t == sequences.offsets[s]:
+            start_vector(c, pairs, alpha)
+        else:
+            forward_product(c, vectors.alpha[t - 1], pairs, vectors.scratch, alpha)
+        vectors.norms[t] = settle(alpha, copy)
+    space.counts[1] += last - first
+    kept.alpha_end[s] = last
+
+
+@inner
+def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
+    """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
+
+    `chain.go_back` would turn beta into marginals, which change with every block.
+    """
+    _, tables, pairs, kept, space = sweep
+    sequences, beta, product = tables.sequences, kept.vectors.marginals, space.product
+    space.counts[2] += kept.beta_begin[s] - first
+    for t in range(kept.beta_begin[s] - 1, first - 1, -1):
+        if t == sequences.offsets[s + 1] - 1:
+            fill(beta[t], 0, sequences.n_labels, 1.0)
+            continue
+        for y in range(len(product)):
+            product[y] = kept.evidence[t + 1, y] * beta[t + 1, y]
+        backward_product(sequences.context[t + 1], product, pairs, kept.vectors.scratch, beta[t])
+        normalise(len(product), beta[t])
+    kept.beta_begin[s] = first
+
+
+@inner
+def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
+    """The part of log Z that depends on the potentials of the tokens first..last, both included.
+
+    It is log Z but for a summand that alpha before `first` and beta from `last` on determine.
+    """
+    context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
+    # The sum of alpha_t(y) beta_t(y) is Z, up to the factors taken out, at any token t.
+    rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
+    return rest + float(np.log(dot(vectors.alpha[last], vectors.marginals[last])))
+
+
+@inner
+def _count_labels(
+    first: int,
+    labels: Ints,
+    alpha: Floats,
+    beta: Floats,
+    inverse: float,
+    weight: float,
+    gradient: Floats,
+    curvature: Floats,
+) -> None:
+    """Count the weights from `first` on at one token: p(y) = alpha(y) beta(y) * inverse.
+
+    labels: of these weights, or their places, which are labels modulo Yp. The token's probability
+    is added to a weight's expected count, and its variance.
+    """
+    for j in range(len(labels)):
+        y = np.int64(labels[j]) % len(alpha)
+        mass = float(alpha[y]) * float(beta[y]) * inverse
+        gradient[first + j] += weight * mass
+        if weight > 0.0:
+            curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
+
+
+# Arrays, not named tuples: a call for each token would pass all arrays of each.
+@inner
+def _count_pairs(
+    first: int,
+    places: Ints,
+    matrix: Floats,
+    corr_place: Ints,
+    value: Floats,
+    before: Floats,
+    after: Floats,
+    inverse: float,
+    weight: float,
+    gradient: Floats,
+    curvature: Floats,
+) -> None:
+    """Count the bigram weights from `first` on, at `places`, as `_count_labels` does others.
+
+    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, before being
+    alpha_{t-1} and after the product of the last two. Psi is the matrix but for the context's
+    entries, whose places ascend, as those of weights do.
+    """
+    e = 0
+    for j in range(len(places)):
+        place = np.int64(places[j])
+        i, y = place // len(before), place % len(before)
+        while e < len(corr_place) and corr_place[e] < place:
+            e += 1
+        found = e < len(corr_place) and corr_place[e] == place
+        psi = value[e] if found else float(matrix[i, y])
+        mass = float(before[i]) * psi * float(after[y]) * inverse
+        gradient[first + j] += weight * mass
+        if weight > 0.0:
+            curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
+
+
+@inner
+def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
+    """Count the weights of a block at a run of its tokens, `own`, in sequence s."""
+    contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
+    sequences, vectors = sweep.tables.sequences, sweep.kept.vectors
+    weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
+    for t in own:
+        alpha, beta = vectors.alpha[t], vectors.marginals[t]
+        inverse = 1.0 / dot(alpha, beta)
+        _count_labels(block.unigram, block.labels, alpha, beta, inverse, weight, *sums)
+        if t == sequences.offsets[s]:
+            first = block.bigram + len(block.places)
+            _count_labels(first, block.starts, alpha, beta, inverse, weight, *sums)
+        elif len(block.places):
+            c = sequences.context[t]
+            begin, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
+            for y in range(len(product)):
+                product[y] = vectors.backward[t, y] * beta[y]
+            _count_pairs(
+                block.bigram,
+                block.places,
+                potentials.psi[contexts.matrix_of[c]],
+                contexts.corr_place[begin:end],
+                potentials.value[begin:end],
+                vectors.alpha[t - 1],
+                product,
+                inverse,
+                weight,
+                *sums,
+            )
+
+
+@inner
+def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
+    """Return the run that begins at tokens[j]: its sequence, first and last token, and its end."""
+    # The type that other kernels are called with elsewhere.
+    first: Any = np.int64(tokens[j])
+    s = sweep.blocks.sequence_of[first]
+    end = sweep.tables.sequences.offsets[s + 1]
+    while j < len(tokens) and tokens[j] < end:
+        j += 1
+    last: Any = np.int64(tokens[j - 1])
+    return s, first, last, j
+
+
+@inner
+def evaluate_block(block: Block, sweep: Sweep) -> None:
+    """Add the expected counts of a block's weights, and the diagonal of their Hessian.
+
+    sweep: to the gradient in its space E is added, to curvature w p (1 - p) summed over tokens,
+    those of negative weight left out.
+    """
+    tokens, kept, j = block.tokens, sweep.kept, 0
+    while j < len(tokens):
+        s, first, last, stop = _run_at(tokens, j, sweep)
+        sweep.space.counts[0] += 1
+        if kept.alpha_end[s] <= last:
+            _extend_forward(s, kept.alpha_end[s], last + 1, sweep)
+        if kept.beta_begin[s] > first:
+            _extend_backward(s, first, sweep)
+        kept.partial[s] = _partial_log_z(first, last, sweep)
+        _count_run(tokens[j:stop], s, block, sweep)
+        j = stop
+
+
+@inner
+def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
+    """Change of the weighted log Z since `evaluate_block`, after `refresh_block`.
+
+    Forward vectors are computed again from a sequence's first token of the block to its last; the
+    backward vector there gives the rest.
+    RETURNS: the change; weighted number of tokens passed over, for its rounding error.
+    """
+    tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
+    total, size, j = 0.0, 0.0, 0
+    while j < len(tokens):
+        s, first, last, stop = _run_at(tokens, j, sweep)
+        _extend_forward(s, first, last + 1, sweep)
+        kept.beta_begin[s] = max(kept.beta_begin[s], last)
+        after = _partial_log_z(first, last, sweep)
+        total += sequences.weights[s] * (after - kept.partial[s])
+        size += abs(sequences.weights[s]) * (last + 1 - first)
+        sweep.space.counts[0] += 1
+        j = stop
+    return total, size

@@ -1,0 +1,89 @@
+"""GIS: generalised iterative scaling, all weights at once, for per-position models.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 (Darroch & Ratcliff 1972; Goodman
+2002, figure 1) by a separable bound on F; without penalty
+
+    theta_i := theta_i + log(O_i / E_i) / f#                            (Goodman 2002, equation 2)
+
+with observed and expected counts O_i and E_i, and f# = max_{t,y} sum_i f_i(x_t, y) over the working
+weights; with penalties see `kernels.scaled_weight`. F never rises. Stops as all solvers do (see
+`base`).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...loss.working import WorkingLoss
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start
+from .kernels import largest_sum, scale_weights
+from .scgis import IterativeScaling
+
+
+@dataclass
+class GisState(SolverState):
+    """The state of GIS.
+
+    slowing: f#, of the working weights.
+    """
+
+    slowing: float
+
+
+@crf_solvers("spacy_sparsecrf.GIS.v1")
+@dataclass(kw_only=True, eq=False)
+class GIS(IterativeScaling):
+    """Generalised iterative scaling of per-position models; its update: see the module.
+
+    The settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = GisState
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> GisState:
+        """Evaluate the first point; see `BatchSolver.start`.
+
+        RAISES: SparseCRFError also as `check`.
+        """
+        self.check(loss, penalty)
+        value, gradient = evaluate_start(loss, penalty, theta)
+        return GisState(theta, gradient, value, _slowing(loss))
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: GisState,
+        source: Longs,
+        gradient: Floats,
+    ) -> GisState:
+        """Carry a state over to another working set, with its f#; see `BatchSolver.remap`."""
+        carried: GisState = super().remap(loss, penalty, state, source, gradient)
+        return replace(carried, slowing=_slowing(loss))
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: GisState) -> StepReport:
+        """Do one iteration."""
+        observed = loss.observed
+        expected = state.gradient - penalty.l2 * state.theta + observed
+        theta = np.empty_like(state.theta)
+        numbers = state.slowing, penalty.l1, penalty.l2
+        scale_weights(state.theta, observed, expected, *numbers, theta)
+        state.theta = theta
+        state.value, state.gradient = evaluate(loss, penalty, theta)
+        return self.report(penalty, state)
+
+
+def _slowing(loss: WorkingLoss) -> float:
+    """Return f# of the working weights, 1 if there are none."""
+    space, rows = loss.space, loss.unigram
+    tokens = rows.of(space.lattice.tests)
+    # The table of frequent features has no weights of 1: leave it out.
+    no_frequent = np.zeros(len(tokens) + 1, np.int64)
+    unigrams = loss.tables.unigrams._replace(
+        frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
+    )
+    most = largest_sum(space.n_labels, unigrams, np.ones(loss.split), np.empty(space.padded))
+    return max(float(most), 1.0)

@@ -1,0 +1,223 @@
+"""Iterative scaling of per-position models (Goodman 2002, figures 1 and 2)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.compiled import fill, inner, kernel
+from ...kernels.exp import exp_relative, largest
+from ...kernels.layout import Floats, Ints, Unigrams
+from ...kernels.scores import score_token
+from ...kernels.small import normalise
+
+# Stands for an expectation that has underflowed to zero.
+_TINY = 1e-300
+# Steps that multiply an expectation by more than e to this power are clamped.
+_LONGEST = 30.0
+# Masses of a token are normalised again if their total leaves this range: this limits cancellation
+# when nearly all of the total is subtracted.
+_LOW, _HIGH = 1.0 / 16.0, 16.0
+# Newton steps; they converge from one side, and most often take less than ten.
+_MAX_NEWTON = 100
+
+
+class SweepTables(NamedTuple):
+    """The feature blocks in the order of a sweep, and the tokens of each feature.
+
+    row_tests: [R] int32, feature of a block, block_ptr [R + 1], block_labels: its weights; col_ptr,
+    col_tokens: CSC, tokens of a feature; most: [O] int32, of `repetitions`; token_weight: [N]
+    float64; observed: [K] float64.
+    """
+
+    row_tests: Ints
+    block_ptr: Ints
+    block_labels: Ints
+    col_ptr: Ints
+    col_tokens: Ints
+    most: Ints
+    token_weight: Floats
+    observed: Floats
+
+
+@inner
+def _solve(expected: float, slope: float, target: float) -> float:
+    """Return the root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
+
+    By Newton's method from the right of the root: the function is convex and increasing, so the
+    iterates fall to the root.
+    """
+    if slope == 0.0:
+        return float(np.log(max(target, _TINY) / expected))
+    t = 0.0
+    if target > expected:
+        t = min(np.log(target / expected), (target - expected) / slope)
+    for _ in range(_MAX_NEWTON):
+        growth = expected * np.exp(t)
+        step = (growth + slope * t - target) / (growth + slope)
+        t -= step
+        if not abs(step) > 1e-15 * (1.0 + abs(t)):
+            break
+    return float(t)
+
+
+@inner
+def scaled_weight(
+    weight: float, observed: float, expected: float, slowing: float, l1: float, l2: float
+) -> float:
+    """Move a weight w to w', the minimum of iterative scaling's bound on the objective.
+
+    With d = w' - w the bound is, up to a constant,
+    -O d + (E / f) (exp(f d) - 1) + l1 |w'| + l2 / 2 w'^2.
+
+    f = `slowing` is the most that the features that move at once sum to, f# or 1. Its derivative
+    at w' is h(w') + l1 sign(w'), h(w') = E exp(f (w' - w)) - O + l2 w', and h increases: w' = 0
+    where |h(0)| <= l1; else its sign is that of -h(0), and E exp(f d) + l2 w' = O - l1 sign(w').
+    Without l1 this is Goodman's Gaussian prior (1 / sigma^2 = l2), without l2 the log of a
+    ratio, d = log((O - l1 sign(w')) / E) / f; without both, equation 2.
+
+    RETURNS: w', or if it is far a point on the way there, where the bound is lower too.
+    """
+    expected = max(expected, _TINY)
+    at_zero = expected * np.exp(-slowing * weight) - observed
+    # A feature that never occurs has no expectation to scale.
+    if not abs(at_zero) > l1 + _TINY:
+        target, sign = 0.0, 0.0
+        t = -slowing * weight
+    else:
+        sign = -1.0 if at_zero > 0.0 else 1.0
+        target = observed - sign * l1
+        t = _solve(expected, l2 / slowing, target - l2 * weight)
+    if abs(t) > _LONGEST:
+        return float(weight + np.copysign(_LONGEST, t) / slowing)
+    # Rounding must not carry a weight across zero.
+    return float(max(0.0, sign * (weight + t / slowing)) * sign)
+
+
+@kernel
+def scale_weights(
+    theta: Floats,
+    observed: Floats,
+    expected: Floats,
+    slowing: float,
+    l1: float,
+    l2: float,
+    scaled: Floats,
+) -> None:
+    """Move all weights at once (Goodman 2002, figure 1); see `scaled_weight`.
+
+    theta, observed, expected: [K] float64; slowing: f#; scaled: [K] float64, out.
+    """
+    for k in range(len(theta)):
+        scaled[k] = scaled_weight(theta[k], observed[k], expected[k], slowing, l1, l2)
+
+
+@kernel
+def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
+    """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
+
+    unigrams: without frequent features; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
+    """
+    most = 0.0
+    for t in range(len(unigrams.tok_ptr) - 1):
+        fill(sums, 0, len(sums), 0.0)
+        score_token(t, n_labels, unigrams, ones, sums)
+        most = max(most, largest(sums))
+    return most
+
+
+@kernel
+def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
+    """Find the maximum count of a feature at one token: most[o] = max_t f_o(x_t), else 0.
+
+    col_ptr, col_tokens: CSC, tokens of a feature, ascending; most: [O] int32, out.
+    """
+    for test in range(len(most)):
+        longest = run = 0
+        for j in range(col_ptr[test], col_ptr[test + 1]):
+            same = j > col_ptr[test] and col_tokens[j] == col_tokens[j - 1]
+            run = run + 1 if same else 1
+            longest = max(longest, run)
+        most[test] = longest
+
+
+@kernel
+def token_masses(
+    first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, mass: Floats
+) -> None:
+    """Probabilities of the labels of tokens first:last, without pair potentials.
+
+    mass: [N, Yp] float64, out: exp(s[t, y]) / z[t], padding 0.
+    """
+    padded = mass.shape[1]
+    for t in range(first, last):
+        row = mass[t]
+        fill(row, 0, padded, 0.0)
+        score_token(t, n_labels, unigrams, theta, row)
+        exp_relative(row, n_labels)
+        normalise(padded, row)
+
+
+@inner
+def _expect(
+    tokens: Ints, places: Ints, token_weight: Floats, mass: Floats, total: Floats, expected: Floats
+) -> None:
+    """expected[k] = sum over tokens of weight * mass[t, places[k]] / total[t]."""
+    fill(expected, 0, len(places), 0.0)
+    for t in tokens:
+        scale = token_weight[t] / total[t]
+        for k in range(len(places)):
+            expected[k] += scale * mass[t, places[k]]
+
+
+@inner
+def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
+    """Multiply the masses at some places of tokens, and update their totals."""
+    for t in tokens:
+        change = 0.0
+        for k in range(len(places)):
+            before = mass[t, places[k]]
+            after = before * factors[k]
+            mass[t, places[k]] = after
+            change += after - before
+        total[t] += change
+        if not _LOW < total[t] < _HIGH:
+            normalise(mass.shape[1], mass[t])
+            total[t] = 1.0
+
+
+@kernel(allocates=True)
+def scale_in_turn(
+    by_test: bool,
+    tables: SweepTables,
+    l1: float,
+    l2: float,
+    theta: Floats,
+    mass: Floats,
+    total: Floats,
+) -> None:
+    """Move the weights one after the other, once each (Goodman 2002, figure 2).
+
+    by_test: whether the weights of a feature move at once: no two of them are on at one label, so
+    their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
+    and out, exp(s[t, y]) and z[t], both divided by the same number.
+    """
+    block_ptr, col_ptr = tables.block_ptr, tables.col_ptr
+    factors = np.empty(mass.shape[1])
+    for row in range(len(tables.row_tests)):
+        test, end = tables.row_tests[row], block_ptr[row + 1]
+        tokens = tables.col_tokens[col_ptr[test] : col_ptr[test + 1]]
+        slowing = np.float64(max(tables.most[test], 1))
+        width = end - block_ptr[row] if by_test else 1
+        for first in range(block_ptr[row], end, width):
+            places = tables.block_labels[first : first + width]
+            _expect(tokens, places, tables.token_weight, mass, total, factors)
+            moved = False
+            for i in range(width):
+                k = first + i
+                observed = tables.observed[k]
+                scaled = scaled_weight(theta[k], observed, factors[i], slowing, l1, l2)
+                factors[i] = np.exp(scaled - theta[k])
+                moved |= scaled != theta[k]
+                theta[k] = scaled
+            if moved:
+                _rescale(tokens, places, factors, mass, total)

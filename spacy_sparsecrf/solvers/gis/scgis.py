@@ -1,0 +1,111 @@
+"""SCGIS: sequential conditional generalised iterative scaling, and the base class of GIS.
+
+Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 of a per-position model (Goodman
+2002, figure 2). A sweep moves the weights one after the other, in the order of their features,
+frequent ones first; without penalty
+
+    theta_i := theta_i + log(O_i / E_i) / max_t f_i(x_t)
+
+with E_i at the current weights, from stored scores of all tokens and labels (N Y numbers), which
+are computed again before each sweep; with penalties see `kernels.scaled_weight`. F never rises.
+Stops as all solvers do (see `base`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import Errors, SparseCRFError
+from ...loss.working import WorkingLoss
+from ...parallel import cut
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
+
+
+class IterativeScaling(BatchSolver):
+    """Requirements and checks of iterative scaling (Goodman 2002); see `BatchSolver`."""
+
+    requires = requirements("single tokens", "indicators", "memory", "no prior")
+
+    def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
+        """Check that iterative scaling can minimise the objective.
+
+        RAISES: SparseCRFError if labels of a sequence depend on each other, if a token may have
+            several gold labels, and if a weight has no minimiser: without penalty, one whose
+            feature never occurs tends to -inf.
+        """
+        name = type(self).__name__
+        lengths = np.diff(loss.space.lattice.offsets)
+        if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
+            raise SparseCRFError(Errors.SC340.format(solver=name))
+        if loss.space.lattice.weights.min(initial=0.0) < 0.0:
+            raise SparseCRFError(Errors.SC361.format(solver=name))
+        if penalty.l1 == penalty.l2 == 0.0:
+            n_absent = int(np.count_nonzero(loss.observed <= 0.0))
+            if n_absent:
+                raise SparseCRFError(Errors.SC341.format(solver=name, n=n_absent))
+
+
+@crf_solvers("spacy_sparsecrf.SCGIS.v1")
+@dataclass(kw_only=True, eq=False)
+class SCGIS(IterativeScaling):
+    """Sequential conditional generalized iterative scaling (Goodman 2002, figure 2).
+
+    Its update: see the module. A sweep counts as one pass; the evaluation after it, for the report,
+    does not. A sweep runs in one thread.
+
+    by_test: whether the weights of a feature move at once instead of one after the other. No two of
+        them are on at the same label, so the step is that of one alone.
+    The other settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    by_test: bool = False
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
+        """Evaluate the first point; see `BatchSolver.start`.
+
+        RAISES: SparseCRFError also as `check`.
+        """
+        self.check(loss, penalty)
+        state: SolverState = super().start(loss, penalty, theta)
+        return state
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
+        """Do one sweep."""
+        mass = probabilities(loss, state.theta)
+        state.theta = state.theta.copy()
+        self.sweep(loss, penalty, state.theta, mass, np.ones(len(mass)))
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return self.report(penalty, state)
+
+    def sweep(
+        self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats, mass: Floats, total: Floats
+    ) -> None:
+        """Move each weight once.
+
+        theta: [K], in and out; mass: [N, Yp], total: [N], in and out: p(y | x) is mass / total.
+        """
+        lattice, rows = loss.space.lattice, loss.unigram
+        columns = lattice.test_tokens
+        most = np.empty(len(columns), dtype=np.int32)
+        repetitions(columns.indptr, columns.indices, most)
+        tokens = columns.indptr, columns.indices, most, lattice.token_weight
+        tables = SweepTables(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
+        scale_in_turn(self.by_test, tables, penalty.l1, penalty.l2, theta, mass, total)
+
+
+def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
+    """Return p(y | x) of each token of a per-position model, [N, Yp] float64, padding 0.
+
+    theta: [K]. They are computed from the weights, as the workspace may hold float32.
+    """
+    space, lattice = loss.space, loss.space.lattice
+    loss.frequent.fill(theta)
+    mass = np.empty((lattice.n_tokens, space.padded))
+    chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
+    given = space.n_labels, loss.tables.unigrams, theta, mass
+    space.workers.map(token_masses, chunks, *given)
+    return mass

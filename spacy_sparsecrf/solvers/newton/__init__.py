@@ -1,0 +1,1 @@
+"""Trust-region Newton with conjugate gradients."""

@@ -1,0 +1,213 @@
+"""Inference in a sequence from its own log-potentials, the variables of the dual.
+
+Every sequence has log-potentials *theta^i*: factors of its labels, those of the first token
+including the pairs with the start label, and of the pairs of its groups. Its marginals, entropy and
+log Z follow from these alone, whatever the weights: each group has its own matrix of potentials,
+and tokens without a group have the mask.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.chain import infer
+from ...kernels.compiled import fill, inner
+from ...kernels.exp import exp_shifted
+from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWorkspace
+from ...kernels.pairs import score_pairs
+from ...kernels.scores import evidence_of, score_token
+from ...kernels.sequence import leave_factors
+from ...kernels.small import dot as dot_rows
+
+# By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
+# of two, are then normal numbers.
+WIDEST = 300.0
+
+
+class ChainSpace(NamedTuple):
+    """Workspaces of `infer_chain`.
+
+    mask: [Y, Yp], 1 for pairs that may follow each other; context: [>= T] int32, the matrix of a
+    token; work: its pairs have matrices for the mask, and for as many groups as a sequence has,
+    and a context without entries for each.
+    """
+
+    mask: Floats
+    context: Ints
+    work: SequenceWorkspace
+
+
+class Moves(NamedTuple):
+    """Workspaces of a step of one sequence.
+
+    change: [K] zeros; way, trial, fresh: the direction, log-potentials and residuals of a trial.
+    """
+
+    change: Floats
+    way: Factors
+    trial: Factors
+    fresh: Factors
+
+
+@inner
+def factors_of(s: int, grouped: Grouped, factors: Factors) -> Factors:
+    """Return the factors of sequence s, from those of all sequences."""
+    offsets, seq_ptr = grouped.tables.sequences.offsets, grouped.groups.seq_ptr
+    nodes = factors.nodes[offsets[s] : offsets[s + 1]]
+    return Factors(nodes, factors.pairs[seq_ptr[s] : seq_ptr[s + 1]])
+
+
+@inner
+def first_factors(like: Factors, factors: Factors) -> Factors:
+    """Return the first factors of a workspace, as many as `like` has."""
+    return Factors(factors.nodes[: len(like.nodes)], factors.pairs[: len(like.pairs)])
+
+
+@inner
+def _axpy(factor: float, way: Floats, base: Floats, out: Floats) -> None:
+    for i in range(len(out)):
+        out[i] = base[i] + factor * way[i]
+
+
+@inner
+def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
+    """Set out = base + factor way, all of the same sequence."""
+    _axpy(factor, way.nodes.reshape(-1), base.nodes.reshape(-1), out.nodes.reshape(-1))
+    _axpy(factor, way.pairs.reshape(-1), base.pairs.reshape(-1), out.pairs.reshape(-1))
+
+
+@inner
+def dot(one: Factors, other: Factors) -> float:
+    """Inner product of factors of the same sequence."""
+    nodes = dot_rows(one.nodes.reshape(-1), other.nodes.reshape(-1))
+    return nodes + dot_rows(one.pairs.reshape(-1), other.pairs.reshape(-1))
+
+
+@inner
+def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
+    """Return whether a number is more than WIDEST below the largest of block[:, :n_labels].
+
+    raised: whether it is raised to that.
+    """
+    top, found = -np.inf, False
+    for row in block:
+        for y in range(n_labels):
+            top = max(top, row[y])
+    low = top - WIDEST
+    for row in block:
+        for y in range(n_labels):
+            found |= row[y] < low
+            if raised:
+                row[y] = max(row[y], low)
+    return found
+
+
+@inner
+def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
+    """Return whether log-potentials are out of range within their token, or their group.
+
+    raised: whether those are raised to the range.
+    """
+    found = False
+    for t in range(len(factors.nodes)):
+        found |= _is_wide(factors.nodes[t : t + 1], n_labels, raised)
+    for g in range(len(factors.pairs)):
+        found |= _is_wide(factors.pairs[g], n_labels, raised)
+    return found
+
+
+@inner
+def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores: Factors) -> None:
+    """Compute the log-potentials of sequence s at weights theta [K].
+
+    matrix: [Y + 1, Yp] workspace; scores: of the sequence, out, padding 0.
+    """
+    tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
+    n_labels, pair_theta = tables.sequences.n_labels, theta[tables.unigrams.split :]
+    begin, first, nodes = tables.sequences.offsets[s], groups.seq_ptr[s], scores.nodes
+    for i in range(len(nodes)):
+        fill(nodes[i], 0, nodes.shape[1], 0.0)
+        score_token(begin + i, n_labels, tables.unigrams, theta, nodes[i])
+    # The start row of the first token's context, then the groups.
+    for g in range(-1, len(scores.pairs)):
+        c = context_blocks.context[begin] if g < 0 else groups.context[first + g]
+        fill(matrix.reshape(-1), 0, matrix.size, 0.0)
+        rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
+        score_pairs(matrix, rows, n_labels, tables.bigrams, pair_theta)
+        if g < 0:
+            for y in range(n_labels):
+                nodes[0, y] += matrix[n_labels, y]
+            continue
+        for i in range(n_labels):
+            for y in range(matrix.shape[1]):
+                scores.pairs[g, i, y] = matrix[i, y]
+
+
+@inner
+def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
+    """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
+    mask, potentials = space.mask, space.work.pairs.potentials
+    psi, shift, padded = potentials.psi, potentials.shift, potentials.psi.shape[2]
+    for g in range(len(pairs)):
+        top = -np.inf
+        for i in range(n_labels):
+            for y in range(n_labels):
+                if mask[i, y] > 0.0:
+                    top = max(top, pairs[g, i, y])
+        shift[g + 1] = top
+        for i in range(n_labels):
+            row = psi[g + 1, i]
+            for y in range(padded):
+                # Invalid pairs may lie above the shift.
+                row[y] = pairs[g, i, y] if mask[i, y] > 0.0 else top
+            exp_shifted(row, padded, top)
+            for y in range(padded):
+                row[y] *= mask[i, y]
+
+
+@inner
+def _place(s: int, groups: Groups, context: Ints) -> None:
+    """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
+    first = groups.seq_ptr[s]
+    for i in range(len(context)):
+        context[i] = 0
+    for g in range(first, groups.seq_ptr[s + 1]):
+        for t in groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]:
+            context[t] = g - first + 1
+
+
+@inner
+def infer_chain(
+    s: int, grouped: Grouped, theta: Factors, space: ChainSpace, residuals: Factors
+) -> float:
+    """Log Z of sequence s by its log-potentials theta, and its weighted residuals, out."""
+    sequences, groups, work = grouped.tables.sequences, grouped.groups, space.work
+    begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
+    gold, vectors = sequences.labels[begin:end], work.vectors
+    context = space.context[: end - begin]
+    _exponentiate(n_labels, theta.pairs, space)
+    _place(s, groups, context)
+    for i in range(end - begin):
+        evidence = vectors.backward[i]
+        for y in range(len(evidence)):
+            evidence[y] = theta.nodes[i, y]
+        vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[begin + i])
+    log_z = infer(context, work.pairs, vectors)
+    for i in range(end - begin):
+        vectors.marginals[i, gold[i]] -= 1.0
+    leave_factors(s, context, grouped, work, residuals)
+    return log_z
+
+
+@inner
+def gold_sum(s: int, grouped: Grouped, factors: Factors) -> float:
+    """Sum of the factors of sequence s along its gold labels."""
+    sequences, groups = grouped.tables.sequences, grouped.groups
+    gold = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
+    first, total = groups.seq_ptr[s], 0.0
+    for t in range(len(gold)):
+        total += factors.nodes[t, gold[t]]
+    for g in range(first, groups.seq_ptr[s + 1]):
+        for t in groups.tokens[groups.token_ptr[g] : groups.token_ptr[g + 1]]:
+            total += factors.pairs[g - first, gold[t - 1], gold[t]]
+    return total

@@ -1,0 +1,122 @@
+"""The dual problem of OEG: a distribution for each sequence, and ascents of the dual."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels.layout import Contexts, Factors, Pairs, Potentials
+from ...loss.examples import new_workspace
+from ...loss.gradient_memory import FactorStorage, Numbers
+from ...loss.working import WorkingLoss
+from ..base import Floats, Longs
+from .dual import ChainSpace, Moves
+from .kernels import DualArrays, ascend, begin_chains
+
+# Rounding errors of log Z and of inner products, in units of the precision.
+_ROUNDING = 100.0
+
+
+@dataclass
+class DualPoint:
+    """A distribution of label sequences for each sequence, in factored form.
+
+    node_theta [tokens, Yp], pair_theta [groups, Y, Yp]: log-potentials of each sequence's own;
+    nodes, pairs: residuals under them, shaped alike (see `FactorStorage`); log_z: [n] of them;
+    steps: [n], step size of each.
+    """
+
+    node_theta: Numbers
+    pair_theta: Numbers
+    nodes: Numbers
+    pairs: Numbers
+    log_z: Floats
+    steps: Floats
+
+    @property
+    def arrays(self) -> DualArrays:
+        """The point as an argument of kernels."""
+        theta = Factors(self.node_theta, self.pair_theta)
+        return DualArrays(theta, Factors(self.nodes, self.pairs), self.log_z, self.steps)
+
+
+def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
+    """Allocate potentials of a sequence's groups, after the mask [Y, Yp]; start rows are 1."""
+    n_labels, padded = mask.shape
+    psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
+    psi[0, :n_labels] = mask
+    psi[:, n_labels, :n_labels] = 1.0
+    rewritten, stamp = np.zeros(n_matrices, np.bool_), np.zeros(0, np.int64)
+    return Potentials(psi, np.zeros(n_matrices), nothing, nothing, rewritten, stamp)
+
+
+def _own_contexts(n: int, is_free: bool) -> Contexts:
+    """Return a context for each of n matrices; is_free: whether the first, the mask, is ones."""
+    constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
+    constant[0] = is_free
+    labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
+    matrices = np.arange(n, dtype=np.int32)
+    return Contexts(matrices, constant, none, none[:n], labels, labels, places)
+
+
+class DualProblem(FactorStorage):
+    """Points of the dual, and ascents from them.
+
+        D = sum_i c_i H(alpha_i) - |sum_i c_i (phi(x_i, y_i) - E_i[phi])|^2 / (2 l2)
+
+    alpha_i is a distribution of the label sequences of x_i, H its entropy, c_i the weight of i
+    (Collins et al. 2008, section 2). Stored are, in 2 b Yp (N + G Y) bytes (see `FactorStorage`,
+    twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
+    """
+
+    def __init__(self, working: WorkingLoss) -> None:
+        super().__init__(working)
+        space, most = working.space, self._most_groups
+        work, legal = new_workspace(working), space.lattice.legal
+        n_labels, padded = space.n_labels, space.padded
+        mask = np.zeros((n_labels, padded))
+        mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
+        potentials, longest = _own_potentials(mask, most + 1), len(work.tokens)
+        contexts = _own_contexts(most + 1, legal is None)
+        # No sequence has a clamped lattice.
+        pairs = Pairs(n_labels, contexts, potentials)
+        work = work._replace(pairs=pairs, copy=work.vectors)
+
+        def factors() -> Factors:
+            return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))
+
+        self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
+        self._chain = ChainSpace(mask, np.zeros(longest, np.int32), work)
+
+    def start(
+        self, working: WorkingLoss, theta: Floats, gold: float, step: float
+    ) -> tuple[DualPoint, float]:
+        """Return the distributions that weights theta [K] give, and the sum of their entropies.
+
+        gold: what is added to the log-potential of each gold label; step: first step size.
+        """
+        point = DualPoint(
+            *(self.empty(working) + self.empty(working)),
+            np.zeros(self.n_sequences),
+            np.full(self.n_sequences, step),
+        )
+        tokens = np.arange(len(point.nodes))
+        point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold
+        workspaces = self._moves, self._chain
+        return point, float(begin_chains(self._grouped, theta, point.arrays, *workspaces))
+
+    def weights(self, working: WorkingLoss, l2: float, point: DualPoint) -> Floats:
+        """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
+        return self.gradient(working, point.nodes, point.pairs) / -l2
+
+    def ascend(
+        self, order: Longs, grow: float, l2: float, theta: Floats, point: DualPoint
+    ) -> tuple[float, int]:
+        """Ascend over sequences; see `oeg.ascend`.
+
+        order: [steps] int64, of the sequences; theta: [K], the point's weights, in and out.
+        RETURNS: the increase of D, and the number of evaluations.
+        """
+        small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
+        rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)
+        gain, n = ascend(order, *rule, *point_of, self._moves, self._chain)
+        return float(gain), int(n)

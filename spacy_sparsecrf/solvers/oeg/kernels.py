@@ -1,0 +1,205 @@
+"""Online exponentiated gradient, a sequence at a time (Collins et al. 2008, section 5)."""
+
+from typing import NamedTuple
+
+from ...kernels.compiled import inner, kernel
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks
+from ...kernels.sequence import scatter, square_norm
+from .dual import (
+    ChainSpace,
+    Moves,
+    axpy,
+    dot,
+    factors_of,
+    first_factors,
+    gold_sum,
+    infer_chain,
+    is_wide,
+    score_chain,
+)
+
+# Step sizes to try for a sequence before it is left unchanged.
+_MAX_TRIALS = 20
+# From the distribution of the weights itself no step leads on.
+_LARGEST_STEP = 1.0
+
+
+class DualArrays(NamedTuple):
+    """A point of the dual: see `DualPoint`.
+
+    theta, residuals: of all sequences; log_z, steps: [n] float64.
+    """
+
+    theta: Factors
+    residuals: Factors
+    log_z: Floats
+    steps: Floats
+
+
+@inner
+def _begin_chain(
+    s: int, grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
+) -> float:
+    """`begin_chains` of sequence s; RETURNS: its entropy, weighted."""
+    sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
+    residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
+    score_chain(s, grouped, theta, space.work.pair_sums, scores)
+    axpy(1.0, scores, own, own)
+    is_wide(sequences.n_labels, own, True)
+    log_z = infer_chain(s, grouped, own, space, residuals)
+    point.log_z[s] = log_z
+    entropy = sequences.weights[s] * (log_z - gold_sum(s, grouped, own)) - dot(own, residuals)
+    return float(entropy)
+
+
+@kernel
+def begin_chains(
+    grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
+) -> float:
+    """Add the log-potentials that weights give to those of all sequences, and evaluate them.
+
+    Log-potentials out of range are raised to it.
+
+    theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
+    RETURNS: the sum of the sequences' entropies, times their weights.
+    """
+    total = 0.0
+    for s in range(len(point.log_z)):
+        total += _begin_chain(s, grouped, theta, point, moves, space)
+    return total
+
+
+@inner
+def _divergence(step: float, slope: float, fall: float, small: float) -> float:
+    """KL(new || old) of a sequence whose log-potentials have moved by `step` times a direction d.
+
+    KL(new || old) + KL(old || new) = step * slope with slope = d . (mu_new - mu_old). fall: the
+    first, log Z_old - log Z_new + step mu_new . d, which rounding hides where it is below `small`:
+    there the two are alike.
+    """
+    both = step * slope
+    if both < small:
+        return 0.5 * both
+    if fall < 0.0:
+        return 0.0
+    # NaN stays NaN.
+    return both if fall > both else fall
+
+
+@inner
+def _move(
+    s: int, sequence_blocks: SequenceBlocks, factor: float, theta: Floats, change: Floats
+) -> None:
+    """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
+    weight_ptr = sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            # A rejected change may be NaN.
+            if factor > 0.0:
+                theta[k] -= factor * change[k]
+            change[k] = 0.0
+
+
+@inner
+def _gain_of(
+    s: int,
+    step: float,
+    gold_way: float,
+    small: float,
+    l2: float,
+    grouped: Grouped,
+    theta: Floats,
+    point: DualArrays,
+    moves: Moves,
+    space: ChainSpace,
+) -> tuple[float, float]:
+    """Return the gain of the dual by a step of sequence s to the log-potentials of `moves.trial`.
+
+    gold_way: the direction along gold labels; moves: `way`, `trial` and `fresh` are of the
+    sequence, and `fresh` is the change of its residuals in the end; theta: [K], which moves if the
+    gain is not negative. RETURNS: the gain, and log Z there.
+    """
+    weight, change, way, fresh = (
+        grouped.tables.sequences.weights[s],
+        moves.change,
+        moves.way,
+        moves.fresh,
+    )
+    reached = infer_chain(s, grouped, moves.trial, space, fresh)
+    # Expected minus gold along the way.
+    along = dot(way, fresh)
+    fall = point.log_z[s] - reached + step * (along / weight + gold_way)
+    axpy(-1.0, factors_of(s, grouped, point.residuals), fresh, fresh)
+    slope = dot(way, fresh)
+    scatter(s, grouped, fresh, change)
+    gain = slope - weight * _divergence(step, slope / weight, fall, small)
+    gain -= square_norm(s, grouped.sequence_blocks, change) / (2.0 * l2)
+    _move(s, grouped.sequence_blocks, 1.0 / l2 if gain >= 0.0 else 0.0, theta, change)
+    return gain, reached
+
+
+@inner
+def _begin_moves(
+    s: int, grouped: Grouped, theta: Floats, own: Factors, moves: Moves, space: ChainSpace
+) -> Moves:
+    """The workspaces of a step of sequence s from its log-potentials `own`, with its direction."""
+    way = first_factors(own, moves.way)
+    score_chain(s, grouped, theta, space.work.pair_sums, way)
+    axpy(-1.0, own, way, way)
+    trial, fresh = first_factors(own, moves.trial), first_factors(own, moves.fresh)
+    return Moves(moves.change, way, trial, fresh)
+
+
+@kernel
+def ascend(
+    order: Ints,
+    grow: float,
+    small: float,
+    l2: float,
+    grouped: Grouped,
+    theta: Floats,
+    point: DualArrays,
+    moves: Moves,
+    space: ChainSpace,
+) -> tuple[float, int]:
+    """Ascend the dual over the sequences of `order`, one after the other.
+
+    Of each: theta^i := theta^i + eta d, where d = s - theta^i and s are the log-potentials that the
+    weights w give it: the multiplicative step along the gradient of the dual. Then w follows, which
+    is (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]). What the dual gains by that is
+
+        c_i (d . (mu' - mu) - KL(new || old)) - |c_i (E_i'[phi] - E_i[phi])|^2 / (2 l2)
+
+    without a difference of large numbers. eta is halved while that is negative, and multiplied by
+    `grow` after the step.
+
+    order: [steps] int64; small: see `_divergence`; all labels are known. In and out: theta [K] (w),
+    point.
+    RETURNS: the gain, and how many times sequences were evaluated.
+    """
+    total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
+    for s in order:
+        own, old = factors_of(s, grouped, point.theta), factors_of(s, grouped, point.residuals)
+        now = _begin_moves(s, grouped, theta, own, moves, space)
+        gold_way = gold_sum(s, grouped, now.way)
+        step, gain, reached = point.steps[s], -1.0, 0.0
+        # NaN and overflow are no gain.
+        for _ in range(_MAX_TRIALS):
+            axpy(step, now.way, own, now.trial)
+            if not is_wide(n_labels, now.trial, False):
+                n_evaluations += 1
+                gain, reached = _gain_of(
+                    s, step, gold_way, small, l2, grouped, theta, point, now, space
+                )
+                if gain >= 0.0:
+                    break
+            step *= 0.5
+        if not gain >= 0.0:
+            point.steps[s] *= 0.5
+            continue
+        total += gain
+        point.log_z[s] = reached
+        point.steps[s] = min(grow * step, _LARGEST_STEP)
+        axpy(step, now.way, own, own)
+        axpy(1.0, now.fresh, old, old)
+    return total, n_evaluations

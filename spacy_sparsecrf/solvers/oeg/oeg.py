@@ -1,0 +1,124 @@
+"""OEG: online exponentiated gradient, ascent of the dual, a sequence at a time.
+
+Minimises F(w) = l(w) + l2 / 2 |w|^2 through its dual (see `DualProblem`; Collins et al. 2008), for
+one sequence i after another, by
+
+    alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
+    w = (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi])
+
+with alpha_i a distribution of its label sequences in factored form: log-potentials theta^i := (1 -
+eta_i) theta^i + eta_i s, s those that w gives. eta_i is halved until the dual does not fall, and
+then grows. The dual converges linearly to the minimum from below, at a rate that falls with l2: a
+baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all solvers do (see
+`base`).
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...errors import Errors, SparseCRFError
+from ...loss.working import WorkingLoss
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import (
+    BatchSolver,
+    Floats,
+    Longs,
+    SolverState,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    requirements,
+    take,
+)
+from .dual_problem import DualPoint, DualProblem
+
+
+@dataclass
+class OegState(DualPoint, SolverState):
+    """The state of online exponentiated gradient.
+
+    theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
+    from), and gradient of loss + l2 there; value: the objective there; dual: the dual's value D, no
+    higher than the minimum; n_passes: passes done, by which with the seed the order of the next is
+    drawn. The rest is the dual point.
+    """
+
+    dual: float
+    n_passes: int = 0
+
+
+@crf_solvers("spacy_sparsecrf.OEG.v1")
+@dataclass(kw_only=True, eq=False)
+class OEG(BatchSolver):
+    """Online exponentiated gradient (Collins et al. 2008); its update: see the module.
+
+    The reported objective is that of w, which may rise at first. A pass is over all sequences, in
+    random order; then the whole gradient is evaluated. Memory: twice that of SAG (see
+    `DualProblem`). It starts at the distributions of the first weights; if these are zero, near the
+    gold labels, so that w is near zero.
+
+    first_step: eta at first, at most 1, with which alpha_i becomes the distribution that w gives.
+    grow: factor of eta after a step, which the paper does not give.
+    gold: added to the log-potentials of gold labels at first, where the first weights are zero.
+    inner_iterations: passes in an outer iteration.
+    seed: of the orders, >= 0.
+    The other settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range.
+    """
+
+    state_type = OegState
+    requires = requirements("no l1", "l2", "indicators", "memory", "examples", "no prior")
+
+    first_step: float = 0.5
+    grow: float = 1.05
+    gold: float = 10.0
+    warm_start_epochs: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(1e-12, "first_step")
+        self.require(1.0, "grow")
+        self.require(0.0, "gold")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
+        """Find the dual point of the first weights, theta [K].
+
+        RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
+        """
+        value, gradient = evaluate_start(loss, penalty, theta)
+        n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
+        if n_partial:
+            raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
+        gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)
+        point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
+        bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
+        return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: OegState,
+        source: Longs,
+        gradient: Floats,
+    ) -> OegState:
+        """Carry weights and distributions over; see `BatchSolver.remap`."""
+        theta = take(state.theta, source)
+        if state.n_passes == 0:
+            return self.start(loss, penalty, theta)
+        lost = penalty.value(state.theta) - penalty.value(theta)
+        return replace(state, theta=theta, gradient=gradient, dual=state.dual + lost)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: OegState) -> StepReport:
+        """Pass over all sequences, then evaluate."""
+        dual = loss.derived(DualProblem)
+        order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
+        state.n_passes += 1
+        # Computed again, so that rounding errors of many small changes do not add up.
+        state.theta = dual.weights(loss, penalty.l2, state)
+        gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
+        state.dual += gain
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return self.report(penalty, state, n_evaluations / dual.n_sequences)

@@ -1,0 +1,246 @@
+"""Stochastic average gradient, a sequence at a time (Schmidt et al. 2015, algorithm 1)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.compiled import inner, kernel
+from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
+from ...kernels.lazy import advance
+from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
+from ...kernels.sgd import forget
+from .sag_updates import (
+    BALANCED,
+    UNIFORM,
+    Pending,
+    Rules,
+    Steps,
+    curvature_share,
+    draw,
+    first_estimate,
+    repeat_steps,
+    seen_first,
+    set_leaf,
+    step_size,
+)
+
+# Rounding errors of the loss, a token: where they prevail, the search would not end without it.
+_ROUNDING = 1e-13
+# No curvature is estimated to be larger.
+_LARGEST = 1e30
+
+
+class Average(NamedTuple):
+    """Where SAG stands.
+
+    theta, total: [K] float64, weights w, and the sum d of stored gradients; stored: residuals of
+    all sequences; curvatures: [n] float64, L_i, 0 = not seen yet; common: [1] float64, L_g of
+    uniform draws, else the first L.
+    """
+
+    theta: Floats
+    total: Floats
+    stored: Factors
+    curvatures: Floats
+    common: Floats
+
+
+class Progress(NamedTuple):
+    """Workspaces that are new to each pass.
+
+    sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64; steps: zeros.
+    """
+
+    sums: Floats
+    tops: Floats
+    order: Ints
+    steps: Steps
+
+
+class GradientExchange(NamedTuple):
+    """Workspaces in which a sequence's gradient replaces the stored one.
+
+    See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between steps, the gradient
+    and by how much it differs from the one that was stored; trial: [K] float64, weights; pairs:
+    [groups of a sequence, Y, Yp] float64, residuals; work: with those of labels.
+    """
+
+    gradient: Floats
+    change: Floats
+    trial: Floats
+    pairs: Floats
+    work: SequenceWorkspace
+
+
+@inner
+def _exchange(fresh: Floats, stored: Floats) -> None:
+    """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
+    for i in range(len(stored)):
+        old = float(stored[i])
+        stored[i] = fresh[i]
+        # The stored number may be rounded.
+        fresh[i] = stored[i] - old
+
+
+@inner
+def _refresh(
+    s: int, number: int, grouped: Grouped, average: Average, exchange: GradientExchange
+) -> float:
+    """Evaluate a sequence, and store its residuals in place of those stored before.
+
+    number: of the work; exchange: gradient and change are out. RETURNS: the loss, weighted.
+    """
+    tables, groups, work = grouped.tables, grouped.groups, exchange.work
+    sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
+    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    first, last = groups.seq_ptr[s], groups.seq_ptr[s + 1]
+    loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
+    fresh = Factors(work.vectors.marginals, exchange.pairs)
+    leave_factors(s, sequences.context[begin:end], grouped, work, fresh)
+    scatter(s, grouped, fresh, exchange.gradient)
+    _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
+    _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
+    scatter(s, grouped, fresh, exchange.change)
+    return float(sequences.weights[s] * loss)
+
+
+@inner
+def _find_curvature(
+    s: int,
+    number: int,
+    loss: float,
+    mean: float,
+    rules: Rules,
+    grouped: Grouped,
+    average: Average,
+    exchange: GradientExchange,
+) -> tuple[float, int]:
+    """Raise an estimate of a sequence's curvature until a step lowers the loss as it predicts.
+
+    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
+
+    number: of the next work, others follow, see `build_for_tokens`; loss: f of sequence s; mean: of
+    the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
+    or the first L; exchange: with g where the sequence has weights.
+    RETURNS: L, and the number of evaluations, 0 where there was no search.
+    """
+    gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
+    sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
+    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
+    length, weight = sequences.offsets[s + 1] - sequences.offsets[s], sequences.weights[s]
+    norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
+    searched = norm > rules.least_norm
+    if rules.mode != UNIFORM:
+        # Without a search, nothing would stop an estimate's fall.
+        factor = rules.revisit if searched else 1.0
+        by_mean = rules.mode == BALANCED
+        old = average.curvatures[s]
+        curvature = first_estimate(old, mean, by_mean, common, rules.fresh, factor)
+    n_trials = 0
+    while searched:
+        for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
+            for k in range(weight_ptr[row], weight_ptr[row + 1]):
+                trial[k] = average.theta[k] - gradient[k] / curvature
+        at, work = (trial[:split], trial[split:]), exchange.work
+        reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, work)
+        n_trials += 1
+        # Nor where the loss is not a number.
+        if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
+            break
+        curvature *= rules.grow
+    return curvature, n_trials
+
+
+@inner
+def _apply_change(
+    s: int,
+    sequence_blocks: SequenceBlocks,
+    pull: float,
+    average: Average,
+    exchange: GradientExchange,
+) -> None:
+    """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
+    theta, total, weight_ptr = average.theta, average.total, sequence_blocks.weight_ptr
+    for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            total[k] += exchange.change[k]
+            theta[k] -= pull * exchange.change[k]
+            exchange.gradient[k] = 0.0
+            exchange.change[k] = 0.0
+
+
+@inner
+def _count_step(
+    i: int,
+    share: float,
+    n_seen: int,
+    curvature: float,
+    searched: bool,
+    rules: Rules,
+    common: Floats,
+    progress: Progress,
+) -> tuple[float, float]:
+    """Count step i, for weights to do when they are next seen.
+
+    share: of draws by curvature; curvature: of the sequence that was drawn; common: in and out, of
+    uniform draws, which falls after a search.
+    RETURNS: alpha / m, and 1 - alpha lambda.
+    """
+    n, steps = len(progress.order), progress.steps
+    largest, mean = progress.tops[1], progress.sums[1] / n_seen
+    if rules.mode == UNIFORM:
+        largest = curvature
+        common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
+    step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
+    move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
+    steps.shrunk[i + 1] = steps.shrunk[i] + np.log(kept)
+    steps.moved[i + 1] = kept * steps.moved[i] + move
+    return move, kept
+
+
+@kernel
+def sag_pass(
+    draws: Floats,
+    rules: Rules,
+    grouped: Grouped,
+    average: Average,
+    progress: Progress,
+    exchange: GradientExchange,
+) -> int:
+    """Steps over len(draws) sequences that are drawn with replacement.
+
+    Of each: do the steps that its weights have missed (see `sag_updates`); evaluate it and exchange
+    its residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
+    lambda) w - (alpha / m) d, proximal for l1, which weights do when they are needed next.
+
+    draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures; average:
+    in and out.
+    RETURNS: how many times the forward pass alone was run, in line searches.
+    """
+    curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
+    own, n_forward, n_seen = grouped.sequence_blocks, 0, seen_first(curvatures, progress.order)
+    pending = Pending(average.theta, average.total, rules.l1, steps)
+    forget(exchange.work)
+    for i in range(len(draws)):
+        share = curvature_share(rules.mode, n_seen, len(curvatures))
+        s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)
+        rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
+        advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
+        loss = _refresh(s, i + n_forward, grouped, average, exchange)
+        mean = sums[1] / n_seen if n_seen > 0 else 0.0
+        curvature, n_trials = _find_curvature(
+            s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
+        )
+        n_forward += n_trials
+        n_seen += curvatures[s] == 0.0
+        curvatures[s] = curvature
+        set_leaf(sums, progress.tops, s, curvature)
+        move, kept = _count_step(
+            i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
+        )
+        # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
+        pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
+        _apply_change(s, own, pull, average, exchange)
+    blocks = range(len(steps.reached))
+    advance(blocks, len(draws), steps.reached, own.weight_ptr, repeat_steps, pending)
+    return n_forward

@@ -1,0 +1,187 @@
+"""SAG and SAGA: stochastic average gradient with non-uniform sampling (Schmidt et al. 2015).
+
+Minimises F(w) = sum_i f_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over n sequences, for each that is drawn, by
+
+    w := prox((1 - alpha lambda) w - (alpha / m) d)          (equation 4; algorithm 1, line 15)
+
+with d the sum of the last gradients of the m sequences seen so far, and lambda = l2 / n. Steps
+alpha and draws follow estimates L_i of the Lipschitz constants of the gradients, by a line search
+(algorithm 2, section 5): no step needs tuning. Convergence is linear if l2 > 0. l1 acts by a
+proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts as l1 / m, as
+d does.
+
+Stops as all solvers do (see `base`), by the whole gradient after a pass of n draws; or, as in line
+3 of algorithm 1 with "or" for "and" (section 4.1), by d once all sequences were seen.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.layout import Factors
+from ...loss.working import WorkingLoss
+from ...penalty import ElasticNet
+from ...registry import crf_solvers
+from ..base import (
+    BatchSolver,
+    Floats,
+    Longs,
+    SolverState,
+    StepReport,
+    evaluate,
+    evaluate_start,
+    requirements,
+)
+from .kernels import Average
+from .memory import StoredGradients
+from .sag_updates import BALANCED, GROWING, UNIFORM, Rules
+
+_MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
+_METHODS = ("sag", "saga")
+_STOPPING = ("gradient", "memory")
+# Factor of an estimate before a later search.
+_REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
+# A pass that raises the objective by more than this fraction was unstable, not rounded.
+_RISE = 1e-13
+# Factor of the caution after every other pass.
+_RELAX = 0.95
+
+
+@dataclass
+class SagState(SolverState):
+    """The state of SAG.
+
+    total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
+    Yp]: the stored residuals (see `FactorStorage`); curvatures: [n], estimates L_i, 0 where a
+    sequence was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution:
+    divisor of the steps; n_passes: passes done, which with the seed determine the draws of the
+    next.
+    """
+
+    total: Floats
+    nodes: NDArray[Any]
+    pairs: NDArray[Any]
+    curvatures: Floats
+    common: Floats
+    caution: float = 1.0
+    n_passes: int = 0
+
+    @property
+    def average(self) -> Average:
+        """The state as an argument of kernels."""
+        stored = Factors(self.nodes, self.pairs)
+        return Average(self.theta, self.total, stored, self.curvatures, self.common)
+
+
+@crf_solvers("spacy_sparsecrf.SAG.v1")
+@dataclass(kw_only=True, eq=False)
+class SAG(BatchSolver):
+    """Stochastic average gradient (Schmidt et al. 2015), or SAGA; its update: see the module.
+
+    A pass is as many draws as there are sequences; then the whole gradient is evaluated, which
+    shows whether steps were too long. Memory: b Yp (N + G Y) bytes, see `FactorStorage`.
+
+    sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
+        L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
+        of the draws are of sequences not seen yet, half of the others in proportion to L_i.
+    method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
+    stopping: what must be at most `tolerance` from the penalty's subdifferential: minus the
+        "gradient" of the whole loss; or minus the sum d of the gradients in "memory", once all
+        sequences were seen: the objective may then end higher, as d is out of date.
+    first_curvature: L of the first sequence, for "nus" of each.
+    fresh: "nus*" starts a sequence's search from this share of the mean of L_i.
+    revisit: factor of L_i before a later search, 0 for the rule's own: 0.9 for "nus*", 0.5 for
+        "nus"; "uniform" halves its one L in a pass.
+    grow: factor of L_i in the search.
+    least_norm: |g|^2 up to which no search takes place.
+    inner_iterations: passes in an outer iteration.
+    seed: of the draws, >= 0.
+    The other settings: see `BatchSolver`.
+    RAISES: SparseCRFError where a setting is out of range or not known.
+    """
+
+    state_type = SagState
+    requires = requirements("indicators", "memory", "examples")
+
+    sampling: str = "nus*"
+    method: str = "sag"
+    stopping: str = "gradient"
+    first_curvature: float = 1.0
+    fresh: float = 0.5
+    revisit: float = 0.0
+    grow: float = 2.0
+    least_norm: float = 1e-8
+    warm_start_epochs: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_one_of("sampling", _MODES)
+        self.require_one_of("method", _METHODS)
+        self.require_one_of("stopping", _STOPPING)
+        self.revisit = self.revisit or _REVISIT[self.sampling]
+        self.require(1e-12, "first_curvature", "fresh", "revisit")
+        self.require(1.001, "grow")
+        self.require(0.0, "least_norm")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
+        """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
+        value, gradient = evaluate_start(loss, penalty, theta)
+        memory = loss.derived(StoredGradients)
+        nodes, pairs = memory.empty(loss)
+        stored = np.zeros_like(theta), nodes, pairs
+        curvatures, common = np.zeros(memory.n_sequences), np.full(1, self.first_curvature)
+        return SagState(theta.copy(), gradient, value, *stored, curvatures, common)
+
+    def remap(
+        self,
+        loss: WorkingLoss,
+        penalty: ElasticNet,
+        state: SagState,
+        source: Longs,
+        gradient: Floats,
+    ) -> SagState:
+        """Carry weights and memory over, and sum d again; see `BatchSolver.remap`.
+
+        The stored residuals do not depend on the working set.
+        """
+        total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
+        carried: SagState = super().remap(loss, penalty, state, source, gradient)
+        return replace(carried, total=total)
+
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
+        """Do as many draws as there are sequences, then evaluate.
+
+        If the objective is not finite then, the pass is undone, the memory is cleared and steps are
+        halved; steps are also halved after a pass that raised the objective.
+        """
+        n = loss.derived(StoredGradients).n_sequences
+        was_complete = bool(state.curvatures.min() > 0.0)
+        before = state.theta.copy()
+        n_forward = self._pass(loss, penalty, state)
+        value, gradient = evaluate(loss, penalty, state.theta)
+        rose = was_complete and value > state.value + _RISE * abs(state.value)
+        if np.isfinite(value):
+            state.value, state.gradient = value, gradient
+        else:
+            rose = True
+            state.theta[:] = before
+            for stored in (state.total, state.nodes, state.pairs, state.curvatures):
+                stored[:] = 0.0
+        state.caution = 2.0 * state.caution if rose else max(1.0, _RELAX * state.caution)
+        report = self.report(penalty, state, 1.0 + n_forward / n)
+        if self.stopping == "gradient":
+            return report
+        is_near = penalty.distance(state.theta, state.total) <= self.tolerance
+        return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
+
+    def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
+        """Draw as many sequences as there are; return the number of evaluations in searches."""
+        memory = loss.derived(StoredGradients)
+        n = memory.n_sequences
+        draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
+        state.n_passes += 1
+        draw = _MODES[self.sampling], self.method == "saga", self.fresh, self.revisit
+        step = self.grow, self.least_norm, state.caution, penalty.l1, penalty.l2 / n
+        return memory.run(draws, Rules(*draw, *step), state.average)

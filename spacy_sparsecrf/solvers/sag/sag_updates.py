@@ -1,0 +1,253 @@
+"""The steps and draws of SAG (Schmidt et al. 2015, section 5).
+
+Sequences are drawn in proportion to numbers that change, by a binary tree of sums and maxima. Their
+*curvature*, the Lipschitz constant of their gradient, is found by a search.
+
+Steps along a constant direction are done lazily, when a weight is next needed. Step s of a pass,
+for a weight w that sequence s does not have, is
+
+    w := soft((1 - alpha_s lambda) w - q_s d, q_s l1),        soft(v, c) = sign(v) max(|v| - c, 0)
+
+with d its sum of stored gradients, q_s = alpha_s / m_s (equation 4; proximal as in Defazio 2014).
+While w keeps its sign, t steps from a to b are R w - M (d + sign(w) l1) with
+R = prod_s (1 - alpha_s lambda) and M = sum_s q_s prod_{s' > s} (1 - alpha_s' lambda). Two running
+numbers a step give R and M between any two steps, `shrunk` and `moved`:
+
+    log R = shrunk[b] - shrunk[a],        M = moved[b] - R moved[a].
+
+d does not change between visits, so a weight changes sign once at most: it falls to zero and stays
+there if |d| <= l1, else leaves on the other side. The step at which it arrives is found by
+bisection, as |R w| - M (sign(w) d + l1) has the sign of an expression that falls with b.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.compiled import inner, kernel
+from ...kernels.layout import Floats, Ints
+
+# How sequences are drawn: uniformly; sequences not seen yet first; half of them by curvature.
+UNIFORM, GROWING, BALANCED = 0, 1, 2
+
+
+class Rules(NamedTuple):
+    """How sequences are drawn, and how large steps are.
+
+    mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); fresh,
+    revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is left
+    out where |g|^2 is not larger; caution: steps are divided by it; l1: penalty of the summed loss;
+    decay: lambda, penalty of the mean loss.
+    """
+
+    mode: int
+    saga: bool
+    fresh: float
+    revisit: float
+    grow: float
+    least_norm: float
+    caution: float
+    l1: float
+    decay: float
+
+
+class Steps(NamedTuple):
+    """Steps of a pass, and which of them weights have done.
+
+    reached: [blocks] int64, zeros at first, steps that a feature block has done; shrunk, moved:
+    [steps + 1], of which the first are 0 (see above).
+    """
+
+    reached: Ints
+    shrunk: Floats
+    moved: Floats
+
+
+class Pending(NamedTuple):
+    """What steps weights have missed: theta, total: [K], weights w and sums d; l1: penalty."""
+
+    theta: Floats
+    total: Floats
+    l1: float
+    steps: Steps
+
+
+@inner
+def curvature_share(mode: int, n_seen: int, n: int) -> float:
+    """The probability that a draw is by curvature, n_seen of n sequences having one."""
+    if mode == UNIFORM or n_seen == 0:
+        return 0.0
+    return 0.5 * n_seen / n if mode == GROWING else 0.5
+
+
+@inner
+def seen_first(curvatures: Floats, order: Ints) -> int:
+    """List the sequences with a curvature, then the others, and count the former.
+
+    curvatures: [n], 0 = not seen yet; order: [n] int64, out.
+    """
+    n_seen = 0
+    for s in range(len(curvatures)):
+        n_seen += curvatures[s] > 0.0
+    place, waiting = 0, n_seen
+    for s in range(len(curvatures)):
+        if curvatures[s] > 0.0:
+            order[place] = s
+            place += 1
+        else:
+            order[waiting] = s
+            waiting += 1
+    return n_seen
+
+
+@inner
+def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
+    """Change the number of a leaf, and the sums and maxima above it.
+
+    sums, tops: [2 P] float64, P a power of two: node j lies above the nodes 2 j and 2 j + 1; the
+    root is 1, leaf i is node P + i.
+    """
+    node = len(sums) // 2 + leaf
+    sums[node] = value
+    tops[node] = value
+    node //= 2
+    while node >= 1:
+        sums[node] = sums[2 * node] + sums[2 * node + 1]
+        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+        node //= 2
+
+
+@kernel
+def set_leaves(sums: Floats, tops: Floats, values: Floats) -> None:
+    """Fill an empty tree with the numbers of its first leaves, [<= P]."""
+    n_leaves = len(sums) // 2
+    for i in range(n_leaves):
+        value = values[i] if i < len(values) else 0.0
+        sums[n_leaves + i] = value
+        tops[n_leaves + i] = value
+    for node in range(n_leaves - 1, 0, -1):
+        sums[node] = sums[2 * node] + sums[2 * node + 1]
+        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+
+
+@inner
+def draw_leaf(sums: Floats, uniform: float) -> int:
+    """Choose a leaf with a probability in proportion to its number.
+
+    sums: see `set_leaf`, of which some is positive; uniform: in [0, 1). RETURNS: a leaf whose
+    number is positive.
+    """
+    left = uniform * sums[1]
+    node = 1
+    while node < len(sums) // 2:
+        node *= 2
+        # By rounding, `left` may reach the sum of all.
+        if left >= sums[node] and sums[node + 1] > 0.0:
+            left -= sums[node]
+            node += 1
+    return node - len(sums) // 2
+
+
+@inner
+def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> tuple[int, float]:
+    """Choose a sequence, by its curvature in a share of the draws (see `curvature_share`).
+
+    The other draws are of all n alike. GROWING: of the n_seen that were seen alike, as many as by
+    curvature, and (n - n_seen) / n of those that were not; a new one moves to the place n_seen.
+
+    uniform: [2] in [0, 1); order: [n] int64, in and out (see `seen_first`); sums: tree of
+    curvatures (see `set_leaf`). RETURNS: the sequence, and the probability that it had.
+    """
+    n, share = len(order), curvature_share(mode, n_seen, len(order))
+    if uniform[0] < share:
+        s = draw_leaf(sums, uniform[1])
+    elif mode != GROWING:
+        s = min(int(uniform[1] * n), n - 1)
+    elif uniform[0] < 2.0 * share:
+        s = order[min(int(uniform[1] * n_seen), n_seen - 1)]
+    else:
+        place = min(n_seen + int(uniform[1] * (n - n_seen)), n - 1)
+        s = order[place]
+        order[place] = order[n_seen]
+        order[n_seen] = s
+        return s, 1.0 / n
+    others = share / n_seen if mode == GROWING else (1.0 - share) / n
+    by_curvature = share * sums[len(sums) // 2 + s] / sums[1] if share > 0.0 else 0.0
+    return s, others + by_curvature
+
+
+@inner
+def first_estimate(
+    old: float, mean: float, by_mean: bool, initial: float, fresh: float, decay: float
+) -> float:
+    """The curvature of a sequence from which the search starts.
+
+    old: what it was when it was last seen, 0 = never; mean: of all seen, 0 = none;
+    by_mean: whether a sequence starts from fresh * mean (2015) or from `initial` (2013); decay:
+    factor of one seen before.
+    """
+    if old > 0.0:
+        return decay * old
+    if by_mean and mean > 0.0:
+        return fresh * mean
+    return initial
+
+
+@inner
+def step_size(share: float, largest: float, mean: float, decay: float, saga: bool, n: int) -> float:
+    """The step alpha for a share of draws by curvature, in units of the mean loss.
+
+    SAG: (1 - share) / (L_max + lambda) + share / (L_mean + lambda), 1 / max_i L_i / (n p_i). SAGA
+    takes that for 1 / L in alpha = 1 / (4 L + n lambda) (proposition 1, with p_i = 1 / n).
+
+    largest, mean: of the curvatures of sequences seen; decay: lambda.
+    """
+    alpha = (1.0 - share) / (largest + decay) + share / (mean + decay)
+    return alpha / (4.0 + n * decay * alpha) if saga else alpha
+
+
+@inner
+def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -> float:
+    """The steps first:last of a weight w that is zero, or has changed its sign, after them."""
+    sign, shrunk, moved = np.sign(w), steps.shrunk, steps.moved
+    size, slope = sign * w, sign * d
+    low, high = first, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        ratio = np.exp(shrunk[middle] - shrunk[first])
+        if ratio * size - (moved[middle] - ratio * moved[first]) * (slope + l1) > 0.0:
+            low = middle
+        else:
+            high = middle
+    ratio = np.exp(shrunk[low] - shrunk[first])
+    size = ratio * size - (moved[low] - ratio * moved[first]) * (slope + l1)
+    # To zero, or across it, in the first of these; then on.
+    for begin, end in ((low, high), (high, last)):
+        ratio = np.exp(shrunk[end] - shrunk[begin])
+        move = moved[end] - ratio * moved[begin]
+        size = min(ratio * size - move * (slope - l1), 0.0)
+    return float(sign * size)
+
+
+@inner
+def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) -> None:
+    """Do the steps past:now of the weights begin:end; see `kernels.lazy.advance`."""
+    if past == now:
+        return
+    theta, total, l1, steps = pending
+    ratio = np.exp(steps.shrunk[now] - steps.shrunk[past])
+    move = steps.moved[now] - ratio * steps.moved[past]
+    if l1 == 0.0:
+        for k in range(begin, end):
+            theta[k] = ratio * theta[k] - move * total[k]
+        return
+    for k in range(begin, end):
+        w, d = theta[k], total[k]
+        if w == 0.0 and abs(d) <= l1:
+            continue
+        positive = w > 0.0 or (w == 0.0 and d < 0.0)
+        drawn = ratio * w - move * (d + (l1 if positive else -l1))
+        if (drawn > 0.0) == positive and drawn != 0.0:
+            theta[k] = drawn
+        else:
+            theta[k] = _cross(w, d, l1, past, now, steps)

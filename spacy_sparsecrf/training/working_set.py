@@ -1,0 +1,355 @@
+"""A part of a training run: one problem, from the warm start to the certificate and polishing.
+
+At the minimum of an l1 problem nearly all weights are zero, and a batch solver sees only those that
+are, or are about to be, non-zero: the *working set*. A zero weight stays zero while its loss
+gradient is at most l1 in magnitude; *screening* computes that gradient for all potential weights,
+and the worst violators enter. When none violates, the minimiser on the working set is the minimiser
+of the full problem, with the certificate that StepReport.optimality reports.
+
+With a prior, all of this applies to the difference from its weights, which solvers move; weights
+that are handed in and out are those of the model.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..loss.chain import ChainLoss
+from ..loss.examples import SequenceDescent
+from ..loss.subproblems import Part
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from ..progress import progress, track
+from ..schema import SchemaField
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
+from ..solvers.owlqn import OWLQN
+from ..solvers.streaming import calibrate
+from .checkpoint import expect, expect_state, prefixed, without_prefix
+
+# Decay of the step over one epoch: the value that Wapiti has.
+EPOCH_DECAY = 0.85
+# How many violators may enter at once, at the least, and for each weight there already.
+_MIN_GROWTH = 20_000
+_GROWTH = 0.5
+# A zero weight leaves when its gradient is this far below l1: nearer ones would soon return.
+_SHRINK = 0.9
+# Larger working sets than this share of themselves are worth the cost of moving.
+_WORTH_SHRINKING = 0.7
+# Outer iterations within the objective window that end a run: new weights need one to act.
+_MAX_IDLE = 2
+# How often in an epoch weights are taken that a mean is of.
+_TAKEN = 4
+# Saved values of a run, in addition to the solver's state.
+_SAVED: dict[str, SchemaField | type] = {
+    "coordinates": SchemaField("<i8", "K", below="potential", rises=True),
+    "violation": float,
+    "previous": float,
+    "n_idle": int,
+    "converged": bool,
+    "optimality": float,
+}
+
+
+class Run:
+    """Minimises the loss of one part on a working set, an outer iteration a step.
+
+    part: tells how its weights are named in the whole model; loss: of the part's corpus; penalty;
+    solver.
+    """
+
+    def __init__(
+        self, part: Part, loss: ChainLoss, penalty: ElasticNet, solver: BatchSolver
+    ) -> None:
+        self._part = part
+        self.loss = loss
+        self._penalty = penalty
+        self._solver = solver
+        self.n_sequences = part.corpus.n_sequences
+        self._optimality = np.inf
+        # The solver's, on the working weights; none before the first step.
+        self._state: Any = None
+        self._working: WorkingLoss
+        self._forget()
+
+    def _forget(self) -> None:
+        """Count as never having screened or stepped."""
+        self._violation = self._previous = np.inf
+        self._n_idle = 0
+        self.converged = False
+
+    def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
+        """Begin, or restart, at weights [n] of these coordinates [n], ascending.
+
+        moved: whether these are what is added to the prior, not the model's.
+        """
+        self._forget()
+        self._restrict(self.loss.with_prior(coordinates))
+        working = self._working
+        first = np.zeros(len(working.coordinates))
+        first[np.searchsorted(working.coordinates, coordinates)] = theta
+        first = first if moved else first - working.model_weights(np.zeros(len(first)))
+        self._state = self._solver.start(working, self._penalty, first)
+        self._regrow()
+
+    def _restrict(self, coordinates: Longs) -> None:
+        """Let these weights [K], ascending, work: take their loss."""
+        self._working = self.loss.restrict(coordinates, "examples" in self._solver.requires)
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalty at the current weights; infinite before the first step."""
+        return np.inf if self._state is None else float(self._state.value)
+
+    @property
+    def _weights(self) -> tuple[Longs, Floats]:
+        """Coordinates in the part [n] int64, ascending, and values [n] of non-zero weights."""
+        if self._state is None:
+            return np.empty(0, np.int64), np.empty(0)
+        theta = self._working.model_weights(self._state.theta)
+        active = theta != 0.0
+        return self._working.coordinates[active], theta[active]
+
+    @property
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates in the whole model [n] int64 and values [n] float64 of non-zero weights."""
+        coordinates, theta = self._weights
+        return self._part.to_global(coordinates), theta
+
+    def polished(self) -> tuple[Longs, Floats]:
+        """`weights`, polished if the solver says so; the run continues from the unpolished ones."""
+        settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
+        coordinates, theta = polish(self.loss, self._weights, *settings)
+        return self._part.to_global(coordinates), theta
+
+    @property
+    def reached(self) -> StepReport:
+        """The report of the last step, at no cost."""
+        n_active = len(self._weights[0])
+        return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
+
+    def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
+        """Take first weights, and the penalty; weights of other parts are left out.
+
+        coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
+        """
+        self._penalty = penalty
+        self._start(*self._part.local_weights(coordinates, theta), moved=False)
+
+    def step(self) -> StepReport:
+        """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
+
+        The first has the warm start in it, or is the warm start.
+        """
+        passes = 0.0
+        if self._state is None:
+            passes = float(self._warm_up())
+            if passes and self._is_row:
+                return replace(self.reached, passes=passes)
+        n_iterations = self._solver.inner_iterations
+        with progress("Minimising", "iterations", n_iterations) as shown:
+            for _ in shown.over(range(n_iterations)):
+                report = self._solver.step(self._working, self._penalty, self._state)
+                shown.detail = f"objective {report.objective:.6g}"
+                passes += report.passes
+                if report.converged:
+                    break
+        self._regrow()
+        self._optimality = max(report.optimality, self._violation)
+        decrease = self._previous - report.objective
+        self._previous = report.objective
+        idle = decrease <= self._solver.window * abs(report.objective)
+        self._n_idle = self._n_idle + 1 if idle else 0
+        self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
+        return replace(self.reached, objective=report.objective, passes=passes)
+
+    @property
+    def _is_averaged(self) -> bool:
+        """Whether the warm start averages weights; solvers of other packages may lack the field."""
+        return bool(getattr(self._solver, "average_warm_start", False))
+
+    @property
+    def _is_row(self) -> bool:
+        """Whether the warm start is an outer iteration of its own."""
+        return self._is_averaged and bool(getattr(self._solver, "warm_start_row", True))
+
+    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+        """The weights of the warm start; given: see `warm_start`."""
+        return warm_start(self.loss, *given)
+
+    def _warm_up(self) -> int:
+        """Start at the weights of a warm start; how many passes that took."""
+        sparse = self._penalty.l1 > 0.0
+        n_epochs = self._solver.warm_start_epochs if sparse else 0
+        settings = n_epochs, self._solver.seed, self._is_averaged
+        first = self._first_weights(self._penalty, *settings)
+        if "examples" in self._solver.requires and n_epochs == 0 and sparse:
+            coordinates = self.loss.descent_coordinates()
+            first = coordinates, np.zeros(len(coordinates))
+        self._start(*first)
+        return n_epochs
+
+    def values(self) -> dict[str, Any]:
+        """Arrays and scalars by name, for `restore`; none if the run has not begun."""
+        if self._state is None:
+            return {}
+        own = {
+            "coordinates": self._working.coordinates,
+            "violation": self._violation,
+            "previous": self._previous,
+            "n_idle": self._n_idle,
+            "converged": self.converged,
+            "optimality": float(self._optimality),
+        }
+        return own | prefixed("state.", fields_of(self._state))
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Go on where another run's `values` were taken. RAISES: ValueError for other values."""
+        state = without_prefix("state.", values)
+        own = {name: value for name, value in values.items() if not name.startswith("state.")}
+        expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
+        self._restrict(values["coordinates"])
+        theta: Any = state.get("theta")
+        expect(
+            {"theta": theta}, {"theta": SchemaField("<f8", "K")}, {"K": len(values["coordinates"])}
+        )
+        form = self._solver.start(_Unevaluated(self._working), self._penalty, theta)
+        expect_state(state, form)
+        self._violation, self._previous = values["violation"], values["previous"]
+        self._n_idle, self.converged = values["n_idle"], values["converged"]
+        self._optimality = values["optimality"]
+        self._state = self._solver.state_type(**state)
+
+    def change(self, penalty: ElasticNet) -> None:
+        """Go on from the weights so far with another l1 > 0, of which all else is forgotten.
+
+        Before the first step only take it. A weight enters where the sequential strong rule does
+        not discard it (Tibshirani et al. 2012), |gradient| >= 2 l1 - the last l1, unless its
+        gradient is so far below l1 that it would leave again. The next screenings find out where
+        the rule erred. penalty: with the same l2.
+        """
+        state, last, self._penalty = self._state, self._penalty, penalty
+        if state is None:
+            return
+        state.value += penalty.value(state.theta) - last.value(state.theta)
+        self._forget()
+        kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
+        self._regrow(min(kept, penalty.l1), restart=True)
+
+    def _regrow(self, threshold: float | None = None, restart: bool = False) -> None:
+        """Let violators enter and idle weights leave.
+
+        threshold: of the gradients that let a weight enter, at most l1, which is the default;
+        restart: whether the solver restarts from its weights in any case.
+        """
+        if self._penalty.l1 == 0.0:
+            self._take_all()
+            return
+        old: Longs = self._working.coordinates
+        limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
+        threshold = self._penalty.l1 if threshold is None else threshold
+        with progress("Screening"):
+            found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
+        new = ~np.isin(found, old, assume_unique=True)
+        worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
+        self._violation = float(worst) - self._penalty.l1
+        staying = (self._state.theta != 0.0) | (
+            np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
+        )
+        staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
+        if not restart and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
+            return
+        coordinates = np.concatenate((old[staying], found[new]))
+        order = np.argsort(coordinates)
+        source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
+        gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
+        self._restrict(coordinates[order])
+        self._state = self._solver.remap(
+            self._working, self._penalty, self._state, source, gradient
+        )
+
+    def _take_all(self) -> None:
+        """Without l1 every weight is non-zero at the minimum: all of them work."""
+        self._violation = 0.0
+        old: Longs = self._working.coordinates
+        if len(old) == self.loss.n_potential:
+            return
+        everything = self.loss.all_coordinates()
+        theta = np.zeros(len(everything))
+        theta[np.searchsorted(everything, old)] = self._state.theta
+        self._restrict(everything)
+        self._state = self._solver.start(self._working, self._penalty, theta)
+
+
+class _Unevaluated:
+    """A loss that is not evaluated, for who needs no more than the form of a state."""
+
+    def __init__(self, loss: WorkingLoss) -> None:
+        self._loss = loss
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loss, name)
+
+    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
+        """Tell numbers of the same form."""
+        return 0.0, np.zeros_like(theta)
+
+    def curvature(self, gradient: Floats) -> Floats:
+        """Tell numbers of the same form."""
+        return np.ones_like(gradient)
+
+
+def warm_start(
+    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
+) -> tuple[Longs, Floats]:
+    """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of pairs of test and label that occur.
+
+    Sequences with missing gold labels are left out. n_epochs: passes over the corpus, none for 0;
+    seed: of the order of sequences; averaged: whether weights that end up non-zero are given as
+    their means over the second half of the passes.
+    RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
+    """
+    if n_epochs == 0:
+        return np.empty(0, np.int64), np.empty(0)
+    rng = np.random.default_rng(seed)
+    working = loss.restrict(loss.descent_coordinates(), stochastic=True)
+    descent = SequenceDescent(working, penalty)
+    sequences = descent.sequences
+    total, n_taken = np.zeros(len(working.coordinates)), 0
+    if len(sequences) > 0:
+        eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
+        decay = EPOCH_DECAY ** (1.0 / len(sequences))
+        for epoch in track(range(n_epochs), "Warm start", "passes", n_epochs):
+            step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
+            for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
+                descent.run(part, step, decay)
+                step *= decay ** len(part)
+                if averaged and 2 * (epoch * _TAKEN + i) >= n_epochs * _TAKEN:
+                    total += descent.settle()
+                    n_taken += 1
+    theta = descent.settle()
+    active = theta != 0.0
+    first = total / n_taken if n_taken else theta
+    return working.coordinates[active], first[active]
+
+
+def polish(
+    loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, penalty: ElasticNet
+) -> tuple[Longs, Floats]:
+    """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3.1).
+
+    l1 has chosen the weights but also shrunk them; here they only have a small l2 penalty.
+
+    weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights;
+    n_iterations: a handful: without l1, more would fit the corpus too closely; penalty: without l1.
+    RETURNS: the same coordinates, and the new values. The workspace's marginals are overwritten.
+    """
+    coordinates, theta = weights
+    if n_iterations == 0 or len(coordinates) == 0:
+        return weights
+    working, solver = loss.restrict(coordinates), OWLQN()
+    state = solver.start(working, penalty, theta)
+    for _ in track(range(n_iterations), "Polishing", "iterations", n_iterations):
+        if solver.step(working, penalty, state).converged:
+            break
+    return coordinates, state.theta

@@ -1,0 +1,258 @@
+"""Explanations of models and of the labels of tokens."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.analysis.explanation import DocExplanation, explain_model, outcome_names
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.model.model import CRFModel, WeightTable
+
+from ..conftest import Corpus
+from ..pipeline.test_doc_probabilities import PresetTags, with_decoding
+from ..toy import blank_with, docs_of, examples_of, tags_of, train
+
+TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["start", "no-start"])
+def paired(corpus: Corpus, request: pytest.FixtureRequest) -> Language:
+    """A pipeline whose pairs of labels depend on what is observed, with few zero weights."""
+    nlp = blank_with(TEMPLATES, start_label=request.param, l1=0.0, l2=0.5)
+    train(nlp, examples_of(nlp, corpus.train), 4)
+    return nlp
+
+
+# Models
+
+
+def test_a_model_is_explained_by_its_strongest_weights():
+    labels = ("A", "B")
+    unigram = WeightTable(
+        keys=np.array([5, 7, 9], dtype=np.uint64),
+        indptr=np.array([0, 2, 3, 5]),
+        previous=np.empty(0, np.uint16),
+        labels=np.array([0, 1, 0, 0, 1], np.uint16),
+        values=np.array([1.0, -2.0, 3.0, -0.5, -0.25], np.float32),
+    )
+    bigram = WeightTable(
+        keys=np.array([5, 6], dtype=np.uint64),
+        indptr=np.array([0, 2, 3]),
+        previous=np.array([0, 2, 1], np.uint16),
+        labels=np.array([1, 0, 0], np.uint16),
+        values=np.array([-1.0, 4.0, 2.0], np.float32),
+    )
+    names = {5: "always", 6: "six", 7: "seven", 9: "nine"}
+    model = CRFModel(labels, unigram=unigram, bigram=bigram)
+    found = explain_model(model, names, always={5}, n=2)
+    assert [(t.previous, t.label, t.weight) for t in found.transitions] == [
+        ("", "A", 4.0),
+        ("A", "B", -1.0),
+    ]
+    assert found.n_active == 8
+    a, b = found.labels
+    assert (a.label, a.n_active, b.label, b.n_active) == ("A", 4, "B", 2)
+    shown = [(w.test, w.previous, w.label, w.weight) for w in a.supporting]
+    assert shown == [("seven", None, "A", 3.0), ("six", "B", "A", 2.0)]
+    assert [(w.test, w.weight) for w in a.opposing] == [("nine", -0.5)]
+    assert [(w.test, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
+    assert b.supporting == ()
+    assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
+
+
+def test_a_component_is_explained(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    found = pipe.explain(n=3)
+    assert [label.label for label in found.labels] == list(pipe.labels)
+    assert found.n_active == pipe.model.n_active
+    assert len(found.transitions) + sum(x.n_active for x in found.labels) == found.n_active
+    assert all(len(x.supporting) <= 3 and len(x.opposing) <= 3 for x in found.labels)
+    assert {"suffix(1)[0]=a", "lower[0]=a"} & {w.test for w in found.labels[0].supporting}
+    weights = [t.weight for t in found.transitions]
+    assert weights == sorted(weights, reverse=True)
+    assert ("DT", "NN") in {(t.previous, t.label) for t in found.transitions if t.weight > 0}
+
+
+def test_components_without_weights_are_explained():
+    nlp = blank_with()
+    pipe = nlp.get_pipe("sparse_crf")
+    assert pipe.explain().labels == ()
+    with pytest.raises(SparseCRFError, match="SC201"):
+        pipe.explain_doc(Doc(nlp.vocab, words=["a"]))
+    pipe.add_label("X")
+    (label,) = pipe.explain().labels
+    assert (label.label, label.n_active, label.supporting) == ("X", 0, ())
+    # One label has no runner-up.
+    (token,) = pipe.explain_doc(nlp.make_doc("a")).tokens
+    assert (token.label, token.probability) == ("X", 1.0)
+    assert (token.runner_up, token.runner_up_probability) == (None, 0.0)
+    assert token.contributions == ()
+    assert pipe.explain_doc(Doc(nlp.vocab)) == DocExplanation(())
+
+
+def test_clusters_are_explained_beside_the_labels():
+    model = CRFModel(("A", "B", "C"), kind="maxent", bounds=(0, 2, 3))
+    assert outcome_names(model) == ["A", "B", "C", "A .. B", "C .. C"]
+    assert [x.label for x in explain_model(model, {}, {0}, 1).labels] == outcome_names(model)
+
+
+# Tokens
+
+
+def path_score(pipe, doc: Doc, labels: list[int]) -> float:
+    """Score of a labelling, weight by weight: the reference."""
+    observations = pipe.features([doc], "docs")
+    model, score = pipe.model, 0.0
+    tables = {"u": model.unigram, "b": model.bigram}
+    weights = {}
+    for kind, table in tables.items():
+        for i, key in enumerate(table.keys.tolist()):
+            for k in range(table.indptr[i], table.indptr[i + 1]):
+                previous = int(table.previous[k]) if kind == "b" else None
+                weights[kind, key, previous, int(table.labels[k])] = float(table.values[k])
+    for t, label in enumerate(labels):
+        previous = labels[t - 1] if t else len(model.labels)
+        for key in observations.unigram_hashes[t].tolist():
+            score += weights.get(("u", key, None, label), 0.0)
+        for key in observations.bigram_hashes[t].tolist():
+            score += weights.get(("b", key, previous, label), 0.0)
+    return score
+
+
+def test_contributions_sum_to_the_gap_between_the_scores(paired: Language, corpus: Corpus):
+    pipe = paired.get_pipe("sparse_crf")
+    ids = {label: i for i, label in enumerate(pipe.labels)}
+    for doc in docs_of(paired, corpus.dev[:6]):
+        found = pipe.explain_doc(doc).tokens
+        labels = [ids[token.label] for token in found]
+        score = path_score(pipe, doc, labels)
+        for t, token in enumerate(found):
+            other = [*labels[:t], ids[token.runner_up], *labels[t + 1 :]]
+            gap = sum(c.difference for c in token.contributions)
+            assert gap == pytest.approx(score - path_score(pipe, doc, other), abs=1e-5)
+        total = sum(c.weight for x in found for c in x.contributions if c.kind != "out")
+        assert total == pytest.approx(score, abs=1e-5)
+
+
+def test_what_speaks_against_given_labels_sums_to_the_gap(paired: Language, corpus: Corpus):
+    pipe = paired.get_pipe("sparse_crf")
+    for doc in docs_of(paired, corpus.dev[:6]):
+        found = pipe.explain_doc(doc).tokens
+        labels = [pipe.labels.index(token.label) for token in found]
+        for rivals in ({0: "VB", 1: "IN"}, {1: "JJ", 2: "JJ", 3: "DT"}, {len(doc) - 1: "DT"}):
+            explained = pipe.explain_tokens(doc, rivals)
+            assert [token.runner_up for token in explained] == list(rivals.values())
+            gap = sum(c.difference for token in explained for c in token.contributions)
+            other = [*labels]
+            for t, rival in rivals.items():
+                other[t] = pipe.labels.index(rival)
+            expected = path_score(pipe, doc, labels) - path_score(pipe, doc, other)
+            assert gap == pytest.approx(expected, abs=1e-5)
+        assert pipe.explain_tokens(doc, {2: None}) == (found[2],)
+    with pytest.raises(SparseCRFError, match="SC409"):
+        pipe.explain_tokens(doc, {0: "ZZ"})
+
+
+def test_labels_and_probabilities_are_those_of_the_component(trained: Language, corpus: Corpus):
+    pipe = trained.get_pipe("sparse_crf")
+    for doc in docs_of(trained, corpus.dev):
+        before = doc.to_bytes()
+        found = pipe.explain_doc(doc).tokens
+        assert doc.to_bytes() == before
+        marginals = pipe._decoder().marginals(pipe.features([doc], "sents"))
+        assert [token.text for token in found] == [token.text for token in doc]
+        for row, token in zip(marginals, found, strict=True):
+            assert token.probability == row[pipe.labels.index(token.label)]
+            assert token.runner_up_probability == row[pipe.labels.index(token.runner_up)]
+            rest = [p for p, x in zip(row, pipe.labels, strict=True) if x != token.label]
+            assert token.runner_up_probability == max(rest)
+            differences = [c.difference for c in token.contributions]
+            assert differences == sorted(differences, reverse=True)
+            assert all(c.difference > 0 for c in token.supporting)
+            assert [c.difference for c in token.opposing] == sorted(d for d in differences if d < 0)
+        pipe(doc)
+        assert [token.label for token in found] == tags_of([doc])[0]
+
+
+def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corpus: Corpus):
+    pipe = trained.get_pipe("sparse_crf")
+    docs = docs_of(trained, corpus.dev[:3])
+    for doc in docs:
+        for token in doc:
+            token.is_sent_start = token.i == 0
+    joined = Doc.from_docs(docs)
+    found = pipe.explain_doc(joined).tokens
+    apart = [token for doc in docs for token in pipe.explain_doc(doc).tokens]
+    # What is glued to a next token is known inside Docs only.
+    for one, two in zip(found, apart, strict=True):
+        assert (one.text, one.label) == (two.text, two.label)
+        pairs = [[c for c in x.contributions if c.kind != "test"] for x in (one, two)]
+        assert pairs[0] == pairs[1]
+
+
+def test_a_saved_model_explains_the_same_and_docs_without_a_file_of_names(
+    trained: Language, tmp_path: Path
+):
+    pipe = trained.get_pipe("sparse_crf")
+    trained.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("sparse_crf").explain() == pipe.explain()
+    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
+    found = pipe.explain_doc(Doc(trained.vocab, words=["the", "fentovtion"])).tokens
+    names = {c.test for token in found for c in token.contributions}
+    assert "lower[0]=the" in names
+    assert not [name for name in names if name.startswith("0x")]
+
+
+@pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])
+def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
+    templates = ["u:", "u:suffix(2)[0]", "u:lower[0]", "u:shape[0]"]
+    nlp = blank_with(templates, model="maxent", **settings)
+    train(nlp, examples_of(nlp, corpus.train), 4)
+    pipe = nlp.get_pipe("sparse_crf")
+    (doc,) = docs_of(nlp, corpus.dev[:1])
+    found = pipe.explain_doc(doc).tokens
+    assert {c.kind for token in found for c in token.contributions} == {"test"}
+    assert [token.label for token in found] == tags_of([nlp(doc)])[0]
+    outcomes = {c.label for token in found for c in token.contributions}
+    assert bool(settings) == any(".." in label for label in outcomes)
+
+
+# Constraints
+
+
+def test_illegal_pairs_count_in_no_probability(trained: Language, corpus: Corpus, tmp_path: Path):
+    nlp = with_decoding(trained, tmp_path, forbidden=[["DT", "NN"], ["", "DT"]])
+    pipe, free = nlp.get_pipe("sparse_crf"), trained.get_pipe("sparse_crf")
+    changed = 0
+    for doc in docs_of(nlp, corpus.dev[:10]):
+        found = pipe.explain_doc(doc).tokens
+        [marginals] = pipe.marginals([doc])
+        assert [t.label for t in found] == tags_of([nlp(doc.copy())])[0]
+        assert [t.probability for t in found] == [
+            row[pipe.labels.index(t.label)] for row, t in zip(marginals, found, strict=True)
+        ]
+        assert "DT" not in (found[0].label, found[0].runner_up)
+        others = free.explain_doc(doc).tokens
+        changed += [t.label for t in found] != [t.label for t in others]
+    assert changed
+
+
+def test_what_is_set_has_no_runner_up(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    pipe.target = PresetTags()
+    words = ["the", "plan", "of", "a", "plan"]
+    free, doc = Doc(trained.vocab, words=words), Doc(trained.vocab, words=words)
+    doc[1].tag_ = "JJ"
+    tokens = pipe.explain_doc(doc, forced=True).tokens
+    assert (tokens[1].label, tokens[1].probability) == ("JJ", pytest.approx(1.0))
+    assert (tokens[1].runner_up, tokens[1].runner_up_probability) == (None, 0.0)
+    assert all(c.rival == 0.0 for c in tokens[1].contributions)
+    assert tokens[2].runner_up is not None
+    [marginals] = pipe.marginals([doc], forced=True)
+    assert tokens[0].probability == marginals[0, pipe.labels.index(tokens[0].label)]
+    pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
+    assert pipe.explain_doc(doc, forced=True) == pipe.explain_doc(free)

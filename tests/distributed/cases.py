@@ -1,0 +1,86 @@
+"""A corpus in several files, and training on it by an engine."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+
+from spacy_sparsecrf.distributed.ray_engine import Ray
+from spacy_sparsecrf.parallel import Given, LocalWorkerPool, WorkerPool
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
+from spacy_sparsecrf.pipeline.engines import Engine
+
+from ..toy import make_sentences, write_corpus
+
+SENTENCES = make_sentences(110, seed=5)
+# Some labels are missing.
+for _, tags in SENTENCES[::4]:
+    tags[2] = ""
+# One file has no Doc.
+CUTS = (0, 30, 30, 45, 90, 110)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here(Ray):
+    """Workers in this process, which is all that differs."""
+
+    def team(self, make: Callable[[], Any]) -> WorkerPool:
+        return LocalWorkerPool(self.num_workers, make)
+
+
+class ForgetfulPool(LocalWorkerPool):
+    """A pool whose workers are lost before each call, and replaced."""
+
+    def __init__(self, n: int, make: Callable[[], Any]) -> None:
+        super().__init__(n, make)
+        self._make_pool = partial(LocalWorkerPool, n, make)
+        self._kept: list[tuple[str, Sequence[Given]]] = []
+
+    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+        team = self._make_pool()
+        for kept in self._kept:
+            team.ask(*kept)
+        if keep:
+            self._kept.append((method, each))
+        return team.ask(method, each)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Here):
+    """Workers that are lost all the time."""
+
+    def team(self, make: Callable[[], Any]) -> WorkerPool:
+        return ForgetfulPool(self.num_workers, make)
+
+
+def write_parts(folder: Path) -> Path:
+    for i, (first, last) in enumerate(pairwise(CUTS)):
+        write_corpus(str(folder / f"part-{i}.spacy"), spacy.blank("xx"), SENTENCES[first:last])
+    return folder
+
+
+def begun(
+    folder: Path, engine: Engine | None, initialize: dict[str, Any] | None = None, **config: Any
+) -> tuple[Language, SparseCRFPipe]:
+    """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
+    nlp = spacy.blank("xx")
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    if engine is not None:
+        pipe.engine = engine
+    own = {"shards": [str(folder / "part-*.spacy")], **(initialize or {})}
+    nlp.config["initialize"]["components"] = {"sparse_crf": own}
+    nlp.initialize(lambda: [])
+    return nlp, pipe
+
+
+def steps(pipe: SparseCRFPipe, n: int = 3) -> list[float]:
+    return [pipe.update([], sgd=object())["sparse_crf"] for _ in range(n)]
+
+
+def learnt(pipe: SparseCRFPipe) -> bytes:
+    return pipe.to_bytes(exclude=["vocab"])

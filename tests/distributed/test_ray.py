@@ -1,0 +1,107 @@
+"""Workers of a Ray cluster learn what workers in this process learn, also where they are lost."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spacy_sparsecrf.distributed.ray_engine import Ray
+from spacy_sparsecrf.errors import SparseCRFError
+
+from ..cli.commands import run
+from .cases import Here, begun, learnt, steps, write_parts
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
+
+# Ray leaves sockets and processes to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_parts(tmp_path_factory.mktemp("parts"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    """One cluster for all tests, which is taken as it runs in this process."""
+    settings = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200_000_000}
+    ray.init(address="local", log_to_driver=False, logging_level="ERROR", **settings)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> bytes:
+    _, pipe = begun(folder, Here(num_workers=2))
+    steps(pipe)
+    return learnt(pipe)
+
+
+def test_two_workers_learn_the_same_though_both_are_lost(
+    folder: Path,
+    expected: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
+    caplog.set_level("DEBUG", "spacy")
+    _, pipe = begun(folder, Ray(num_workers=2))
+    team = pipe.training_run().partition.pool
+    for i in (0, 1):
+        pipe.update([], sgd=object())
+        team.lose(i)
+    steps(pipe, 1)
+    assert learnt(pipe) == expected
+    assert "worker 1 was lost and is replaced" in caplog.text
+    told = re.findall(r"workers computed for .* held (\d+) to (\d+) MB", caplog.text)
+    assert told and all(0 < int(low) <= int(high) for low, high in told)
+    assert "worker 1 computed for" in caplog.text
+    team.close()
+
+
+def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
+    _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
+    team = pipe.training_run().partition.pool
+    team.lose(0)
+    with pytest.raises(SparseCRFError, match="SC907"):
+        pipe.update([])
+    team.close()
+
+
+def test_errors_of_workers_are_told_as_our_own(folder: Path) -> None:
+    with pytest.raises(SparseCRFError, match="SC206"):
+        begun(folder, Ray(num_workers=2), {"labels": ["NN"]})
+
+
+def test_more_cores_than_there_are_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PATIENCE", 0.1)
+    with pytest.raises(SparseCRFError, match=r"SC910.*num_workers = 3"):
+        begun(folder, Ray(num_workers=3))
+
+
+def test_a_cluster_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+
+    def fail(**settings: object) -> None:
+        raise ConnectionError("no one answers")
+
+    monkeypatch.setattr("ray.init", fail)
+    with pytest.raises(SparseCRFError, match=r"SC909.*no one answers"):
+        begun(folder, Ray(address="ray://nowhere:10001"))
+
+
+def test_files_are_annotated_by_workers(folder: Path, trained_dir: Path, tmp_path: Path) -> None:
+    given = "annotate", trained_dir, folder, "-n", 2
+    run(*given, "-o", tmp_path / "ray", "--engine", "ray")
+    run(*given[:-2], "-o", tmp_path / "here")
+    files = sorted(path.name for path in folder.glob("*.spacy"))
+    assert sorted(path.name for path in (tmp_path / "ray").iterdir()) == files
+    for name in files:
+        own = (tmp_path / "ray" / name).read_bytes()
+        assert own == (tmp_path / "here" / name).read_bytes()

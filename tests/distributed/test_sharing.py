@@ -1,0 +1,170 @@
+"""Whoever has which part of a corpus, the corpus is the same, and so is what is learnt of it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_sparsecrf.corpus.index import joined
+from spacy_sparsecrf.distributed.gathering import gather
+from spacy_sparsecrf.distributed.ray_engine import Ray
+from spacy_sparsecrf.distributed.worker import Brief, Worker
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.coverage import Coverage
+from spacy_sparsecrf.parallel import LocalWorkerPool
+from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
+from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
+from spacy_sparsecrf.pipeline.engines import Engine, Threads
+
+from .cases import Forgetful, Here, begun, learnt, steps, write_parts
+
+SOLVERS = {
+    "OWLQN": {},
+    "L-BFGS": {"l1": 0.0},
+    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1"}},
+    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}},
+    "SGDL1": {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}},
+    "Perceptron": {
+        "l1": 0.0,
+        "l2": 0.0,
+        "solver": {"@crf_solvers": "spacy_sparsecrf.Perceptron.v1"},
+    },
+    "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_parts(tmp_path_factory.mktemp("parts"))
+
+
+@pytest.mark.parametrize("min_freq", [1, 3])
+def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) -> None:
+    nlp = spacy.blank("xx")
+    setup = nlp.add_pipe("sparse_crf", config={"learning": {"min_freq": min_freq}}).setup
+    files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
+    examples = read_files(nlp, block, files)
+    expected = encode_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
+    assert expected.corpus is not None
+    given = type(nlp), nlp.vocab, nlp.tokenizer, setup, block, files
+    brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
+    for n in (1, 3, 7):
+        members: list[Worker] = []
+
+        def make(members: list[Worker] = members) -> Worker:
+            members.append(Worker(brief))
+            return members[-1]
+
+        sizes = np.array([file.stat().st_size for file in files])
+        found = gather(LocalWorkerPool(n, make), setup, sizes, Coverage())
+        assert found.labels == expected.labels
+        assert (found.n_tokens, found.n_missing) == (expected.n_tokens, expected.n_missing)
+        whole = joined([member.corpus for member in members])
+        for name, array in expected.corpus.arrays.items():
+            assert np.array_equal(array, whole.arrays[name]), name
+            assert array.dtype == whole.arrays[name].dtype
+        keys = expected.corpus.unigram_keys
+        assert found.names(keys).keys() == set(keys.tolist())
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> None:
+    config: dict[str, Any] = SOLVERS[name]
+    _, alone = begun(folder, Threads(), **config)
+    expected = steps(alone)
+    for n in (1, 2, 3, 5) if name == "OWLQN" else (2, 5):
+        _, pipe = begun(folder, Here(num_workers=n), **config)
+        assert steps(pipe) == expected
+        assert learnt(pipe) == learnt(alone)
+    assert pipe.label_data == alone.label_data
+
+
+def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
+    config: dict[str, Any] = {"learning": {"min_freq": 2}}
+    _, expected = begun(folder, Here(num_workers=2), **config)
+    _, pipe = begun(folder, Forgetful(num_workers=2), **config)
+    assert steps(pipe, 1) == steps(expected, 1)
+    assert learnt(pipe) == learnt(expected)
+
+
+def test_threads_learn_the_same_bits_without_ray(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, expected = begun(folder, Here(num_workers=2))
+    losses = steps(expected)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    # More threads than shards, too: several take a shard together.
+    for n_threads in (2, 3, 17):
+        _, pipe = begun(folder, Threads(), n_threads=n_threads)
+        assert steps(pipe) == losses
+        pipe.settings = expected.settings
+        assert learnt(pipe) == learnt(expected)
+
+
+def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_path: Path) -> None:
+    _, whole = begun(folder, Here(num_workers=2))
+    losses = steps(whole, 4)
+    kept = {"checkpoint": str(tmp_path / "run")}
+    _, cut_off = begun(folder, Here(num_workers=3), kept)
+    assert steps(cut_off, 2) == losses[:2]
+    _, again = begun(folder, Here(num_workers=1), kept)
+    assert steps(again, 4) == losses
+    assert learnt(again) == learnt(whole)
+
+
+@pytest.mark.parametrize("engine", [Here(), Threads()])
+@pytest.mark.parametrize(
+    ("initialize", "config"),
+    [
+        ({}, {"model": "memm"}),
+        ({}, {"learning": {"observed_only": True}}),
+        ({}, {"learning": {"constrained": True}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}}),
+        ({"cache_dir": "folder"}, {}),
+    ],
+)
+def test_what_needs_the_whole_corpus_is_refused(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: Engine,
+    initialize: dict[str, Any],
+    config: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SparseCRFError, match="SC906"):
+        begun(folder, engine, initialize, **config)
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    for wrong in ({"num_workers": 0}, {"cpus_per_worker": 0}, {"max_restarts": -1}):
+        with pytest.raises(SparseCRFError, match="SC904"):
+            Ray(**wrong)
+
+
+def test_without_ray_its_command_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_engine.find_spec", lambda name: None)
+    with pytest.raises(SparseCRFError, match=r"SC905.*pip install 'spacy-sparsecrf\[ray\]'"):
+        begun(folder, Ray())
+
+
+def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    DocBin(docs=[Doc(nlp.vocab, words=["a", "b"])]).to_disk(tmp_path / "part-0.spacy")
+    _, pipe = begun(tmp_path, Here())
+    with pytest.raises(SparseCRFError, match="SC203"):
+        pipe.update([])
+    DocBin(docs=[]).to_disk(tmp_path / "part-0.spacy")
+    with pytest.raises(SparseCRFError, match="SC217"):
+        begun(tmp_path, Here())
+
+
+def test_a_label_that_is_not_known_is_told(folder: Path) -> None:
+    with pytest.raises(SparseCRFError, match="SC206"):
+        begun(folder, Here(), {"labels": ["NN"]})

@@ -1,0 +1,326 @@
+"""The estimator: the component's minimiser, CRFsuite's too, and what scikit-learn asks of it."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import RandomizedSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.sklearn import CRF, SparseCRF
+from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+
+from ...toy import blank_with, examples_of, make_sentences, train
+from .cases import make_xy
+
+X, Y = make_xy()
+EXACT = OWLQN(tolerance=1e-7, window=0.0)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> SparseCRF:
+    return SparseCRF(0.2, 0.01, n_threads=1).fit(X, Y)
+
+
+def exact(l1: float = 0.2, l2: float = 0.1, **settings: Any) -> SparseCRF:
+    return SparseCRF(l1, l2, solver=EXACT, dtype="float64", n_threads=1, **settings)
+
+
+def all_weights(crf: SparseCRF) -> dict[tuple[str, ...], float]:
+    return {**crf.state_features_, **crf.transition_features_, **crf.bigram_features_}
+
+
+def assert_same(found: dict[Any, float], expected: dict[Any, float], tolerance: float) -> None:
+    assert expected
+    for key in found.keys() | expected.keys():
+        assert found.get(key, 0.0) == pytest.approx(expected.get(key, 0.0), abs=tolerance), key
+
+
+# What it learns
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("bigrams", [(), ("lower[0]",)])
+def test_the_minimiser_is_that_of_the_component(everything: bool, bigrams: tuple[str, ...]):
+    sentences = make_sentences(30, seed=3)
+    templates = ["b:", f"{'*' if bigrams else 'u'}:lower[0]", "u:suffix(3)[0]"]
+    nlp = blank_with(
+        templates,
+        start_label=False,
+        solver={"tolerance": 1e-7, "window": 0.0},
+        l1=0.2,
+        l2=0.1,
+        dtype="float64",
+        learning={"observed_only": not everything},
+    )
+    losses = train(nlp, examples_of(nlp, sentences), 20)
+    X = [
+        [{"lower[0]": word.lower(), "suffix(3)[0]": suffix(word)} for word in words]
+        for words, _ in sentences
+    ]
+    crf = exact(
+        all_possible_states=everything, all_possible_transitions=everything, bigrams=bigrams
+    )
+    crf.fit(X, [tags for _, tags in sentences])
+    assert crf.objective_ == pytest.approx(losses[-1], rel=1e-9)
+    assert_same(all_weights(crf), weights_of(nlp.get_pipe("sparse_crf")), 1e-4)
+
+
+def suffix(word: str) -> list[str]:
+    return [word[-3:]] if len(word) >= 3 else []
+
+
+def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
+    """A component's weights by what the estimator calls them."""
+    found = {}
+    for line in pipe.dump():
+        _, test, before, label, weight = line.split("\t")
+        names = [test.replace("=", ":")] * (test != "always") + [before] * (before != "#") + [label]
+        found[tuple(names)] = float(weight)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("l1", "states", "transitions"),
+    [(0.0, 0, 0), (0.0, 1, 1), (0.2, 0, 0), (0.2, 0, 1), (0.2, 1, 0), (0.2, 1, 1)],
+)
+def test_the_minimiser_is_that_of_crfsuite(
+    l1: float, states: int, transitions: int, tmp_path: Path
+):
+    """With numbers, which are features as they are in both, and with features that are False.
+
+    (CRFsuite drops features whose numbers sum up to less than 0.)
+    """
+    reason = "python-crfsuite (extra `bench`) is not installed"
+    pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
+    rng = np.random.default_rng(0)
+    numbered = [[{**token, "n": abs(rng.normal())} for token in tokens] for tokens in X]
+    c2 = 0.05
+    stop = {"epsilon": 1e-9, "delta": 0.0, "max_iterations": 2000}
+    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": l1, "c2": c2, **stop})
+    possible = {"feature.possible_states": states, "feature.possible_transitions": transitions}
+    trainer.set_params(possible)
+    for tokens, labels in zip(numbered, Y, strict=True):
+        trainer.append(tokens, labels)
+    trainer.train(str(tmp_path / "model"))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    both = {"all_possible_states": bool(states), "all_possible_transitions": bool(transitions)}
+    crf = exact(l1, 2 * c2, **both).fit(numbered, Y)
+    theirs = tagger.info()
+    assert_same(crf.state_features_, theirs.state_features, 2e-3)
+    assert_same(crf.transition_features_, theirs.transitions, 2e-3)
+    assert crf.predict(numbered) == [tagger.tag(tokens) for tokens in numbered]
+    tagger.set(numbered[0])
+    for t, probabilities in enumerate(crf.predict_marginals_single(numbered[0])):
+        for label, p in probabilities.items():
+            assert p == pytest.approx(tagger.marginal(label, t), abs=2e-3)
+
+
+def test_the_certificate_tells_how_near_the_minimum_is(fitted: SparseCRF):
+    crf = exact().fit(X, Y)
+    assert 0.0 <= crf.optimality_ <= 1e-6 < fitted.optimality_
+    with pytest.warns(SparseCRFWarning, match=r"SCW801\] SparseCRF .*max_iterations = 1 "):
+        short = SparseCRF(max_iterations=1).fit(X, Y)
+    assert short.n_iter_ == 1 < fitted.n_iter_
+
+
+def test_another_solver_finds_the_same():
+    newton = exact(0.0).set_params(solver=NewtonCG(tolerance=1e-7, window=0.0))
+    assert_same(all_weights(newton.fit(X, Y)), all_weights(exact(0.0).fit(X, Y)), 1e-5)
+
+
+def test_a_sequence_of_weight_2_counts_as_two():
+    weights = np.ones(len(X))
+    weights[:5] = 2.0
+    weighted = exact().fit(X, Y, sample_weight=weights)
+    assert_same(all_weights(weighted), all_weights(exact().fit(X + X[:5], Y + Y[:5])), 1e-5)
+
+
+def test_results_do_not_depend_on_threads():
+    found = [all_weights(SparseCRF(0.1, n_threads=n).fit(X, Y)) for n in (1, 3)]
+    assert found[0] == found[1]
+
+
+def test_labels_may_be_missing():
+    hidden = [[None if t == 1 else label for t, label in enumerate(labels)] for labels in Y]
+    crf = SparseCRF(0.2, 0.01).fit(X, hidden)
+    assert crf.classes_ == sorted({label for labels in Y for label in labels})
+    assert crf.score(X, hidden) == 1.0
+
+
+def test_rare_features_are_left_out():
+    kept = SparseCRF(0.01, min_freq=20).fit(X, Y).attributes_
+    counts = {text: sum(text in {f"word:{w['word']}" for w in s} for s in X) for text in kept}
+    assert kept and not any(0 < n < 10 for n in counts.values())
+    assert len(kept) < len(SparseCRF(0.01).fit(X, Y).attributes_)
+
+
+def test_scripts_for_crfsuite_need_another_import_only():
+    """All parameters of CRFsuite's are None where it is to choose."""
+    ours = SparseCRF(0.2, 0.2, all_possible_transitions=True).fit(X, Y)
+    theirs = CRF("lbfgs", c1=0.2, c2=0.1, max_iterations=100, all_possible_transitions=True)
+    assert all_weights(theirs.fit(X, Y)) == all_weights(ours)
+    assert clone(theirs).get_params() == theirs.get_params()
+    assert all_weights(CRF().fit(X, Y)) == all_weights(SparseCRF(0.0, 2.0).fit(X, Y))
+    with pytest.raises(SparseCRFError, match=r"SC813\] algorithm = 'arow'"):
+        CRF("arow").fit(X, Y)
+
+
+# What it tells
+
+
+def test_marginals_sum_to_one_and_agree_with_predictions(fitted: SparseCRF):
+    for tokens, labels in zip(fitted.predict_marginals(X), fitted.predict(X), strict=True):
+        for probabilities, label in zip(tokens, labels, strict=True):
+            assert sum(probabilities.values()) == pytest.approx(1.0)
+            assert list(probabilities) == fitted.classes_
+            assert probabilities[label] > 0.5
+
+
+def test_the_score_is_the_share_of_right_tokens(fitted: SparseCRF):
+    wrong = [["?"] * len(labels) for labels in Y[:30]] + Y[30:]
+    share = sum(map(len, Y[30:])) / sum(map(len, Y))
+    assert fitted.score(X, Y) == 1.0
+    assert fitted.score(X, wrong) == pytest.approx(share)
+    assert fitted.score(X, wrong, sample_weight=[0.0] * 30 + [1.0] * 30) == 1.0
+
+
+def test_one_sequence_none_and_features_that_training_did_not_see(fitted: SparseCRF):
+    assert fitted.predict_single(X[0]) == fitted.predict(X)[0]
+    assert fitted.predict([]) == [] and fitted.predict_marginals([]) == []
+    assert fitted.predict([[], X[0], []]) == [[], fitted.predict_single(X[0]), []]
+    more = [[{**token, "new": "x", "number": 3.5} for token in tokens] for tokens in X]
+    assert fitted.predict(more) == fitted.predict(X)
+
+
+# What scikit-learn asks of it
+
+
+CHECKS = [
+    "check_no_attributes_set_in_init",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_valid_tag_types",
+    "check_estimator_tags_renamed",
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("estimator", [SparseCRF(), CRF()], ids=["SparseCRF", "CRF"])
+def test_checks_of_scikit_learn(check: str, estimator: Any):
+    getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+
+
+def test_it_is_cloned_copied_and_pickled(fitted: SparseCRF):
+    fitted.predict(X)
+    copy = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+    assert copy.predict(X) == fitted.predict(X)
+    fresh = clone(fitted)
+    assert fresh.get_params() == fitted.get_params() and not hasattr(fresh, "model_")
+
+
+def test_it_is_validated_and_searched():
+    scores = cross_val_score(SparseCRF(0.2), X, Y, cv=3)
+    assert scores.min() > 0.8
+    space = {"l1": [0.1, 1000.0], "l2": [0.01, 0.1]}
+    search = RandomizedSearchCV(SparseCRF(), space, n_iter=4, cv=2, random_state=0).fit(X, Y)
+    assert search.best_params_["l1"] == 0.1
+    assert search.predict(X) == search.best_estimator_.predict(X)
+
+
+def test_it_ends_a_pipeline():
+    def read(sentences: list[list[str]]) -> list[list[dict[str, str]]]:
+        return [[{"word": word, "end": word[-3:]} for word in words] for words in sentences]
+
+    words = [words for words, _ in make_sentences(60, seed=1)]
+    model = make_pipeline(FunctionTransformer(read), SparseCRF(0.1)).fit(words, Y)
+    assert model.score(words, Y) > 0.95
+    model.set_params(sparsecrf__l1=0.3)
+    assert model.get_params()["sparsecrf__l1"] == 0.3
+
+
+def test_what_is_fitted_again_forgets(fitted: SparseCRF):
+    crf = clone(fitted).fit(X, Y)
+    crf.predict(X)
+    other = [["A"] * len(labels) for labels in Y]
+    assert crf.fit(X, other).predict(X) == other
+    assert not hasattr(SparseCRF(), "partial_fit")
+    with pytest.raises(AttributeError, match="SC806"):
+        SparseCRF().partial_fit(X, Y)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "message"),
+    [
+        (Y[1:], None, r"SC802\] X has 60 sequences, but y has 59"),
+        ([*Y[:3], Y[3][:2], *Y[4:]], None, r"SC803\] X\[3\] has \d+ tokens, but y\[3\] has 2"),
+        ([*Y[:3], [1] * len(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is 1"),
+        (["x" * len(labels) for labels in Y], None, r"SC803\] X\[0\]"),
+        (Y, [1.0], r"SC802\] X has 60 sequences, but sample_weight has 1"),
+        (Y, [-1.0] * 60, r"SC809\] sample_weight = -1.0"),
+        (Y, [float("nan")] * 60, r"SC809\] sample_weight = nan"),
+    ],
+)
+def test_labels_and_weights_that_do_not_fit(y: Any, weight: Any, message: str):
+    with pytest.raises(SparseCRFError, match=message):
+        SparseCRF().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"l1": -1.0}, "SC303"),
+        ({"solver": "Magic"}, r"SC807\] The solver 'Magic'.*OWLQN.*RPROP"),
+        ({"bigrams": "word"}, r"SC809\] bigrams = 'word'"),
+        ({"min_freq": 0.5}, r"SC809\] min_freq = 0.5"),
+        ({"max_iterations": -1}, r"SC809\] max_iterations = -1"),
+        ({"min_freq": 10**6}, "SC351"),
+        ({"dtype": "float16"}, "SC310"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, Any], message: str):
+    with pytest.raises(SparseCRFError, match=message):
+        SparseCRF(**settings).fit(X, Y)
+
+
+def test_numbers_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 100)
+    with pytest.raises(SparseCRFError, match=r"SC808\] 1 features have numbers"):
+        SparseCRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
+
+
+@pytest.mark.parametrize(("X", "y"), [([], []), ([[]], [[]]), (X, [[None] * len(x) for x in X])])
+def test_nothing_to_learn_from(X: Any, y: Any):
+    with pytest.raises(SparseCRFError, match="SC305"):
+        SparseCRF().fit(X, y)
+    with pytest.raises(NotFittedError, match=r"SC805\] This SparseCRF"):
+        SparseCRF().predict(X)
+
+
+def test_importing_it_imports_neither_spacy_nor_numba():
+    code = (
+        "import sys; sys.modules['spacy'] = None\n"
+        "from spacy_sparsecrf.sklearn import SparseCRF\n"
+        "assert 'numba' not in sys.modules\n"
+        "crf = SparseCRF().fit([[{'a': 'b'}, {'a': 'c'}]] * 3, [['X', 'Y']] * 3)\n"
+        "assert crf.predict_single([{'a': 'b'}, {'a': 'c'}]) == ['X', 'Y']\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

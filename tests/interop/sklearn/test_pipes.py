@@ -1,0 +1,114 @@
+"""Estimators as components, and components as estimators: the same labels and probabilities."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.external_features import name_of
+from spacy_sparsecrf.sklearn import SparseCRF, read_docs
+
+from ...golden import read_golden
+from ...toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
+
+SENTENCES = make_sentences(60, seed=5)
+Y = [tags for _, tags in SENTENCES]
+TESTS = {"word": "lower[0]", "-1:word": "lower[-1]", "BOS": "lower[-1]=^1", "bias": "always"}
+
+
+def features(words: list[str], i: int) -> dict[str, Any]:
+    """As users name features, and as templates do."""
+    found: dict[str, Any] = {"bias": 1.0, "word": words[i].lower(), "length[0]": str(len(words[i]))}
+    found["is_lower[0]"] = words[i].islower()
+    found["suffix(3)[0]"] = [words[i][-3:]] if len(words[i]) >= 3 else []
+    found |= {"-1:word": words[i - 1].lower()} if i else {"BOS": True}
+    return found
+
+
+X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
+
+
+@pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
+def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: Path):
+    crf = SparseCRF(0.05, 0.01, n_threads=1, **options).fit(X[:40], Y[:40])
+    nlp = spacy.blank("xx")
+    crf.to_pipe(nlp, TESTS)
+    nlp.to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    pipe = nlp.get_pipe("sparse_crf")
+    docs = [nlp(doc) for doc in docs_of(nlp, SENTENCES)]
+    assert tags_of(docs) == crf.predict(X)
+    marginals = np.concatenate(pipe.marginals(docs))
+    expected = [[*token.values()] for tokens in crf.predict_marginals(X) for token in tokens]
+    assert marginals == pytest.approx(np.array(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "templates", [["b:", "u:", "*:lower[0]", "u:suffix(3)[-1]|lower[0]"], None]
+)
+def test_an_estimator_labels_as_the_component(templates: list[str] | None):
+    nlp = blank_with(templates)
+    train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
+    pipe = nlp.get_pipe("sparse_crf")
+    crf = SparseCRF.from_pipe(pipe)
+    docs = docs_of(nlp, SENTENCES)
+    X = read_docs(pipe, docs)
+    assert crf.predict(X) == tags_of([nlp(doc) for doc in docs])
+    marginals = [[*token.values()] for tokens in crf.predict_marginals(X) for token in tokens]
+    expected = np.concatenate(pipe.marginals(docs_of(nlp, SENTENCES)))
+    assert np.array(marginals) == pytest.approx(expected, abs=1e-12)
+    # And back.
+    other = spacy.blank("xx")
+    crf.to_pipe(other)
+    assert sorted(other.get_pipe("sparse_crf").dump()) == sorted(pipe.dump())
+
+
+def test_the_scheme_of_entities_comes_along():
+    nlp = blank_with(factory="sparse_crf_ner")
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    words = [["Ann", "Lee", "met", "Bob"], ["Bob", "met", "Ann"]] * 5
+    ents = [["B-PER", "I-PER", "O", "B-PER"], ["B-PER", "O", "B-PER"]] * 5
+    examples = []
+    for own, labels in zip(words, ents, strict=True):
+        gold = Doc(nlp.vocab, words=own, ents=labels)
+        examples.append(spacy.training.Example(Doc(nlp.vocab, words=own), gold))
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    crf = SparseCRF.from_pipe(pipe)
+    assert crf.legal_ is not None
+    X = read_docs(pipe, [Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])
+    marginals = pipe.marginals([Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])[0]
+    found = [[*token.values()] for token in crf.predict_marginals(X)[0]]
+    assert np.array(found) == pytest.approx(marginals, abs=1e-12)
+
+
+@pytest.mark.parametrize(("text", "name"), read_golden(__file__, "names.jsonl"))
+def test_names_of_external_features(text: str, name: str | None):
+    assert name_of(text, TESTS) == name
+
+
+def test_features_that_no_template_makes():
+    crf = SparseCRF(0.05, 0.01).fit(X, Y)
+    with pytest.raises(SparseCRFError, match=r"SC810\] \d+ features .*'word:"):
+        crf.to_pipe(spacy.blank("xx"))
+    same = {**TESTS, "-1:word": "lower[0]"}
+    with pytest.raises(SparseCRFError, match=r"SC811\] 'word:\w+' and '-1:word:\w+' are both"):
+        crf.to_pipe(spacy.blank("xx"), same)
+
+
+def test_components_whose_features_have_no_names():
+    nameless, of_numbers = {"store_feature_names": False}, {"templates": ["b:", "u:vector[0]"]}
+    for config in (nameless, {"features": of_numbers}):
+        nlp = blank_with(**config)
+        nlp.vocab.reset_vectors(width=2)
+        for word in {word for words, _ in SENTENCES for word in words}:
+            nlp.vocab.set_vector(word, np.array([word.endswith("s"), len(word)], np.float32))
+        train(nlp, examples_of(nlp, SENTENCES), 3)
+        bare = blank_with(**config).get_pipe("sparse_crf")
+        bare.from_bytes(nlp.get_pipe("sparse_crf").to_bytes())
+        with pytest.raises(SparseCRFError, match=r"SC812\].*'sparse_crf'"):
+            SparseCRF.from_pipe(bare)

@@ -1,0 +1,304 @@
+"""Annotated text in columns <-> Docs."""
+
+import gzip
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin, Token
+from spacy.training import biluo_tags_to_spans, iob_to_biluo
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.cli.files import unpack
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.attributes import guess_columns, parse_columns
+from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
+from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
+from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
+from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
+
+from ..golden import read_golden
+
+EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
+
+
+@pytest.fixture(autouse=True)
+def _no_extension_is_left() -> Iterator[None]:
+    yield
+    if Token.has_extension("custom"):
+        Token.remove_extension("custom")
+
+
+def docs_of(path: Path, kind: Format, columns: str = "", **options) -> list[Doc]:
+    given = {key: options.pop(key) for key in ("attribute", "merge_subtokens") if key in options}
+    source = open_source(path, kind, parse_columns(columns) if columns else (), **given)
+    return [*read_docs(source, Vocab(), **options)]
+
+
+def stored(docs: list[Doc], path: Path) -> list[Doc]:
+    """Docs as they come back from a .spacy file, with another vocab."""
+    DocBin(attrs=STORED, store_user_data=True, docs=docs).to_disk(path)
+    return [*unpack(path, Vocab())]
+
+
+def text_of(docs: list[Doc], columns: str, **options) -> str:
+    return "".join(write_docs(docs, Path("x.spacy"), parse_columns(columns), **options))
+
+
+# Every format
+
+CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=Run\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "text", "columns", "expected"), read_golden(__file__, "converted.jsonl")
+)
+def test_converted_texts_are_those_of_the_table(
+    tmp_path: Path, kind: str, options: dict[str, Any], text: str, columns: str, expected: list[str]
+):
+    """Of each Doc as columns; options: those of the command."""
+    path = tmp_path / "a"
+    path.write_text(text, encoding="utf8")
+    assert [text_of([doc], columns) for doc in docs_of(path, Format(kind), **options)] == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), read_golden(__file__, "guessed_columns.jsonl"))
+def test_columns_are_guessed_by_their_values(text: str, expected: str):
+    assert ",".join(guess_columns(row.split() for row in text.split("|"))) == expected
+
+
+def test_columns_with_blanks_and_a_separator_that_is_given(tmp_path: Path):
+    path = tmp_path / "a.txt"
+    path.write_text("\n\na b X\n")
+    docs = docs_of(path, Format.wapiti)
+    assert text_of(docs, "orth,_,tag", separator=BLANKS) == "a _ X\n\n"
+    assert next(iter(read_columns(path, (), TAB).sentences))[0].values == ["a b X"]
+
+
+@pytest.mark.parametrize("attribute", ["", "w[2]"])
+def test_crfsuite_without_words(tmp_path: Path, attribute: str):
+    path = tmp_path / "a.crfsuite"
+    path.write_text("X\tw[2]=a\n" + CRFSUITE)
+    with pytest.raises(SparseCRFError, match=r"SC617.*line [12].*--attribute.*w\[0\]"):
+        docs_of(path, Format.crfsuite, attribute=attribute)
+    path.write_text("B-X\tw=a\n")
+    with pytest.raises(SparseCRFError, match="SC606.*tag, ner"):
+        docs_of(path, Format.crfsuite, "orth,tag,ner", attribute="w")
+    path.write_text("X\n")
+    with pytest.raises(SparseCRFError, match="SC617.*has: no attributes"):
+        docs_of(path, Format.crfsuite, attribute="w")
+
+
+MULTIWORD = next(row[2] for row in read_golden(__file__, "converted.jsonl") if "dámelo" in row[2])
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
+    path = tmp_path / "a.conllu"
+    path.write_text(MULTIWORD)
+    source = open_source(path, Format.conllu, merge_subtokens=merge)
+    assert [len(rows) for rows in source.sentences] == ([4, 3, 1] if merge else [7, 4, 1])
+    assert source.n_multiword == 3
+
+
+def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
+    path = tmp_path / "a.conllu"
+    rows = (f"{i}\t{word}\t_\tX" + "\t_" * 6 for i, word in enumerate(("-DOCSTART-", "a"), 1))
+    path.write_text("\n".join(rows))
+    (doc,) = docs_of(path, Format.conllu)
+    assert [token.text for token in doc] == ["-DOCSTART-", "a"]
+    with pytest.raises(SparseCRFError, match="SC619.*Token 1.*orth.*begins a document"):
+        text_of([doc], "orth,pos")
+
+
+def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
+    words = ["\ufeffa", "\ufeffb"]
+    path = tmp_path / "a.tsv"
+    path.write_text(text_of([Doc(Vocab(), words)] * 2, "orth"), encoding="utf8")
+    assert [[t.text for t in doc] for doc in docs_of(path, Format.tsv, "orth")] == [words] * 2
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "columns", "message"), read_golden(__file__, "bad_columns.jsonl")
+)
+def test_bad_columns(tmp_path: Path, kind: str, text: str, columns: str, message: str):
+    path = tmp_path / "a.tsv"
+    path.write_text(text)
+    with pytest.raises(SparseCRFError, match=message):
+        docs_of(path, Format(kind), columns)
+
+
+def test_files_that_are_no_text(tmp_path: Path):
+    path = tmp_path / "a.tsv"
+    path.write_bytes("a\tX\nStraße\tX\n".encode("latin1"))
+    with pytest.raises(SparseCRFError, match="SC610.*a.tsv, line 2, is not UTF-8"):
+        docs_of(path, Format.tsv)
+    zipped = tmp_path / "a.tsv.gz"
+    for damaged in (b"plain", gzip.compress(b"a\tX\n" * 999)[:-9]):
+        zipped.write_bytes(damaged)
+        with pytest.raises(SparseCRFError, match=r"SC618.*a\.tsv\.gz"):
+            docs_of(zipped, Format.tsv)
+    for content in (b"", b"no DocBin", gzip.compress(b"x")):
+        path.write_bytes(content)
+        with pytest.raises(SparseCRFError, match="SC621.*a.tsv"):
+            [*unpack(path, Vocab())]
+
+
+def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress("\ufeffa\tX\r\n\r\nb\u2028c\tY\x85".encode()))
+    docs = docs_of(path, Format.tsv)
+    assert [(t.text, t.tag_) for doc in docs for t in doc] == [("a", "X"), ("b\u2028c", "Y\x85")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ("orth,nope", "SC614.*'nope'"),
+        ("orth,spans:", "SC614"),
+        ("orth,_.a-b", "SC614"),
+        ("orth,,tag", "SC614"),
+        ("tag,ner", "SC622"),
+        ("orth,tag,tag", "SC622"),
+        ("orth,chunk,spans:sc", "SC622"),
+    ],
+)
+def test_bad_lists_of_columns(columns: str, code: str):
+    with pytest.raises(SparseCRFError, match=code):
+        parse_columns(columns)
+
+
+def test_formats_show_in_names():
+    assert guess_format(Path("a.tsv.gz")) is Format.tsv
+    assert guess_format(Path("b.x.conllu")) is Format.conllu
+    for name in ("a", "a.gz", "a.doc", "a.spacy"):
+        with pytest.raises(SparseCRFError, match=f"SC613.*{name}.*--format.*conllu"):
+            guess_format(Path(name))
+
+
+def make_doc(**arguments) -> Doc:
+    return Doc(Vocab(), words=["a", "b c", "d"], **arguments)
+
+
+def test_values_that_columns_cannot_hold():
+    with pytest.raises(SparseCRFError, match="SC619.*Token 2 of Doc 1.*orth: 'b c'"):
+        text_of([make_doc()], "orth", separator=BLANKS)
+    assert text_of([make_doc()], "orth") == "a\nb c\nd\n\n"
+    with pytest.raises(SparseCRFError, match="SC619.*Token 1 of Doc 2.*tag: 'x.ny'"):
+        text_of([make_doc(), make_doc(tags=["x\ny", "", ""])], "orth,tag")
+    doc = make_doc()
+    doc.spans["sc"] = [doc[0:2], doc[1:3]]
+    with pytest.raises(SparseCRFError, match="SC619.*without a label"):
+        text_of([doc], "orth,chunk")
+    doc.spans["sc"] = [spacy.tokens.Span(doc, *ends, label="X") for ends in ((0, 2), (1, 3))]
+    with pytest.raises(SparseCRFError, match="SC619.*Token 2.*overlaps"):
+        text_of([doc], "orth,chunk")
+
+
+def test_docs_without_some_of_what_is_written():
+    doc = make_doc(ents=["B-X", "I-X", ""])
+    assert text_of([Doc(Vocab()), doc], "orth,tag,ner,chunk") == (
+        "a\t_\tB-X\tO\nb c\t_\tI-X\tO\nd\t_\t_\tO\n\n"
+    )
+    # Entities that go on behind the end of a sentence are cut.
+    doc = make_doc(ents=["B-X", "I-X", "I-X"], sent_starts=[True, False, True])
+    assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
+
+
+# Round trips
+
+words = st.text(
+    st.characters(codec="utf-8", exclude_characters="\t\n\r \ufeff"), min_size=1, max_size=5
+)
+labels = st.sampled_from(["A", "B-X", "O"])
+scheme = st.sampled_from(ColumnScheme)
+
+
+@st.composite
+def spans(draw: st.DrawFn, n: int) -> list[tuple[int, int, str]]:
+    cuts = sorted(draw(st.sets(st.integers(0, n), max_size=n + 1)))
+    pairs = itertools.pairwise(cuts)
+    found = [(a, b, draw(labels)) for a, b in pairs if draw(st.booleans())]
+    return found
+
+
+@st.composite
+def corpora(draw: st.DrawFn, scheme: ColumnScheme) -> str:
+    text = ""
+    for _ in range(draw(st.integers(1, 4))):
+        n = draw(st.integers(1, 6))
+        entities, chunks, others = (write_spans(draw(spans(n)), n, scheme) for _ in range(3))
+        for i in range(n):
+            row = [
+                draw(words),
+                draw(st.one_of(words, st.just("_"))),
+                draw(st.sampled_from(["NOUN", "_", "X"])),
+                draw(st.sampled_from(["Case=Nom|Number=Sing", "_"])),
+                draw(st.one_of(words, st.just("_"))),
+                # An entity that is unknown in the middle of another would cut it.
+                "_" if entities[i] == "O" and draw(st.booleans()) else entities[i],
+                chunks[i],
+                others[i],
+                draw(st.sampled_from("01")),
+                draw(st.one_of(words, st.just("_"))),
+                "_",
+            ]
+            text += "\t".join(row) + "\n"
+        text += "\n"
+    return text
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), scheme, st.integers(1, 3))
+def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: ColumnScheme, n: int):
+    text = data.draw(corpora(scheme))
+    path = tmp_path / "a.tsv"
+    path.write_text(text, encoding="utf8", newline="\n")
+    docs = docs_of(path, Format.tsv, EVERY_COLUMN, n_sentences=n, scheme=scheme)
+    n_sentences = text.count("\n\n")
+    assert len(docs) == -(-n_sentences // n)
+    assert sum(len([*doc.sents]) for doc in docs) == n_sentences
+    back = stored(docs, tmp_path / "a.spacy")
+    assert text_of(back, EVERY_COLUMN, scheme=scheme) == text
+
+
+@given(st.data(), scheme, st.integers(1, 8))
+def test_spans_to_labels_and_back(data: st.DataObject, scheme: ColumnScheme, n: int):
+    found = data.draw(spans(n))
+    assert read_spans(write_spans(found, n, scheme), scheme) == found
+
+
+@given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), max_size=8))
+def test_spans_are_those_that_spacy_finds(labels: list[str]):
+    doc = Doc(Vocab(), words=["w"] * len(labels))
+    expected = [(s.start, s.end, s.label_) for s in biluo_tags_to_spans(doc, iob_to_biluo(labels))]
+    assert read_spans(labels, ColumnScheme.iob1) == expected
+    try:
+        found = read_spans(labels, ColumnScheme.iob2)
+    except BadLabelError as error:
+        assert labels[error.index].startswith("I-")
+        assert error.index == 0 or labels[error.index - 1][2:] != labels[error.index][2:]
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))
+def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
+    with pytest.raises(BadLabelError) as caught:
+        read_spans(labels, ColumnScheme(scheme))
+    assert caught.value.index == index
+
+
+def test_bioes():
+    spans = [(0, 1, "A"), (1, 4, "B"), (5, 7, "B")]
+    labels = ["S-A", "B-B", "I-B", "E-B", "O", "B-B", "E-B"]
+    assert write_spans(spans, 7, ColumnScheme.bioes) == labels
+    assert read_spans(labels, ColumnScheme.bioes) == spans

@@ -1,0 +1,175 @@
+"""`import`: pipelines of models that other programs have trained label as these do.
+
+`peers` has models that Wapiti and CRF++ learnt from made-up sentences, and what they say of others:
+words, tags, and the labels by each model.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.interop.importing import names_by_patterns
+from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
+from spacy_sparsecrf.interop.patterns.macros import parse_patterns
+
+from ..cli.commands import run
+from ..data import DATA, needs, read_columns
+from .sklearn.cases import make_xy
+
+PEERS = Path(__file__).parent / "peers"
+MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]
+TESTS = {"bias": "always", "word": "orth[0]", "end": "suffix(3)[0]", "-1:end": "suffix(3)[-1]"}
+TESTS |= {"first": "orth[-1]=^1"}
+CONLL = DATA / "conll2000.train.tsv.gz"
+
+
+def read_peers() -> list[list[list[str]]]:
+    blocks = (PEERS / "labels.txt").read_text(encoding="utf8").split("\n\n")
+    return [[line.split(" ") for line in block.split("\n")] for block in blocks if block]
+
+
+def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) -> list[list[str]]:
+    """What a pipeline says of sentences of words and tags."""
+    nlp = spacy.load(directory)
+    docs = []
+    for rows in sentences:
+        words, tags = [row[0] for row in rows], [row[1] for row in rows]
+        docs.append(Doc(nlp.vocab, words=words, tags=tags if attr != "tag" else None))
+    found = [*nlp.pipe(docs)]
+    if attr == "tag":
+        return [[token.tag_ for token in doc] for doc in found]
+    return [[token._.get(attr.removeprefix("_.")) for token in doc] for doc in found]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_labels_are_those_of_wapiti_and_crfpp(model: str, tmp_path: Path):
+    run("import", PEERS / model, tmp_path, "--columns", "orth,tag", "--target", "_.chunk")
+    sentences, column = read_peers(), 2 + MODELS.index(model)
+    expected = [[row[column] for row in rows] for rows in sentences]
+    assert len({label for labels in expected for label in labels}) > 3
+    assert labels_of(tmp_path, sentences, "_.chunk") == expected
+
+
+def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:
+    """Let CRFsuite learn a model; its tagger."""
+    reason = "python-crfsuite (extra `bench`) is not installed"
+    pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
+    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.05, "c2": 0.01, **parameters})
+    for tokens, labels in zip(X, Y, strict=True):
+        trainer.append(tokens, labels)
+    trainer.train(str(path))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(path))
+    return tagger
+
+
+@pytest.mark.parametrize("dumped", [False, True])
+def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
+    X, Y = make_xy(40)
+    tagger = crfsuite(X, Y, tmp_path / "model")
+    tagger.dump(str(tmp_path / "dump"))
+    (tmp_path / "tests.json").write_text(json.dumps(TESTS))
+    source = tmp_path / ("dump" if dumped else "model")
+    run("import", source, tmp_path / "out", "--tests", tmp_path / "tests.json")
+    X, _ = make_xy(60, seed=2)
+    sentences = [[[token["word"], ""] for token in tokens] for tokens in X]
+    # A suffix of three characters is none of a shorter word.
+    X = [[without_short(token) for token in tokens] for tokens in X]
+    found = labels_of(tmp_path / "out", sentences, "tag")
+    assert found == [tagger.tag(tokens) for tokens in X]
+
+
+def without_short(token: dict[str, Any]) -> dict[str, Any]:
+    ends = ("end", "-1:end")
+    return {key: v for key, v in token.items() if key not in ends or len(v) == 3}
+
+
+@needs(CONLL)
+def test_chunks_are_those_of_crfsuite(tmp_path: Path):
+    """On sentences that it has not learnt from, all of them."""
+
+    def items(rows: list[list[str]]) -> list[dict[str, str]]:
+        found = []
+        for i, (word, tag, *_) in enumerate(rows):
+            token = {"orth[0]": word, "tag[0]": tag, "lower[0]": word.lower()}
+            for offset in (-1, 1):
+                if 0 <= i + offset < len(rows):
+                    token[f"orth[{offset}]"], token[f"tag[{offset}]"] = rows[i + offset][:2]
+            found.append(token)
+        return found
+
+    sentences = read_columns(CONLL)[:1000]
+    train, test = sentences[:400], sentences[400:]
+    Y = [[row[2] for row in rows] for rows in train]
+    limits = {"max_iterations": 60, "feature.possible_transitions": True}
+    tagger = crfsuite([items(rows) for rows in train], Y, tmp_path / "model", **limits)
+    run("import", tmp_path / "model", tmp_path / "out", "--target", "_.chunk")
+    expected = [tagger.tag(items(rows)) for rows in test]
+    assert labels_of(tmp_path / "out", test, "_.chunk") == expected
+
+
+@pytest.mark.parametrize(
+    ("feature", "names"),
+    [
+        ("u1:a/b/c", ["u1:{a}/{b/c}", "u1:{a/b}/{c}"]),
+        ("u1:a/b", ["u1:{a}/{b}"]),
+        ("u2:true", ["u2:{true}{}"]),
+        ("u2:falseno", ["u2:{false}{no}"]),
+        ("U3:ab", ["u3:{a}{b}"]),
+        ("u3:abc", ["u3:{a}{bc}", "u3:{ab}{c}"]),
+        ("b", ["b"]),
+        ("u1:a", []),
+        ("u4", []),
+    ],
+)
+def test_a_feature_is_each_test_that_becomes_its_text(feature: str, names: list[str]):
+    text = 'u1:%x[0,0]/%x[0,1]\nu2:%t[0,0,"a"]%m[0,0,"b*"]\nu3:%x[0,0]%x[0,1]\nb\n'
+    patterns = parse_patterns(text, WAPITI, 2, "here")
+    assert names_by_patterns(feature, patterns) == names
+
+
+# Refusals
+
+
+def damaged(name: str, old: str, new: str) -> str:
+    text = (PEERS / name).read_text(encoding="utf8")
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a word\n", (), "SC630"),
+        (damaged("crf.wapiti", "#rdr#11", "#rdr#x"), (), "SC631.*Wapiti.*byte"),
+        (damaged("crf.wapiti", "#mdl#2#", "#mdl#2#1"), (), "SC631.*weights, not 1"),
+        (damaged("crf.wapiti", "11:u01:", "12:u01:"), (), "SC631.*end of a text"),
+        ("#mdl#2#1\n", (), "SC631"),
+        ("#mdl#2#0\n#rdr#0/0/0\n#qrk#1\n1:A,\n#qrk#1\n2:ua,\n", (), "SC632"),
+        ((PEERS / "crf.wapiti").read_text(encoding="utf8"), (), r"SC152.*columns"),
+        (damaged("crfpp.txt", "maxid: ", "maxid: 1"), (), "SC631.*numbers of its features"),
+        ("version: 100\n\nA\n", (), "SC631.*CRF"),
+        ("lCRF and nothing else, really", (), "SC631.*CRFsuite"),
+        ("FILEHEADER = {\n}\n\nLABELS = {\n  what\n", (), "SC631.*CRFsuite.*'  what'"),
+        ("a word\n", ("--columns", "orth,tag"), "SC633.*'?tag"),
+        ("a word\n", ("--tests", PEERS / "labels.txt"), "SC634"),
+    ],
+)
+def test_what_cannot_be_imported(text: str, options: Any, message: str, tmp_path: Path):
+    source = tmp_path / "model"
+    source.write_text(text, encoding="utf8")
+    result = run("import", source, tmp_path / "out", *options, code=1)
+    assert re.search(message, result.output), result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_features_of_crfsuite_that_are_no_tests(tmp_path: Path):
+    crfsuite(*make_xy(20), tmp_path / "model")
+    result = run("import", tmp_path / "model", tmp_path / "out", code=1)
+    assert "SC810" in result.output and "--tests" in result.output

@@ -1,0 +1,176 @@
+"""Features of pattern files, counted, against Wapiti's own counts."""
+
+import importlib
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
+
+from ..data import DATA, Sentence, needs, read_columns
+from ..toy import ENGLISH
+from .reference_patterns import expand, lines_of
+from .test_patterns import EVERYTHING
+
+LETTERS = DATA / "nettalk.train.tsv.gz"
+CHUNKS = DATA / "conll2000.train7936.tsv.gz"
+wapiti = shutil.which("wapiti")
+
+
+class Counts(NamedTuple):
+    """Observations that are conjoined with labels, with pairs of them, and both together."""
+
+    unigram: int
+    bigram: int
+    either: int
+
+    def n_features(self, n_labels: int) -> int:
+        """Potential weights, as Wapiti counts them: without a start label."""
+        return self.unigram * n_labels + self.bigram * n_labels**2
+
+
+def centred(n: int) -> str:
+    """The n-grm set of Lavergne et al. (2010), section 5.1.1."""
+    windows = [range(-(k // 2), k // 2 + 1) for k in range(1, n + 1, 2)]
+    joined = ["".join(f"%x[{i},0]" for i in window) for window in windows]
+    return "\n".join(
+        ["*", *(f"*:{len(w)}:{text}" for w, text in zip(windows, joined, strict=True))]
+    )
+
+
+ASCII = [
+    [["Ms.", "NNP"], ["Strasse", "NNP"], ["sold", "VBD"], ["12", "CD"], ["e-mails", "NNS"]],
+    [["_x-1", "NN"], ["ETE", "NN"], ["a^b", "nn"], ["a$b", "nn"], ['a"b', "nn"]],
+    [["a", "DT"]],
+]
+CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
+
+
+def docs_of(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:
+    made = [
+        {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]} for rows in sentences
+    ]
+    return [Doc(ENGLISH, **one) if "tag" in columns else Doc(ENGLISH, one["words"]) for one in made]
+
+
+def count(text: str, sentences: Sequence[Sentence], columns: Sequence[str]) -> Counts:
+    """Our observations, of all tokens: Wapiti counts bigram ones of first tokens too."""
+    made = WapitiPatterns(text=text, columns=columns)(docs_of(sentences, columns), "docs")
+    unigram = np.unique(made.hashes[:, made.unigram_columns])
+    bigram = np.unique(made.hashes[:, made.bigram_columns])
+    assert 0 not in unigram and 0 not in bigram
+    return Counts(len(unigram), len(bigram), len(np.union1d(unigram, bigram)))
+
+
+def count_texts(text: str, sentences: Sequence[Sentence]) -> Counts:
+    """Count distinct texts of the reference."""
+    lines = lines_of(text)
+    texts = {
+        expand(line, rows, t) for rows in sentences for t in range(len(rows)) for line in lines
+    }
+    unigram = sum(text[0] in "u*" for text in texts)
+    bigram = sum(text[0] in "b*" for text in texts)
+    return Counts(unigram, bigram, len(texts))
+
+
+def ask_wapiti(text: str, sentences: Sequence[Sentence], directory: Path) -> tuple[int, int, int]:
+    """Labels, observations and features that Wapiti counts. The last column is the label."""
+    (directory / "patterns").write_text(text, encoding="utf8")
+    rows = ["".join(" ".join(row) + "\n" for row in rows) for rows in sentences]
+    (directory / "data").write_text("\n".join(rows), encoding="utf8")
+    command = ["wapiti", "train", "-a", "sgd-l1", "-i", "1", "-p", "patterns", "data", "model"]
+    run = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    found = [
+        re.search(rf"nb {what}:\s*(\d+)", run.stderr) for what in ("labels", "blocks", "features")
+    ]
+    n_labels, n_blocks, n_features = (int(match[1]) for match in found if match)
+    return n_labels, n_blocks, n_features
+
+
+class Case(NamedTuple):
+    """Data and patterns; labels, observations and features as Wapiti printed them."""
+
+    path: Path
+    text: str
+    columns: list[str]
+    n_sentences: int  # 0 for all
+    printed: tuple[int, int, int]
+
+
+CASES = {
+    "nettalk-3grm": Case(LETTERS, centred(3), ["orth"], 0, (51, 5306, 14071512)),
+    "conll2000": Case(CHUNKS, CHUNKING, ["orth", "tag"], 0, (22, 315097, 6932596)),
+    "everything": Case(CHUNKS, EVERYTHING, ["orth", "tag"], 500, (19, 26371, 600989)),
+}
+
+
+def read(path: Path, columns: Sequence[str], n: int) -> list[Sentence]:
+    """Sentences with the columns that patterns read, and their label behind."""
+    sentences = read_columns(path)
+    return [[row[: len(columns) + 1] for row in rows] for rows in sentences[: n or None]]
+
+
+@needs(LETTERS)
+@needs(CHUNKS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_counts_equal_the_reference_and_what_wapiti_printed(case: Case) -> None:
+    sentences = read(case.path, case.columns, 200)
+    assert count(case.text, sentences, case.columns) == count_texts(case.text, sentences)
+    counts = count(case.text, read(case.path, case.columns, case.n_sentences), case.columns)
+    n_labels, n_blocks, n_features = case.printed
+    assert (counts.either, counts.n_features(n_labels)) == (n_blocks, n_features)
+
+
+@pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
+@needs(LETTERS)
+@needs(CHUNKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("nettalk-3grm", marks=pytest.mark.slow),
+        pytest.param("conll2000", marks=pytest.mark.slow),
+        "everything",
+    ],
+)
+def test_wapiti_prints_the_same_today(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    sentences = read(case.path, case.columns, case.n_sentences)
+    assert ask_wapiti(case.text, sentences, tmp_path) == case.printed
+
+
+@pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
+def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
+    """The reference makes Wapiti's own texts, letter by letter."""
+    sentences = [[[*row, "AB"[len(row[0]) % 2]] for row in rows] for rows in ASCII]
+    ask_wapiti(EVERYTHING, sentences, tmp_path)
+    command = ["wapiti", "dump", "--all", "model", "dump"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    dumped = (tmp_path / "dump").read_text(encoding="ascii").splitlines()
+    tokens = [(rows, t) for rows in sentences for t in range(len(rows))]
+    texts = {expand(line, rows, t) for rows, t in tokens for line in lines_of(EVERYTHING)}
+    assert {line.split("\t")[0] for line in dumped if line} == texts
+
+
+@needs(LETTERS)
+@pytest.mark.parametrize("n", [3, 5])
+def test_features_of_the_benchmarks(n: int) -> None:
+    """The importer, the short form and the benchmarks' templates make the same features."""
+    data = importlib.import_module("measure.data")
+    docs = docs_of(read(LETTERS, ["orth"], 3000), ["orth"])
+    imported = WapitiPatterns(text=centred(n))(docs, "docs")
+    for templates in (data.centred_ngrams(n), [f"*:ngrm({n}, orth)"]):
+        made = Featurizer(templates, start_label=False)(docs, "docs")
+        for ours, theirs in (
+            (imported.unigram_hashes, made.unigram_hashes),
+            (imported.bigram_hashes, made.bigram_hashes),
+        ):
+            pairs = np.unique(np.stack([ours.ravel(), theirs.ravel()]), axis=1)
+            assert pairs.shape[1] == len(np.unique(ours)) == len(np.unique(theirs))

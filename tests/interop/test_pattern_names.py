@@ -1,0 +1,191 @@
+"""Names of the features of pattern files: as the other programs print them, with braces."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.naming import templates_by_kind
+from spacy_sparsecrf.interop.patterns.featurizer import (
+    CRFPPTemplates,
+    WapitiPatterns,
+)
+from spacy_sparsecrf.model.names import (
+    read_hash,
+    read_name,
+    read_pattern_name,
+    read_test,
+    write_pattern_name,
+)
+
+from ..cli.commands import run
+from ..model.names_cases import names_of
+from ..toy import blank_with, examples_of, train
+from .reference_patterns import Outside, crfpp_outside, expand, lines_of, wapiti_outside
+from .test_patterns import COLUMNS, EVERYTHING, SENTENCES, docs_of
+
+texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\r|=^$01{} au"))
+
+
+def without_braces(name: str) -> str:
+    """The text that the other program makes."""
+    literals, values = read_pattern_name(name)
+    return "".join(x + y for x, y in zip(literals, [*values, ""], strict=True))
+
+
+# Syntax
+
+
+@given(st.sampled_from("ub*"), st.lists(texts, min_size=1).filter(lambda x: len(x) % 2))
+def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
+    pieces[0] = kind + pieces[0]
+    name = write_pattern_name(pieces[::2], pieces[1::2])
+    assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
+    assert read_test(name).values == pieces[1::2]
+    assert not set("\t\n\r") & set(name)
+    assert read_hash(name) is None
+    with pytest.raises(ValueError):
+        read_name(name)
+
+
+@given(st.text(st.sampled_from("u{}\\|=a")))
+def test_a_name_is_read_or_refused(text: str):
+    try:
+        found = read_pattern_name(text)
+    except ValueError:
+        return
+    assert read_pattern_name(write_pattern_name(*found)) == found
+
+
+@pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
+def test_what_is_no_name_is_refused(name: str):
+    with pytest.raises(ValueError):
+        read_test(name)
+
+
+def test_names_are_written_with_braces():
+    assert write_pattern_name(["u01:", "/", ""], ["the", "cat"]) == "u01:{the}/{cat}"
+    assert write_pattern_name(["b"], []) == "b"
+    assert write_pattern_name(["u=", ""], ["{|}\\\n"]) == r"u\={\{\|\}\\\n}"
+
+
+# Naming
+
+
+CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "outside"),
+    [(WapitiPatterns, EVERYTHING, wapiti_outside), (CRFPPTemplates, CRFPP, crfpp_outside)],
+)
+def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Outside):
+    rows = names_of(make(text=text, columns=COLUMNS), docs_of(SENTENCES), "docs")
+    assert [[without_braces(name) for name in row] for row in rows] == [
+        [expand(line, rows, t, outside) for line in lines_of(text)]
+        for rows in SENTENCES
+        for t in range(len(rows))
+    ]
+
+
+def test_names_of_columns_of_all_kinds():
+    doc = Doc(
+        Vocab(),
+        words=["Ab", "c", "d"],
+        spaces=[True, False, False],
+        ents=["B-X", "I-X", ""],
+    )
+    if not Token.has_extension("pattern_named"):
+        Token.set_extension("pattern_named", default=None)
+    doc[0]._.pattern_named, doc[1]._.pattern_named = "Word", -12
+    doc.spans["found"] = [Span(doc, 1, 3, label="Y")]
+    columns = ["_.pattern_named", "span(found)", "glued", "ent_iob", "is_title", "length"]
+    text = 'u:%X[0,0]\nu:%m[0,1,"^."]\nu:%x[0,2]\nu:%x[0,3]\nu:%t[0,3,"3"]\nu:%x[-1,4]%x[0,5]'
+    rows = names_of(WapitiPatterns(text=text, columns=columns), [doc])
+    assert rows == [
+        ["u:{word}", "", "u:{0}", "u:{3}", "u:{true}", "u:{_x-1}{2}"],
+        ["u:{-12}", "u:{B}", "u:{1}", "u:{1}", "u:{false}", "u:{1}{1}"],
+        ["", "u:{I}", "u:{0}", "", "", "u:{0}{1}"],
+    ]
+
+
+def test_empty_texts_and_pairs_of_patterns():
+    features = WapitiPatterns(text='u:%m[0,0,"x*"]%x[0,0]')
+    assert names_of(features, [Doc(Vocab(), words=["a"])]) == [["u:{}{a}"]]
+    assert templates_by_kind(WapitiPatterns(text="u:%x[0,0]\n*:%x[0,0]\nb")) == {
+        "u": {'["u:", ""]', '["*:", ""]'},
+        "b": {'["*:", ""]', '["b"]'},
+    }
+
+
+# The component
+
+
+def trained(text: str, name: str = "WapitiPatterns") -> Language:
+    config = {"@crf_features": f"spacy_sparsecrf.{name}.v1", "text": text}
+    nlp = blank_with(features=config, l1=0.0)
+    train(nlp, examples_of(nlp, [(["a", "b", "a=", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
+    return nlp
+
+
+@pytest.mark.parametrize("name", ["WapitiPatterns", "CRFPPTemplates"])
+def test_a_component_has_names_of_patterns(name: str):
+    nlp = trained("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\n", name)
+    pipe = nlp.get_pipe("sparse_crf")
+    lines = [*pipe.dump()]
+    names = {line.split("\t")[1] for line in lines}
+    assert {"u0:{a}", "u0:{a\\=}", "u1:{b}/{a\\=}", "b"} <= names
+    assert not [name for name in names if name.startswith("0x")]
+    before = pipe.to_bytes()
+    pipe.patch(lines, replace=True)
+    assert pipe.to_bytes() == before
+    loaded = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert loaded.get_pipe("sparse_crf").explain() == pipe.explain()
+
+
+def test_a_component_with_patterns_is_explained():
+    nlp = trained("u:%x[0,0]\nb\nb:again\n")
+    pipe = nlp.get_pipe("sparse_crf")
+    transitions = {(t.previous, t.label): t.weight for t in pipe.explain().transitions}
+    assert ("X", "Y") in transitions and transitions["X", "Y"] > 0
+    assert len(transitions) == len(pipe.explain().transitions)
+    weights = [line.split("\t") for line in pipe.dump()]
+    pairs = [float(w) for kind, _, x, y, w in weights if (kind, x, y) == ("b", "X", "Y")]
+    assert len(pairs) == 2
+    assert transitions["X", "Y"] == pytest.approx(sum(pairs))
+    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
+    found = pipe.explain_doc(nlp.make_doc("a b")).tokens
+    assert "u:{b}" in {c.test for c in found[1].contributions}
+
+
+def test_a_component_with_patterns_is_patched():
+    pipe = trained("u:%x[0,0]\nb\n").get_pipe("sparse_crf")
+    assert pipe.patch(["u\tu:{new}\t#\tZ\t50", "b\tb\tZ\tX\t1.5"]) == 2
+    assert pipe.explain().labels[2].supporting[0].test == "u:{new}"
+    for line, error in (
+        ("u\tv:{new}\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
+        ("u\tu:{new}{\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
+        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*type u of the component is 'u:\{\}/\{\}'"),
+        ("u\tlower[0]=a\t#\tZ\t50", r"SC605"),
+        ("b\tu:{new}\tX\tZ\t50", r"SC605"),
+    ):
+        with pytest.raises(SparseCRFError, match=error):
+            pipe.patch([line])
+
+
+def test_commands_know_patterns(tmp_path: Path):
+    trained("u:%x[0,0]\n*:%x[-1,0]\nb\n").to_disk(tmp_path / "a")
+    run("dump", tmp_path / "a", "--output", tmp_path / "weights.tsv")
+    assert "\tu:{b}\t" in (tmp_path / "weights.tsv").read_text(encoding="utf8")
+    run("patch", tmp_path / "a", tmp_path / "weights.tsv", tmp_path / "b", "--replace")
+    for name in ("cfg", "model", "names"):
+        path = Path("sparse_crf") / name
+        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
+    shown = run("explain", tmp_path / "b", "--text", "a b").stdout
+    assert "u:{b}" in shown and "X -> Y" in shown

@@ -1,0 +1,149 @@
+"""Pattern files that are refused, and what the message says."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features import expressions
+from spacy_sparsecrf.interop.patterns import macros
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
+
+from ..golden import read_golden
+from ..toy import ENGLISH
+
+DOC = Doc(ENGLISH, words=["a", "b"])
+SOURCE = r"\[components.NAME.features\] text"
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "expected", "found"),
+    [
+        *read_golden(__file__, "malformed_patterns.jsonl"),
+        (f"u:%x[{'9' * 5000},0]", 6, "an offset, a whole number", f"'{'9' * 5000}'"),
+    ],
+)
+def test_malformed(line: str, position: int, expected: str, found: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        WapitiPatterns(text=f"# first\nb\n{line}")([DOC])
+    shown = line.partition("#")[0]
+    assert str(caught.value) == (
+        f"[SC151] [components.NAME.features] text, line 3: {shown!r} is malformed at character "
+        f"{position}: expected {expected}; found {found}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("u:%x[0,0]", "one of U, B"),
+        ("*:%x[0,0]", "one of U, B"),
+        ("U:%X[0,0]", "a command behind %, one of x"),
+        ("U:%x[@1,0]", "an offset"),
+        ("U:%x[9,0]", "an offset, a whole number from -8 to 8"),
+    ],
+)
+def test_crfpp_knows_less(line: str, expected: str) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC151\].*line 1: ") as caught:
+        CRFPPTemplates(text=line)([DOC])
+    assert f"expected {expected}; found" in str(caught.value)
+
+
+@pytest.mark.parametrize("expression", ["*", "^*", "a**", "a?*", "?a"])
+def test_malformed_expressions(expression: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        WapitiPatterns(text=f'u:%t[0,0,"{expression}"]')([DOC])
+    message = str(caught.value)
+    assert message.startswith("[SC154] [components.NAME.features] text, line 1: ")
+    assert f"expression, {expression!r}, behind character 9: nothing stands before" in message
+
+
+@settings(deadline=None)  # the first call may compile
+@given(st.text(alphabet='uUbB*%xXtTmM[@-1,0"\\^$]# \n\u00e9', max_size=25))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for program in (WapitiPatterns, CRFPPTemplates):
+        if text:
+            try:
+                program(text=text, columns=["orth", "lower"])([DOC])
+            except SparseCRFError as error:
+                assert str(error)[:7] in ("[SC151]", "[SC152]", "[SC153]", "[SC154]")
+
+
+NO_LIST = r"\[SC157\] .*is not a list of attributes"
+NO_ATTRIBUTE = r"\[SC158\] .*columns: column 1, .*"
+NO_COLUMN = r", line 2: 'u:%x\[0,2\]' reads column 2, but .* names 2, .* 0 to 1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"text": "u:%x[0,1]\nu:%x[0,2]", "columns": ["orth", "tag"]},
+            r"\[SC152\] " + SOURCE + NO_COLUMN,
+        ),
+        ({}, r"\[SC155\] .*either path"),
+        ({"path": "file", "text": "u:%x[0,0]"}, r"\[SC155\] .*either path"),
+        ({"path": "file", "columns": "orth"}, NO_LIST),
+        ({"path": "file", "columns": []}, NO_LIST),
+        *(
+            ({"path": "file", "columns": ["orth", column]}, NO_ATTRIBUTE + reason)
+            for column, reason in (
+                ("word", "expected an attribute, one of orth"),
+                ("prefix", r"expected '\(' and a length"),
+                ("orth[0]|lower", "it has an offset"),
+                ("orth[0]", r"expected '\|' or the end"),
+                ("", "expected an attribute"),
+                (3, "expected an attribute"),
+            )
+        ),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SparseCRFError, match=message):
+        WapitiPatterns(**settings)([DOC])
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n  \n"])
+def test_no_patterns(text: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text(text, encoding="utf8")
+    with pytest.raises(SparseCRFError, match=r"\[SC153\] .*empty has no patterns.* of Wapiti"):
+        WapitiPatterns(tmp_path / "empty")([DOC])
+
+
+def test_package_regex_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    assert WapitiPatterns(text="u:%X[0,0]")([DOC]).n_tokens == 2
+    with pytest.raises(SparseCRFError, match=r"\[SC156\] " + SOURCE + r" has regular .*\[regex\]"):
+        WapitiPatterns(text=r'u:%t[0,0,"\u"]')([DOC])
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
+            WapitiPatterns(path)([DOC])
+    (tmp_path / "latin").write_bytes("b\nu:Größe=%x[0,0]\n".encode("latin1"))
+    with pytest.raises(SparseCRFError, match=r"\[SC160\] .*latin, line 2: byte 0xf6 is not UTF-8"):
+        WapitiPatterns(tmp_path / "latin")([DOC])
+    for saved, message in (("x", r"\[SC151\] `cfg` of .*, line 1: 'x'"), ("", r"\[SC153\] `cfg`")):
+        with pytest.raises(SparseCRFError, match=message):
+            WapitiPatterns("absent").restore({"patterns": saved})
+
+
+def test_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "marked").write_text("u:%x[0,0]\r\n", encoding="utf-8-sig")
+    plain = WapitiPatterns(text="u:%x[0,0]")([DOC]).hashes
+    assert (WapitiPatterns(tmp_path / "marked")([DOC]).hashes == plain).all()
+
+
+def test_expression_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (expressions, macros):
+        monkeypatch.setattr(module, "SECONDS", 0.05)
+    features = WapitiPatterns(text='u:%t[0,0,"' + r"\a*" * 12 + r'\d"]')
+    doc = Doc(DOC.vocab, words=["a" * 2000])
+    with pytest.raises(SparseCRFError, match=r"\[SC161\] .*took more than 0.05 s .*'aaaa"):
+        features([doc])

@@ -1,0 +1,325 @@
+"""Pattern files of Wapiti and CRF++ against the reference, and their trip with a component."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span, Token
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.interop.patterns.featurizer import (
+    CRFPPTemplates,
+    PatternFeaturizer,
+    WapitiPatterns,
+)
+from spacy_sparsecrf.interop.patterns.macros import translate
+from spacy_sparsecrf.registry import crf_features
+from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from ..decoding.test_word_sums import random_model
+from ..reference import Problem
+from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
+from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
+
+VOCAB = ENGLISH
+COLUMNS = ["orth", "tag"]
+SENTENCES = [
+    [["Ms.", "NNP"], ["Straße", "NNP"], ["sold", "VBD"], ["12", "CD"], ["e-mails", "NNS"]],
+    [["_x-1", "NN"], ["ÉTÉ", "NN"], ["été", "nn"]],
+    [["a", "DT"]],
+]
+EVERYTHING = Path(__file__).with_name("everything.wapiti").read_text(encoding="utf8")
+
+
+def docs_of(sentences: Sequence[Table]) -> list[Doc]:
+    return [
+        Doc(VOCAB, words=[row[0] for row in rows], tags=[row[1] for row in rows])
+        for rows in sentences
+    ]
+
+
+def assert_same_features(features: PatternFeaturizer, texts: list[list[str]], docs: list[Doc]):
+    """Features of tokens are the same where their texts are, and only there."""
+    observations = features(docs, "docs")
+    assert observations.hashes.shape == (len(texts), len(texts[0]))
+    pairs = {*zip(observations.hashes.ravel().tolist(), chain.from_iterable(texts), strict=True)}
+    assert len({hashed for hashed, _ in pairs}) == len({text for _, text in pairs}) == len(pairs)
+    assert 0 not in {hashed for hashed, _ in pairs}
+    kinds = [text[0].lower() for text in texts[0]]
+    of = {"unigram": observations.unigram_columns, "bigram": observations.bigram_columns}
+    assert of["unigram"].tolist() == [i for i, kind in enumerate(kinds) if kind in "u*"]
+    assert of["bigram"].tolist() == [i for i, kind in enumerate(kinds) if kind in "b*"]
+
+
+def check_wapiti(text: str, sentences: Sequence[Table]) -> None:
+    lines = lines_of(text)
+    tokens = [(rows, t) for rows in sentences for t in range(len(rows))]
+    texts = [[expand(line, rows, t) for line in lines] for rows, t in tokens]
+    assert_same_features(WapitiPatterns(text=text, columns=COLUMNS), texts, docs_of(sentences))
+
+
+def test_every_feature_of_the_language() -> None:
+    check_wapiti(EVERYTHING, SENTENCES)
+
+
+words = st.sampled_from(
+    ["a", "A", "b", "12", "1", "Ab-1", "é", "É", "ß", "$", "_x-1", "_x+2", "_x-#", "true", "-", "٣"]
+)
+rows = st.tuples(words, st.sampled_from(["NN", "nn", "CD", "$", "true"]))
+tables = st.lists(rows, min_size=1, max_size=7)
+pieces = st.tuples(
+    st.sampled_from([".", "a", "-", r"\a", r"\A", r"\d", r"\D", r"\l", r"\L", r"\p", r"\P"])
+    | st.sampled_from(
+        [r"\u", r"\U", r"\w", r"\W", r"\s", r"\S", r"\.", r"\$", r"\\", "^", "$", "["]
+    ),
+    st.sampled_from(["", "?", "*"]),
+).map("".join)
+expressions = st.tuples(
+    st.sampled_from(["", "^"]),
+    st.lists(pieces, max_size=4).map("".join).filter(lambda text: not text.startswith("^")),
+    st.sampled_from(["", "$"]),
+).map("".join)
+
+
+@st.composite
+def macros(draw: st.DrawFn) -> str:
+    command = draw(st.sampled_from("xXtTmM"))
+    place = f"{draw(st.sampled_from(['', '@']))}{draw(st.integers(-9, 9))}"
+    argument = f',"{draw(expressions)}"' if command in "tTmM" else ""
+    return f"%{command}[{place},{draw(st.integers(0, 1))}{argument}]"
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> str:
+    # Separators that are in no text: joined texts then tell what they were joined from.
+    kind = draw(st.sampled_from("uUbB*"))
+    parts = draw(st.lists(macros(), max_size=3))
+    name = draw(st.sampled_from(["", "1:", "2:", "é:"])) if parts else "bias"
+    return kind + name + "/".join(parts)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(patterns(), min_size=1, max_size=5), st.lists(tables, min_size=1, max_size=3))
+def test_equals_the_reference(lines: list[str], sentences: list[Table]) -> None:
+    check_wapiti("\n".join(lines), sentences)
+
+
+@settings(deadline=None, max_examples=300)
+@given(expressions, st.text("aAbé1٣-.$\\ ^[", max_size=6))
+def test_expressions_equal_the_reference(expression: str, text: str) -> None:
+    import regex
+
+    found = regex.search(translate(expression), text, regex.DOTALL)
+    assert (None if found is None else found.group()) == search(expression, text)
+
+
+def test_crfpp() -> None:
+    lines = [
+        "U00:%x[-8,0]/%x[8,1]",
+        "U01:%x[0,0]",
+        "U%x[-1,1]",
+        "U%x[1,1]",
+        "U#%x[0,1]",
+        "B",
+        "B1:%x[0,1]",
+    ]
+    text = "\r\n".join(["# a comment", "", *lines, ""])
+    texts = [
+        [expand(line, rows, t, crfpp_outside) for line in lines]
+        for rows in SENTENCES
+        for t in range(len(rows))
+    ]
+    assert_same_features(CRFPPTemplates(text=text, columns=COLUMNS), texts, docs_of(SENTENCES))
+
+
+def test_they_are_registered_and_their_settings_are_read_without_numba() -> None:
+    code = (
+        "import sys, spacy_sparsecrf.interop.patterns.featurizer as f; "
+        "f.WapitiPatterns('absent', columns=['orth', 'tag']); f.CRFPPTemplates(text='B'); "
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert crf_features.get("spacy_sparsecrf.WapitiPatterns.v1") is WapitiPatterns
+    assert crf_features.get("spacy_sparsecrf.CRFPPTemplates.v1") is CRFPPTemplates
+
+
+def test_columns_are_attributes() -> None:
+    doc = Doc(VOCAB, words=["Two", "e-mails", "x"], spaces=[True, False, False])
+    columns = ["suffix(2)", "is_title", "length", "glued", "lower"]
+    text = 'u:0%x[0,0]\nu:1%x[0,1]\nu:2%m[0,2,".$"]\nu:3%x[0,3]\nu:4%x[@1,4]'
+    hashes = WapitiPatterns(text=text, columns=columns)([doc]).hashes
+    assert (hashes == 0).tolist() == [[False] * 5, [False] * 5, [True] + [False] * 4]
+    # true false false, 3 7 1, false true false.
+    assert len({*hashes[:, 1].tolist()}) == 2 and hashes[1, 1] == hashes[2, 1] != hashes[0, 1]
+    assert len({*hashes[:, 2].tolist()}) == 3
+    assert hashes[0, 3] == hashes[2, 3] != hashes[1, 3]
+    assert len({*hashes[:, 4].tolist()}) == 1
+
+
+def test_columns_that_are_read_in_python() -> None:
+    doc = Doc(VOCAB, words=["a", "b", "c"])
+    if not Token.has_extension("pattern_column"):
+        Token.set_extension("pattern_column", default=None)
+    doc[0]._.pattern_column, doc[1]._.pattern_column = "Ab", 12
+    doc.spans["found"] = [doc[1:3]]
+    doc.spans["found"] = [Span(doc, 1, 3, label="X")]
+    columns = ["_.pattern_column", "span(found)"]
+    text = 'u:%X[0,0]\nu:%t[0,0,"^\\d*$"]\nu:%x[0,1]\nu:%m[0,1,"^."]\nu:%M[-1,0,"."]'
+    features = WapitiPatterns(text=text, columns=columns)
+    for _ in range(2):
+        hashes = features([doc]).hashes
+        assert (hashes != 0).tolist() == [
+            [True, True, False, False, True],
+            [True, True, True, True, True],
+            [False, False, True, True, True],
+        ]
+        assert hashes[0, 1] != hashes[1, 1]
+        words = Doc(VOCAB, words=["ab", "12", "B-X", "I-X", "B", "I", "_", "a", "1"])
+        alone = WapitiPatterns(text="u:%x[0,0]")([words]).hashes[:, 0].tolist()
+        found = [hashes[0, 0], hashes[1, 0], hashes[1, 2], hashes[2, 2], hashes[1, 3], hashes[2, 3]]
+        assert [*found, *hashes[:, 4]] == alone
+
+
+def test_annotations_that_are_missing_have_no_features() -> None:
+    doc = Doc(VOCAB, words=["a", "b"])
+    features = WapitiPatterns(text='u:%x[0,1]\nu:%t[0,1,"a"]\nu:%x[-1,1]', columns=COLUMNS)
+    assert (features([doc]).hashes != 0).tolist() == [[False, False, True], [False, False, False]]
+
+
+def test_texts_of_several_vocabs() -> None:
+    vocabs = [VOCAB, vocab_of("fr")]
+    docs = [Doc(vocab, words=["Xyz"], tags=["Tagged"]) for vocab in vocabs]
+    docs[1:1] = [Doc(vocabs[0]), Doc(vocabs[1])]
+    features = WapitiPatterns(text='u:%M[0,1,"^..."]/%X[0,0]', columns=COLUMNS)
+    hashes = features(docs).hashes
+    assert len(hashes) == 2 and hashes[0] == hashes[1]
+
+
+def test_decoding_with_kept_sums_of_words() -> None:
+    docs = docs_of(SENTENCES * 2)
+    features = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)
+    observations = features(docs)
+    decoder = Decoder(random_model(observations, 4, 1))
+    (part,) = features.readings(docs)
+    assert decoder.viterbi(part).tolist() == decoder.viterbi(observations).tolist()
+    np.testing.assert_allclose(decoder.marginals(part), decoder.marginals(observations), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [OWLQN, BCD])
+def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]) -> None:
+    rng = np.random.default_rng(0)
+    words = [["ab"[i] for i in rng.integers(0, 2, 4)] for _ in range(8)]
+    text = "u%x[0,0]\nu%x[-1,0]\nu%x[1,0]\nb%x[0,0]\nb%x[-1,0]\nb"
+    observations = WapitiPatterns(text=text)([Doc(VOCAB, words=row) for row in words])
+    builder = CorpusBuilder()
+    builder.add(observations, rng.integers(0, 3, 32).astype(np.int32))
+    corpus = builder.build()
+    rows = np.split(corpus.uni_indices, corpus.uni_indptr[1:-1])
+    assert max(np.bincount(row).max() for row in rows) == 3
+    training = Training(corpus, ["A", "B", "C"], solver(tolerance=1e-7, window=0.0), l1=0.3, l2=0.1)
+    assert any(training.step().converged for _ in range(300))
+    theta = np.zeros(corpus.n_potential(3))
+    coordinates, values = training.weights
+    theta[coordinates] = values
+    # Enumeration of all label sequences finds a minimum there.
+    _, gradient = Problem(corpus, 3, theta).loss()
+    gradient += 0.1 * theta + 0.3 * np.sign(theta)
+    active = theta != 0
+    assert active.sum() > 10
+    assert np.abs(gradient[active]).max() < 1e-4
+    assert np.abs(gradient[~active]).max() < 0.3 + 1e-4
+
+
+# Where the text travels ----------------------------------------------------------------------
+
+
+def write(path: Path, text: str = EVERYTHING) -> str:
+    path.write_text(text, encoding="utf8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
+    ids=["deepcopy", "copy", "pickle"],
+)
+@pytest.mark.parametrize("used", [True, False])
+def test_copies(copied, used: bool, tmp_path: Path) -> None:
+    features = WapitiPatterns(write(tmp_path / "patterns"), columns=COLUMNS)
+    docs = docs_of(SENTENCES)
+    expected = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)(docs).hashes
+    if used:
+        features(docs)
+        (tmp_path / "patterns").unlink()
+    np.testing.assert_array_equal(copied(features)(docs).hashes, expected)
+
+
+def tagger(path: str) -> spacy.Language:
+    config = {"@crf_features": "spacy_sparsecrf.WapitiPatterns.v1", "path": path}
+    return blank_with(features=config)
+
+
+def trained(nlp: spacy.Language) -> spacy.Language:
+    train(nlp, examples_of(nlp, [(["a", "b", "a", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
+    return nlp
+
+
+PATTERNS = "u:%x[0,0]\nu:%x[-1,0]\nb\n"
+
+
+@pytest.mark.parametrize("instead", [None, "u:%q[broken"])
+@pytest.mark.parametrize("by", ["disk", "bytes"])
+def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "patterns"
+    nlp = trained(tagger(write(path, PATTERNS)))
+    tags = [token.tag_ for token in nlp("a b c a")]
+    assert tags[:2] == ["X", "Y"]
+    nlp.to_disk(tmp_path / "saved")
+    data = nlp.to_bytes()
+    if instead is None:
+        path.unlink()
+    else:
+        write(path, instead)
+    loaded = spacy.load(tmp_path / "saved") if by == "disk" else tagger(str(path)).from_bytes(data)
+    assert [token.tag_ for token in loaded("a b c a")] == tags
+    # And again from what was loaded.
+    loaded.to_disk(tmp_path / "again")
+    assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags
+
+
+def test_untrained_pipelines_are_saved_without_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "patterns"
+    nlp = tagger(str(path))
+    nlp.to_disk(tmp_path / "saved")
+    loaded = spacy.load(tmp_path / "saved")
+    write(path, PATTERNS)
+    assert trained(loaded)("a b")[1].tag_ == "Y"
+
+
+def test_initialize_reads_the_file_again(tmp_path: Path) -> None:
+    path = tmp_path / "patterns"
+    features = WapitiPatterns(write(path, "u:%x[0,0]"))
+    doc = Doc(VOCAB, words=["a", "b"])
+    first = features([doc]).hashes
+    write(path, "u:%x[0,0]\nu:%x[1,0]")
+    assert features([doc]).hashes.shape == (2, 1)
+    features.initialize()
+    assert features([doc]).hashes.shape == (2, 2)
+    write(path, "xbroken")
+    with pytest.raises(SparseCRFError, match=r"\[SC151\]"):
+        features.initialize()
+    np.testing.assert_array_equal(features([doc]).hashes[:, :1], first)

@@ -1,0 +1,133 @@
+"""The loss equals enumeration for every kind of problem, in every layout of pair potentials.
+
+One matrix: plain problems, missing and ambiguous labels with valid transitions, and real values;
+layouts of pair potentials with and without interleaved batches. For each, the loss, its gradient on
+all weights and on some, screening, Hessian products, and sums over examples.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
+from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits
+from spacy_sparsecrf.penalty import ElasticNet
+
+from ..features.reference_values import random_value_problem
+from ..reference import Problem, random_problem
+from ..training.learning_cases import loss_of, partial_problem
+from .layouts import LAYOUTS
+from .test_hessian import enumerated_hessian
+
+PLAIN, PARTIAL, VALUES = random_problem, partial_problem, random_value_problem
+VALID = {"constrained": True}
+PROBLEMS: dict[str, tuple[Callable[..., object], int, dict[str, object]]] = {
+    "2 labels": (PLAIN, 2, {}),
+    "no start label": (PLAIN, 3, {"start_label": False, "n_bigram": 3}),
+    "weighted": (PLAIN, 4, {"n_bigram": 3, "weighted": True}),
+    "missing labels": (PLAIN, 3, {"missing": 0.4, "weighted": True}),
+    "1 label": (PLAIN, 1, {}),
+    "no bigram features": (PLAIN, 3, {"n_bigram": 0}),
+    "no unigram features": (PLAIN, 3, {"n_unigram": 0}),
+    "large weights": (PLAIN, 5, {"missing": 0.5, "start_label": False, "scale": 5.0}),
+    "partial": (PARTIAL, 3, {}),
+    "valid": (PARTIAL, 3, VALID),
+    "valid, weighted": (PARTIAL, 3, VALID | {"start_label": False, "weighted": True}),
+    "valid, complete": (PARTIAL, 3, VALID | {"missing": 0.0, "ambiguous": 0.0, "n_bigram": 0}),
+    "ambiguous": (PARTIAL, 3, {"ambiguous": 0.8, "missing": 0.0, "start_label": False}),
+    "ambiguous, valid": (PARTIAL, 3, VALID | {"ambiguous": 0.5, "missing": 0.4, "n_unigram": 0}),
+    "real values": (VALUES, 3, {"start_label": False, "n_real": 9}),
+    "real values, weighted": (VALUES, 4, {"n_bigram": 3, "weighted": True, "n_real": 17}),
+    "real values, missing": (VALUES, 3, {"missing": 0.4}),
+    "real values alone": (VALUES, 3, {"n_bigram": 0, "n_unigram": 0}),
+    "8 real values": (VALUES, 6, {"n_real": 8}),
+}
+WAYS = {"rule": LIMITS} | {
+    f"{name}, {together} together": limits._replace(together=together)
+    for name, limits in LAYOUTS.items()
+    for together in (1, 3, 99)
+}
+every_problem = pytest.mark.parametrize("name", PROBLEMS)
+every_way = pytest.mark.parametrize("limits", WAYS.values(), ids=list(WAYS))
+
+
+@cache
+def made(name: str, share: float = 1.0) -> tuple[Problem, np.ndarray, float, np.ndarray]:
+    """A problem with some of its weights, all others 0; these; and the loss by enumeration."""
+    make, n_labels, options = PROBLEMS[name]
+    lengths = [4, 0, 1, 3, 2] if n_labels < 5 else [3, 3, 2]
+    found = make(list(PROBLEMS).index(name) + 1, n_labels, lengths, **options)
+    problem = found[0] if isinstance(found, tuple) else found
+    if name == "weighted":
+        problem.corpus.weights[0] = 0.0
+    n = len(problem.theta)
+    chosen = np.flatnonzero(np.random.default_rng(0).random(n) < share)
+    problem.theta[np.setdiff1d(np.arange(n), chosen)] = 0.0
+    return problem, chosen, *problem.loss()
+
+
+@every_way
+@every_problem
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_value_gradient_and_violators(name: str, limits: Limits, share: float):
+    problem, chosen, expected, gradient = made(name, share)
+    loss = loss_of(problem, limits=limits)
+    working, theta = loss.restrict(chosen), problem.theta[chosen]
+    value, found = working.value_and_grad(theta)
+    assert value == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
+    for threshold in (0.0, 0.3):
+        violators, gradients = loss.screen(working, theta, threshold, limit=10_000)
+        # Rounding decides whether a gradient of 0 is a violator.
+        wanted = np.flatnonzero(np.abs(gradient) > max(threshold, 1e-9))
+        kept = np.abs(gradients) > 1e-9
+        np.testing.assert_array_equal(violators[kept], wanted)
+        np.testing.assert_allclose(gradients[kept], gradient[wanted], atol=1e-10)
+    # The largest in magnitude are kept.
+    few = np.sort(np.abs(loss.screen(working, theta, 1e-9, limit=3)[1]))
+    sizes = np.sort(np.abs(gradient[np.abs(gradient) > 1e-9]))
+    np.testing.assert_allclose(few, sizes[-3:], atol=1e-10)
+
+
+@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
+@every_problem
+@pytest.mark.parametrize("stored", [-1, 0])
+def test_hessian_products(name: str, limits: Limits, stored: int):
+    problem, chosen, _, _ = made(name, 0.6)
+    expected = hessian_of(name)[np.ix_(chosen, chosen)]
+    product = HessianProduct(loss_of(problem, limits=limits).restrict(chosen), stored)
+    product.prepare(problem.theta[chosen])
+    found = np.array([product.product(row) for row in np.eye(len(chosen))])
+    found = found.reshape(expected.shape)
+    np.testing.assert_allclose(found, expected, atol=1e-11 * max(1.0, np.abs(expected).max()))
+
+
+@cache
+def hessian_of(name: str) -> np.ndarray:
+    return enumerated_hessian(made(name, 0.6)[0])
+
+
+@pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
+def test_examples_add_up(name: str, limits: Limits):
+    problem, chosen, expected, gradient = made(name, 0.6)
+    working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
+    examples, theta = ChainExamples(working), problem.theta[chosen]
+    direction = np.random.default_rng(3).normal(size=len(chosen))
+    sums, product = np.zeros(len(chosen)), np.zeros(len(chosen))
+    value = examples.add(examples.sequences, theta, sums)
+    assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(sums, gradient[chosen], atol=1e-9)
+    sums[:] = 0.0
+    value = examples.add_product(examples.sequences, theta, direction, sums, product)
+    assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(sums, gradient[chosen], atol=1e-9)
+    whole = hessian_of(name)[np.ix_(chosen, chosen)]
+    np.testing.assert_allclose(product, whole @ direction, atol=1e-8)
+    descent = SequenceDescent(working, ElasticNet(0.0, 0.0), missing=True)
+    descent.resume(theta, np.zeros_like(theta), 0.0)
+    measured = descent.run(descent.sequences, 0.0, 1.0)
+    assert measured == pytest.approx(expected, rel=1e-9, abs=1e-9)

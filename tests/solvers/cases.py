@@ -1,0 +1,31 @@
+"""Losses that solvers are tested on."""
+
+from typing import Any
+
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.parallel import Workers
+
+from ..reference import Problem
+
+LENGTHS = [4, 3, 1, 3, 4, 2]
+METHODS = ["sag", "saga"]
+SAMPLINGS = ["uniform", "nus", "nus*"]
+
+
+def everything(
+    corpus: EncodedCorpus,
+    n_labels: int,
+    precision: str = "float64",
+    stochastic: bool = True,
+    **options: Any,
+) -> WorkingLoss:
+    """The loss of a corpus on all of its weights; by default for a stochastic solver."""
+    loss = ChainLoss(corpus, n_labels, Workers(1), precision, **options)
+    return loss.restrict(loss.all_coordinates(), stochastic=stochastic)
+
+
+def working_loss(problem: Problem, **options: Any) -> WorkingLoss:
+    """The loss of a problem on all of its weights; see `everything`."""
+    return everything(problem.corpus, problem.n_labels, **options)

@@ -1,0 +1,179 @@
+"""Files that are written whole or not at all: faults at any call, power cuts at any point."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spacy_sparsecrf.atomic_write import append_file, make_folder, replace_folder, write_files
+from spacy_sparsecrf.errors import SparseCRFError
+
+OLD = {"a": b"old a", "b": b"old b"}
+NEW = {"a": b"new a", "b": None, "c": lambda path: path.write_bytes(b"new c")}
+AFTER = {"a": b"new a", "c": b"new c"}
+Calls = list[tuple[str, str, str]]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def watch(patch: pytest.MonkeyPatch, fails_at: int = 0) -> Calls:
+    """Note calls, and let one fail."""
+    calls: Calls = []
+
+    def watched(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def inner(*args: object, **kwargs: object) -> object:
+            first, *others = args
+            if name == "fsync":
+                first = os.readlink(f"/proc/self/fd/{first}")
+            calls.append((name, str(first), str(others[0]) if others else ""))
+            if len(calls) == fails_at:
+                raise OSError(errno.ENOSPC, "made up")
+            return call(*args, **kwargs)
+
+        return inner
+
+    for owner, name in ((os, "fsync"), (os, "replace"), (os, "link")):
+        patch.setattr(owner, name, watched(name, getattr(owner, name)))
+    for name in ("write_bytes", "unlink"):
+        patch.setattr(Path, name, watched(name, getattr(Path, name)))
+    return calls
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, data in OLD.items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def test_files_are_replaced_made_and_removed(folder: Path) -> None:
+    write_files(folder, NEW, "a setting")
+    assert contents(folder) == AFTER
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_a_fault_at_any_call_leaves_all_or_nothing(folder: Path) -> None:
+    for fails_at in range(1, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            calls = watch(patch, fails_at)
+            try:
+                write_files(folder, NEW, "a setting")
+            except SparseCRFError as error:
+                assert str(error).startswith("[SC319]")
+                assert str(folder) in str(error) and "a setting" in str(error)
+                # Links that are not removed are of no harm, and cannot be helped.
+                left = {name for name in contents(folder) if name.endswith(".old")}
+                assert calls[-1][0] != "unlink" or len(left) <= 1
+                assert {k: v for k, v in contents(folder).items() if k not in left} == OLD
+                continue
+            if len(calls) < fails_at:
+                return
+            assert {k: v for k, v in contents(folder).items() if k[-4:] != ".old"} == AFTER
+        for name, data in OLD.items():
+            (folder / name).write_bytes(data)
+        (folder / "c").unlink()
+    raise AssertionError("no end")
+
+
+@pytest.mark.parametrize("behind", [b"", b"of a step that does not count"])
+def test_what_is_added_leaves_what_is_before_it(tmp_path: Path, behind: bytes) -> None:
+    path = tmp_path / "deep" / "rows"
+    append_file(path, 0, b"one", "a setting")
+    path.write_bytes(b"one" + behind)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(SparseCRFError, match="SC319.*a setting"),
+    ):
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "made up")))
+        append_file(path, 3, b"two", "a setting")
+    assert path.read_bytes().startswith(b"one")
+    append_file(path, 3, b"two", "a setting")
+    assert path.read_bytes() == b"onetwo"
+    append_file(path, 0, b"anew", "a setting")
+    assert path.read_bytes() == b"anew"
+    path.unlink()
+    with pytest.raises(SparseCRFError, match="SC319.*No such file.*a setting"):
+        append_file(path, 3, b"two", "a setting")
+
+
+def test_errors_of_writers_leave_no_folder(tmp_path: Path) -> None:
+    def fail(path: Path) -> None:
+        path.write_bytes(b"some")
+        raise ValueError("made up")
+
+    with pytest.raises(ValueError, match="made up"):
+        write_files(tmp_path / "x" / "y", {"a": b"1", "b": fail}, "a setting")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(SparseCRFError, match="SC319"):
+        (tmp_path / "file").write_bytes(b"")
+        write_files(tmp_path / "file", {"a": b"1"}, "a setting")
+
+
+def test_without_links_copies_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise OSError(errno.EPERM, "no links")
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_files(folder, NEW, "a setting")
+    assert contents(folder) == AFTER
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_after_a_power_cut_there_is_the_old_or_the_new_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not synced is lost; names may have been written early, as far as they have come."""
+    calls = watch(monkeypatch)
+    write_files(folder, {"a": b"new a", "c": b"new c"}, "a setting")
+    names: list[dict[str, str]] = [{"a": "old a"}]
+    synced, first = {"old a": b"old a"}, 0
+    for name, path, other in calls:
+        own, last = Path(path).name, dict(names[-1])
+        if name == "write_bytes":
+            last[own] = f"file {len(names)}"
+        elif name in ("link", "replace"):
+            if last.get(own) is None:
+                continue
+            last[Path(other).name] = last[own]
+            if name == "replace":
+                del last[own]
+        elif name == "unlink":
+            last.pop(own, None)
+        elif path == str(folder):
+            first = len(names) - 1
+        else:
+            synced[last[own]] = {"a.part": b"new a", "c.part": b"new c"}[own]
+        names.append(last)
+        for possible in names[first:]:
+            assert synced.get(possible["a"]) in (b"old a", b"new a")
+            assert "c" not in possible or synced.get(possible["c"]) == b"new c"
+    assert synced[names[-1]["a"]] == b"new a" and "a.part" not in names[-1]
+
+
+def test_folders_are_replaced_also_where_that_was_cut_off(tmp_path: Path) -> None:
+    for number in "12":
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "file").write_text(number)
+        replace_folder(tmp_path / "new", tmp_path / "place")
+        assert (tmp_path / "place" / "file").read_text() == number
+        assert os.listdir(tmp_path) == ["place"]
+    (tmp_path / "place").rename(tmp_path / "place.old")
+    with pytest.raises(OSError, match="new"):
+        replace_folder(tmp_path / "new", tmp_path / "place")
+    assert (tmp_path / "place" / "file").read_text() == "2"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders cannot be locked")
+def test_what_processes_left_that_ended_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "corpus-of-mine").mkdir()
+    one, let_go = make_folder(tmp_path, "corpus-")
+    two, _ = make_folder(tmp_path, "corpus-")
+    assert one.is_dir()
+    let_go()
+    three, _ = make_folder(tmp_path, "corpus-")
+    assert not one.exists() and two.is_dir() and three.is_dir()
+    assert (tmp_path / "corpus-of-mine").is_dir()

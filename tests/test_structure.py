@@ -1,0 +1,449 @@
+"""Rules of the package's structure, checked on its source: imports, sizes, names and privacy."""
+
+import ast
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline import add_ons
+
+PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
+
+# Packages, and modules at the top, with those that each may import; its own package always is.
+BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
+BASE |= {"atomic_write", "old_paths"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "kernels": set(),
+    "old_paths": set(),
+    "registry": {"errors"},
+    "schema": {"errors"},
+    "atomic_write": {"errors"},
+    "parallel": {"errors"},
+    "penalty": {"errors", "parallel"},
+    "progress": {"errors", "kernels"},
+    "corpus": BASE,
+    "loss": BASE | {"corpus"},
+    # Solvers see a loss and a penalty, and never what is behind them.
+    "solvers": BASE | {"loss"},
+    "pages": BASE,
+    "model": BASE | {"corpus", "pages"},
+    "training": BASE | {"corpus", "loss", "solvers", "model"},
+    "decoding": BASE | {"corpus", "model"},
+    "features": BASE | {"corpus", "model"},
+    "targets": BASE | {"corpus"},
+}
+BELOW = set(MAY_IMPORT)
+MAY_IMPORT["pipeline"] = BELOW
+MAY_IMPORT["testing"] = BELOW - {"model", "features", "pages"} | {"pipeline"}
+MAY_IMPORT["cli"] = BELOW | {"pipeline"}
+CORE = set(MAY_IMPORT)
+# Add-ons, which the core never imports.
+ADD_ONS = {"analysis", "distributed", "graphs", "interop"}
+for add_on in ADD_ONS:
+    MAY_IMPORT[add_on] = CORE
+MAY_IMPORT["sklearn"] = {"interop"}
+MAY_IMPORT["__main__"] = {"cli"} | ADD_ONS
+MAY_IMPORT["__init__"] = CORE | {"analysis"}  # when a name is asked for
+
+SEE_DOCS = {"pipeline", "targets", "features", "testing", "cli"} | ADD_ONS
+KERNELS_IMPORT = {"numba", "numpy"}
+
+NUMBA_PUBLIC = {"numba", "numba.extending"}
+
+# Lines of Python in each package, which may grow by 3 % before the test fails.
+LINES = {
+    "analysis": 2214,
+    "cli": 738,
+    "corpus": 1724,
+    "decoding": 1124,
+    "distributed": 1356,
+    "features": 3565,
+    "graphs": 1747,
+    "interop": 3269,
+    "kernels": 6939,
+    "loss": 3825,
+    "model": 889,
+    "others": 2888,
+    "pipeline": 4048,
+    "solvers": 4917,
+    "targets": 1248,
+    "training": 1857,
+}
+
+MOST_ARGUMENTS = 12
+MOST_LINES = 40
+MOST_TOP_MODULES = 10
+# What a name with an underscore is public under: methods of named tuples, spaCy's extensions.
+PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
+
+# Offenders that stay, and why.
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "imports": {
+        "kernels.compiled imports llvmlite": "numba's intrinsics are written in it",
+        "kernels.groups imports llvmlite": "so is how numba has a type",
+        "kernels.lowering imports llvmlite": "and the code of an operation",
+        "kernels.products imports llvmlite": "and what stays in registers",
+    },
+    "privacy": {
+        "kernels.caching: self._cache_file._load_index": "numba tells it in no other way",
+        "kernels.compiled: compiled._cache": "numba has no public place for a cache of one's own",
+        "kernels.linking: self._codegen._module_pass_manager": "numba makes passes there only",
+    },
+    "numba": {
+        "progress": "events are documented, in this module",
+        "kernels.caching": "to be moved to numba_support",
+        "kernels.compiled": "to be moved to numba_support",
+        "kernels.groups": "to be moved to numba_support",
+        "kernels.linking": "to be moved to numba_support",
+        "kernels.lowering": "to be moved to numba_support",
+        "kernels.products": "to be moved to numba_support",
+    },
+    "arguments": {
+        "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+    },
+}
+
+
+class Module(NamedTuple):
+    """A module of the package: its dotted name within it, and its source as a tree."""
+
+    name: str
+    is_package: bool
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.name.split(".")[0]
+
+
+@cache
+def modules() -> dict[str, Module]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        is_package = parts[-1] == "__init__" and len(parts) > 1
+        name = ".".join(parts[:-1] if is_package else parts)
+        found[name] = Module(name, is_package, ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def imported(module: Module) -> Iterator[str]:
+    """Modules of the package that a module imports, wherever in it: also for types only."""
+    known = modules()
+    package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = package[: len(package) - node.level + 1]
+        base += node.module.split(".") if node.module else []
+        for alias in node.names:
+            whole = ".".join([*base, alias.name])
+            yield whole if whole in known else ".".join(base) or "__init__"
+
+
+def libraries(module: Module) -> Iterator[str]:
+    """Other packages that a module imports, but for Python's own."""
+    for node in ast.walk(module.tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        for name in names:
+            top = name.split(".")[0]
+            if top not in sys.stdlib_module_names:
+                yield top
+
+
+def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions and methods, also those within others, by their names within the package."""
+
+    def within(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+        for child in ast.iter_child_nodes(node):
+            name = prefix
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{prefix}.{child.name}"
+                if not isinstance(child, ast.ClassDef):
+                    yield name, child
+            yield from within(child, name)
+
+    yield from within(module.tree, module.name)
+
+
+def n_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Arguments that a caller can give: not the object itself."""
+    given = function.args
+    names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    own = names[:1] in (["self"], ["cls"])
+    return len(names) - own + (given.vararg is not None) + (given.kwarg is not None)
+
+
+def n_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body, from the first statement after the docstring to the end of the last."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def private_reads(module: Module) -> Iterator[str]:
+    """Accesses to a private name of another object, as `x._y` is where x is not self or cls."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Attribute) or node.attr in PUBLIC:
+            continue
+        if not node.attr.startswith("_") or node.attr.endswith("__"):
+            continue
+        owner = ast.unparse(node.value)
+        if owner not in ("self", "cls", "super()"):
+            yield f"{module.name}: {owner}.{node.attr}"
+
+
+def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of two or more nodes that reach each other, and nodes that point to themselves."""
+    reach = {node: _reached(node, edges) for node in edges}
+    groups = {
+        tuple(sorted(other for other in reach[node] if node in reach.get(other, ())))
+        for node in edges
+        if node in reach[node]
+    }
+    return sorted(map(list, groups))
+
+
+def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        new = edges.get(todo.pop(), set()) - found
+        found |= new
+        todo.extend(new)
+    return found
+
+
+def hold(rule: str, offenders: set[str]) -> None:
+    """Check a rule except for known exceptions, each of which must still be needed."""
+    stay = set(EXCEPTIONS.get(rule, ()))
+    gone = sorted(stay - offenders)
+    assert not gone, f"need no exception from the rule on {rule}:\n" + "\n".join(gone)
+    new = sorted(offenders - stay)
+    assert not new, f"break the rule on {rule}:\n" + "\n".join(new)
+
+
+def test_packages_import_only_lower_packages():
+    offenders = set()
+    for module in modules().values():
+        allowed = MAY_IMPORT[module.package] | {module.package}
+        for name in imported(module):
+            if name.split(".")[0] not in allowed | {"__init__"}:
+                offenders.add(f"{module.name} imports {name}")
+        if module.package == "kernels":
+            others = set(libraries(module)) - KERNELS_IMPORT
+            offenders |= {f"{module.name} imports {name}" for name in others}
+        if module.package not in SEE_DOCS and "spacy" in libraries(module):
+            offenders.add(f"{module.name} imports spacy")
+    hold("imports", offenders)
+
+
+def test_solvers_see_neither_corpus_nor_model_nor_training():
+    assert not MAY_IMPORT["solvers"] & {"corpus", "model", "training", "features", "decoding"}
+
+
+def test_a_solver_folder_is_imported_only_by_itself():
+    """Its kernels and memory are its own: solvers are found in the registry by their names."""
+    folders = {path.parent.name for path in (PACKAGE / "solvers").glob("*/__init__.py")}
+    offenders = set()
+    for module in modules().values():
+        for name in imported(module):
+            package = name.split(".")[:2]
+            is_folder = package[0] == "solvers" and package[-1] in folders
+            if is_folder and module.name.split(".")[:2] != package:
+                offenders.add(f"{module.name} imports {name}")
+    hold("folders", offenders)
+
+
+def test_only_users_of_the_component_import_it():
+    """Its parts get values, and are independent of it."""
+    importers = {m.name for m in modules().values() if "pipeline.component" in imported(m)}
+    assert importers == {
+        "__init__",
+        "pipeline.factories",
+        "analysis.calibration",
+        "analysis.error_analysis",
+        "analysis.path",
+        "cli.common",
+        "cli.debug",
+        "interop.commands.import_model",
+        "interop.from_weights",
+    }
+
+
+@pytest.mark.parametrize(
+    ("add_on", "protocol"),
+    [
+        (add_ons.graphs, add_ons.GraphAddOn),
+        (add_ons.explanation, add_ons.ExplanationAddOn),
+        (add_ons.edit_weights, add_ons.WeightEditingAddOn),
+        (add_ons.partitioning, add_ons.PartitioningAddOn),
+    ],
+)
+def test_add_ons_have_the_functions_that_the_core_calls(add_on, protocol):
+    module = add_on()
+    for name, method in vars(protocol).items():
+        if not name.startswith("_"):
+            expected = [*inspect.signature(method).parameters][1:]
+            assert [*inspect.signature(getattr(module, name)).parameters] == expected, name
+
+
+def test_a_missing_add_on_has_a_message(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(add_ons, "crf_add_ons", {})
+    add_ons._add_on.cache_clear()
+    with pytest.raises(SparseCRFError, match="SC663.*'graphs'"):
+        add_ons.graphs()
+
+
+def test_no_modules_import_each_other():
+    edges = {module.name: set(imported(module)) for module in modules().values()}
+    hold("cycles", {" ".join(group) for group in cycles(edges)})
+
+
+def test_functions_have_few_arguments():
+    found = {
+        name
+        for module in modules().values()
+        for name, function in functions(module)
+        if n_arguments(function) > MOST_ARGUMENTS
+    }
+    hold("arguments", found)
+
+
+def test_functions_are_short():
+    found = {
+        name
+        for module in modules().values()
+        for name, function in functions(module)
+        if n_lines(function) > MOST_LINES
+    }
+    hold("lines", found)
+
+
+def test_packages_stay_within_their_budgets_of_lines():
+    counts = Counter[str]()
+    for path in PACKAGE.rglob("*.py"):
+        package = path.relative_to(PACKAGE).parts[0]
+        counts[package if package in LINES else "others"] += len(path.read_text().splitlines())
+    over = {name: n for name, n in counts.items() if n > 1.03 * LINES[name]}
+    assert not over, f"have more lines than {LINES}: {over}"
+
+
+def test_class_names_are_unique():
+    names = Counter(
+        node.name
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_solver_folders_do_not_import_each_other():
+    folders = {name for name, module in modules().items() if name.startswith("solvers.")}
+    folders = {name.split(".")[1] for name in folders if name.count(".") > 1}
+    offenders = set()
+    for module in modules().values():
+        own = module.name.split(".")[1:2]
+        if module.package == "solvers" and own and own[0] in folders:
+            names = [name.split(".") for name in imported(module)]
+            others = {n[1] for n in names if n[0] == "solvers" and len(n) > 1} & folders - {*own}
+            offenders |= {f"{module.name} imports solvers.{name}" for name in others}
+    hold("solver folders", offenders)
+
+
+def test_only_numba_support_imports_private_modules_of_numba():
+    offenders = set()
+    for module in modules().values():
+        if module.name.startswith("kernels.numba_support"):
+            continue
+        for node in ast.walk(module.tree):
+            name = node.module if isinstance(node, ast.ImportFrom) and not node.level else ""
+            if name and name.split(".")[0] in ("numba", "llvmlite") and name not in NUMBA_PUBLIC:
+                offenders.add(module.name)
+    hold("numba", offenders)
+
+
+def test_the_top_of_the_package_is_small():
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_TOP_MODULES
+
+
+def test_nothing_reads_what_is_private_to_another_object():
+    hold("privacy", {read for module in modules().values() for read in private_reads(module)})
+
+
+# The readers above
+
+
+def module_of(source: str, name: str = "loss.made_up") -> Module:
+    return Module(name, False, ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from .chain import ChainLoss", ["loss.chain"]),
+        ("from . import chain", ["loss.chain"]),
+        ("from ..penalty import ElasticNet", ["penalty"]),
+        ("from .. import penalty", ["penalty"]),
+        ("from .. import __version__", ["__init__"]),
+        ("if TYPE_CHECKING:\n    from ..corpus.encoded import EncodedCorpus", ["corpus.encoded"]),
+        ("def f():\n    from ..errors import Errors", ["errors"]),
+        ("import numpy", []),
+    ],
+)
+def test_imports_are_seen_wherever_they_are(source: str, expected: list[str]):
+    assert list(imported(module_of(source))) == expected
+
+
+def test_libraries_are_those_of_others():
+    source = "import os.path, numba.core\nfrom numpy.typing import NDArray\nfrom . import chain"
+    assert list(libraries(module_of(source))) == ["numba", "numpy"]
+
+
+def test_sizes_of_functions():
+    source = '''
+class C:
+    @property
+    def long(self, a, *b, c=1, **d):
+        """One.
+
+        Two.
+        """
+        # A comment before the first statement is none of its lines.
+        x = (
+            1
+        )
+        return x
+
+    def short(self):
+        """Nothing."""
+'''
+    (name, long), (other, short) = functions(module_of(source))
+    assert (name, other) == ("loss.made_up.C.long", "loss.made_up.C.short")
+    assert (n_arguments(long), n_lines(long)) == (4, 4)
+    assert (n_arguments(short), n_lines(short)) == (0, 0)
+
+
+def test_private_names_of_others_are_seen():
+    source = "def f(self, x):\n    self._a, cls._b, super()._c, x._replace, doc._.d, x.__dict__\n"
+    assert list(private_reads(module_of(source))) == []
+    source = "def f(self, x):\n    x._a\n    self.y._b = 1\n    super()._c._d"
+    found = [read.split(": ")[1] for read in private_reads(module_of(source))]
+    assert sorted(found) == ["self.y._b", "super()._c._d", "x._a"]
+
+
+def test_cycles_are_found():
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a", "outside"}}
+    assert cycles(edges) == [["b", "c"], ["d"]]

@@ -1,0 +1,174 @@
+"""Interrupted runs of every type resume to the same weights, bit for bit, and no others do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.graphs.encoded import Links
+from spacy_sparsecrf.graphs.training import GraphTraining
+from spacy_sparsecrf.pipeline.graph_settings import Inference
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.training.training import Training
+
+from ..reference import random_problem
+from ..solvers.test_solvers import ALL_SOLVERS
+from . import test_clusters, test_staged
+from .streaming_cases import LABELS, NONE, SOLVERS, make_case, make_stream
+from .test_prior import labels_of, prior_of
+
+PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
+STRANGE, _ = random_problem(41, 4, [9, 8])
+STREAM = make_case(missing=0.1)
+LINKS = Links(np.array([[0, 3], [6, 9]]), np.array([0, 0]), np.array([77], np.uint64))
+
+
+def plain(problem: Any = PROBLEM, solver: Any = None, n_threads: int = 1, **options: Any) -> Any:
+    solver = solver or OWLQN(inner_iterations=2)
+    options = {"l1": 0.3, "l2": 0.1, "n_threads": n_threads} | options
+    return Training(problem.corpus, list("abcd"), solver, **options)
+
+
+def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> Any:
+    problem, _ = test_clusters.make_problem(missing=0.1)
+    made = ALL_SOLVERS[solver](inner_iterations=2, tolerance=1e-2)
+    return test_clusters.make_training(problem, clusters, made, l1=l1, n_threads=n_threads)
+
+
+def stages(solver: Any, n_threads: int = 1, **options: Any) -> Any:
+    options = {"steps": (2, 2, 3), "require": "any", "l1": 1.0} | options
+    made = test_staged.make_problem(), solver(inner_iterations=2)
+    return test_staged.make_run(problem=made[0], solver=made[1], n_threads=n_threads, **options)[0]
+
+
+def graph(links: Links = LINKS, n_threads: int = 1) -> Any:
+    problem, _ = random_problem(1, 3, [5, 6, 4])
+    solver = OWLQN(inner_iterations=2, tolerance=1e-12)
+    own = {"links": links, "inference": Inference(), "kind": "graph", "n_threads": n_threads}
+    return GraphTraining(problem.corpus, "abc", solver, l1=0.1, l2=0.5, **own)
+
+
+def around(with_prior: bool = True, n_threads: int = 1) -> Any:
+    problem, _ = random_problem(407, 3, [5, 4, 0, 6, 1, 3] * 2)
+    prior = prior_of(problem)[0] if with_prior else None
+    own = {"l1": 0.3, "l2": 0.5, "prior": prior, "dtype": "float64", "n_threads": n_threads}
+    return Training(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
+
+
+def stream(name: str = "sgd-l1", n_threads: int = 1, horizon: int = 5, **options: Any) -> Any:
+    make, penalty = SOLVERS[name]
+    return make_stream(STREAM, make(horizon=horizon), penalty, **options)
+
+
+@dataclass
+class ResumeCase:
+    """A type of run, and after how many steps it is interrupted."""
+
+    make: Callable[..., Any]
+    n_steps: tuple[int, ...] = (1, 3)
+
+    def advance(self, run: Any, number: int) -> object:
+        if hasattr(run, "learn"):
+            return run.learn(STREAM.batches[number % len(STREAM.batches)])
+        return run.step()
+
+
+CASES = {
+    "plain": ResumeCase(plain),
+    "graph": ResumeCase(graph, (1,)),
+    "prior": ResumeCase(around),
+    **{
+        f"polished, {solver.__name__}": ResumeCase(
+            partial(plain, solver=solver(polish_iterations=5), l1=0.5, l2=1e-3)
+        )
+        for solver in (OWLQN, RPROP, BCD)
+    },
+    **{
+        f"clusters, {solver}, {l1}": ResumeCase(partial(clusters, solver, l1), (1, 4, 12))
+        for solver in ("owlqn", "gis", "scgis")
+        for l1 in (0.1, 0.0)
+    },
+    **{
+        f"stages, {solver.__name__}, {admit}": ResumeCase(
+            partial(stages, solver, admit=admit), (1, 2, 3, 4, 5)
+        )
+        for solver in (OWLQN, BCD)
+        for admit in ("tests", "labels")
+    },
+    **{f"stream, {name}": ResumeCase(partial(stream, name), (2,)) for name in SOLVERS},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_steps"), [(name, n) for name, case in CASES.items() for n in case.n_steps]
+)
+def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_path: Path):
+    case = CASES[name]
+    plain, whole, later = (case.make(n_threads=n) for n in (1, 1, 2))
+    for i in range(n_steps):
+        case.advance(plain, i)
+        case.advance(whole, i)
+        whole.model()  # Taking or saving a model leaves no trace.
+    whole.save(tmp_path / "run")
+    if "polished" in name:
+        # Nor do steps before a run is resumed.
+        case.advance(later, 0)
+        later.model()
+    later.resume(tmp_path / "run")
+    assert later.progress == whole.progress
+    assert later.model().to_bytes() == whole.model().to_bytes()
+    for i in range(n_steps, n_steps + 4):
+        case.advance(plain, i)
+        assert case.advance(later, i) == case.advance(whole, i)
+    assert whole.model().n_active > 0
+    for run in (later, plain):
+        assert run.model().to_bytes() == whole.model().to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "differing"),
+    [
+        ("plain", {"l1": 0.4}, "l1"),
+        ("plain", {"l2": 0.2}, "l2"),
+        ("plain", {"precision": "float32"}, "precision"),
+        ("plain", {"kind": "memm"}, "kind"),
+        ("plain", {"solver": OWLQN(history=3)}, "solver"),
+        ("plain", {"problem": STRANGE}, "corpus"),
+        ("graph", {"links": replace(LINKS, ends=LINKS.ends[:, ::-1])}, ""),
+        ("prior", {"with_prior": False}, "prior"),
+        ("clusters, owlqn, 0.1", {"clusters": 2}, "clusters, weights kept"),
+        ("stages, OWLQN, tests", {"require": "all"}, "schedule"),
+        ("stages, OWLQN, tests", {"steps": (2, 2, 2)}, "schedule"),
+        ("stages, OWLQN, tests", {"admit": "labels"}, "schedule"),
+        ("stream, sgd-l1", {"horizon": 6}, "horizon, solver"),
+        ("stream, sgd-l1", {"kind": "memm"}, "kind"),
+        ("stream, sgd-l1", {"l1": 0.1}, "l1"),
+    ],
+)
+def test_another_run_is_refused(name: str, changes: dict, differing: str, tmp_path: Path):
+    run = CASES[name].make()
+    run.save(tmp_path / "run")
+    assert not list(tmp_path.iterdir())  # A run that has not begun leaves no file.
+    CASES[name].advance(run, 0)
+    run.save(tmp_path / "run")
+    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
+        CASES[name].make(**changes).resume(tmp_path / "run")
+
+
+def test_checkpoints_of_online_and_of_batch_runs_are_distinguished(tmp_path: Path):
+    online = make_stream(STREAM, SGDL1(), NONE)
+    batch = Training(STREAM.problem.corpus, LABELS, SGDL1(), l1=0.0, l2=0.0)
+    online.learn(STREAM.batches[0])
+    batch.step()
+    for run, other, differing in ((online, batch, "corpus"), (batch, online, "stream")):
+        run.save(tmp_path / "run")
+        with pytest.raises(SparseCRFError, match=f"SC316.*{differing}"):
+            other.resume(tmp_path / "run")
